@@ -29,7 +29,7 @@ func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
 
 func TestAKeyFillsItsLineFromTheRow(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.runs = func([]string) (string, string, int) { return `{"name":"large","status":"idle"}`, "", 0 }
+	r.runs = func([]string) (string, string, int) { return "asked to pause: agent large\n", "", 0 }
 	r.keys("j", "p")
 	r.wantRun("agent pause large")
 	r.has("asked to pause: agent large")

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -166,7 +167,7 @@ func (m *Model) run(j job) tea.Cmd {
 		outs := make([]output, len(j.lines))
 		for i, line := range j.lines {
 			o := &outs[i]
-			o.out, o.err, o.code = run(ctx, tenant, machine(line, j.effect))
+			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, j.effect))
 		}
 		return ranMsg{j, outs}
 	})
@@ -214,7 +215,8 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 		return m.say(true, line, reason(o))
 	}
 	if r.job.effect != command.Reads {
-		return m.say(false, line, sentence(r.job.lines[0], path, o.out))
+		text, _, _ := strings.Cut(strings.TrimSpace(o.out), "\n")
+		return m.say(false, line, cmp.Or(text, "done: "+path))
 	}
 	text := strings.TrimSpace(o.out)
 	if text == "" {

@@ -69,7 +69,7 @@ func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 		opt.Theme = screen.NewTheme("test", nil)
 	}
 	opt.Run = func(_ context.Context, _ string, args []string) (string, string, int) {
-		r.ran = append(r.ran, strings.TrimSuffix(strings.Join(args, " "), " -o json"))
+		r.ran = append(r.ran, strings.TrimSuffix(strings.Join(args, " "), " -o sentence"))
 		if r.runs != nil {
 			return r.runs(args)
 		}

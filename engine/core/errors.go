@@ -44,7 +44,7 @@ func Invalid(field string, value any, allowed string) *Error {
 	return &Error{
 		Code:    InvalidInput,
 		Message: fmt.Sprintf("%s: %s is not allowed; allowed: %s", field, quote(value), allowed),
-		Details: map[string]any{"field": field, "value": clip(fmt.Sprint(value)), "allowed": allowed},
+		Details: map[string]any{"field": field, "value": Clip(fmt.Sprint(value)), "allowed": allowed},
 	}
 }
 
@@ -53,7 +53,7 @@ func Missing(kind, id string) *Error {
 	return &Error{
 		Code:    NotFound,
 		Message: fmt.Sprintf("%s %s: not found", kind, quote(id)),
-		Details: map[string]any{"field": kind, "value": clip(id)},
+		Details: map[string]any{"field": kind, "value": Clip(id)},
 	}
 }
 
@@ -86,13 +86,13 @@ func AsError(err error) *Error {
 
 func quote(v any) string {
 	if s, ok := v.(string); ok {
-		return fmt.Sprintf("%q", clip(s))
+		return fmt.Sprintf("%q", Clip(s))
 	}
-	return clip(fmt.Sprint(v))
+	return Clip(fmt.Sprint(v))
 }
 
-// clip keeps error messages readable when a value is huge.
-func clip(s string) string {
+// Clip keeps error messages readable when a value is huge.
+func Clip(s string) string {
 	const most = 120
 	if len(s) <= most {
 		return s

@@ -19,7 +19,7 @@ func CheckExact(data []byte) error {
 		}
 		if digits, exp := decimal(text); digits != "" {
 			if d, x := decimal(strconv.FormatFloat(f, 'e', -1, 64)); d != digits || x != exp {
-				return Errorf(InvalidInput, "number %s: loses digits as a JSON number; carry it as a string", clip(text))
+				return Errorf(InvalidInput, "number %s: loses digits as a JSON number; carry it as a string", Clip(text))
 			}
 		}
 		return nil

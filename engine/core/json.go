@@ -184,13 +184,13 @@ func skipString(data []byte, i int) int {
 func checkNumber(text string) error {
 	f, err := strconv.ParseFloat(text, 64)
 	if math.IsInf(f, 0) {
-		return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", clip(text))
+		return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", Clip(text))
 	}
 	if err != nil {
-		return Errorf(InvalidInput, "not valid JSON: number %s", clip(text))
+		return Errorf(InvalidInput, "not valid JSON: number %s", Clip(text))
 	}
 	if f == math.Trunc(f) && math.Abs(f) >= 1<<53 {
-		return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", clip(text))
+		return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", Clip(text))
 	}
 	return nil
 }

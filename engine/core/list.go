@@ -133,3 +133,12 @@ func PageOf[T any](all []T, f Filter) Page[T] {
 	from := min(f.Offset(), len(all))
 	return NewPage(slices.Clone(all[from:min(from+f.Size, len(all))]), f, len(all))
 }
+
+// Strings are the values of an enumeration as plain strings.
+func Strings[S ~string](values ...S) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
+}

@@ -8,66 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 )
-
-func (t *tree) agents() *cobra.Command {
-	return t.group("agent", "The fleet",
-		t.agentCreate(),
-		t.agentList(),
-		t.command(spec{
-			use: "show NAME", short: "Show an agent", effect: Reads, args: []string{"agent"},
-			run: shows(agentShown),
-		}),
-		t.command(spec{
-			use: "start NAME", short: "Make an agent ready for tasks", effect: Writes, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Start(c.ctx, c.by, name) }),
-		}),
-		t.command(spec{
-			use: "stop NAME", short: "End an agent's process and take it offline", effect: Destroys, confirm: ConfirmAsk, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Stop(c.ctx, c.by, name) }),
-		}),
-		t.command(spec{
-			use: "restart NAME", short: "End an agent's process, forget its failures, start anew", effect: Destroys, confirm: ConfirmAsk, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Restart(c.ctx, c.by, name) }),
-		}),
-		t.command(spec{
-			use: "pause NAME", short: "Pause an agent; it shows pausing until it has acknowledged", effect: Writes, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Pause(c.ctx, c.by, name) }),
-		}),
-		t.command(spec{
-			use: "resume NAME", short: "Let a paused agent go on", effect: Writes, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.Resume(c.ctx, c.by, name) }),
-		}),
-		t.agentDelete(),
-		t.agentAssign(),
-		t.command(spec{
-			use: "cancel NAME", short: "Interrupt an agent's task; it is idle within 5 s", effect: Destroys, confirm: ConfirmAsk, args: []string{"agent"},
-			run: changes(agentColumns, func(c *call, name string) (fleet.Agent, error) { return c.eng.Fleet.CancelTask(c.ctx, c.by, name) }),
-		}),
-		t.agentHistory(),
-		t.agentLog(),
-	)
-}
-
-// shownAgent is an agent with what file rules say of it.
-type shownAgent struct {
-	fleet.Agent
-	Files *files.Places `json:"files,omitempty"`
-}
-
-func agentShown(c *call, name string) (s shownAgent, err error) {
-	s.Agent, err = c.eng.Fleet.Agent(c.ctx, c.by.Tenant, name)
-	if p := c.eng.Files.Places(c.by.Tenant, s.Role, s.Name); p.Any() && (s.Profile == "reader" || s.Profile == "worker") {
-		s.Files = &p
-	}
-	return s, err
-}
-
-func agentStates() []string {
-	return words(fleet.Starting, fleet.Idle, fleet.Busy, fleet.Offline, fleet.Failed)
-}
 
 func (t *tree) agentCreate() *cobra.Command {
 	var a fleet.Create
@@ -109,7 +51,7 @@ func (t *tree) agentCreate() *cobra.Command {
 			case len(args) == 0:
 				return usage("name", "agent create: NAME is missing")
 			case len(args) > 1:
-				return usage("args", "agent create: unexpected argument %q; a command goes after --", clip(args[1]))
+				return usage("args", "agent create: unexpected argument %q; a command goes after --", core.Clip(args[1]))
 			case a.Project == "":
 				return usage("project", "agent create: --project is missing")
 			case dash >= 0 && command != "":
@@ -146,71 +88,6 @@ func (t *tree) agentCreate() *cobra.Command {
 				}
 			}
 			return err
-		},
-	})
-}
-
-func (t *tree) agentList() *cobra.Command {
-	var project string
-	return lists(t, spec{
-		use: "list", short: "List the agents", effect: Reads,
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&project, "project", "", "only of this `PROJECT`")
-			source(f, "project", "project")
-		},
-	}, agentStates(), agentColumns,
-		func(c *call, f core.Filter) (core.Page[fleet.Agent], error) {
-			if project != "" {
-				return c.agentsOf(project, f)
-			}
-			return c.eng.Fleet.Agents(c.ctx, c.by.Tenant, f)
-		})
-}
-
-// agentsOf lists the agents of one project: the engine's filter has none, so
-// its pages are read through.
-func (c *call) agentsOf(project string, f core.Filter) (core.Page[fleet.Agent], error) {
-	all := f
-	all.Page, all.Size = 1, core.MaxPageSize
-	var found []fleet.Agent
-	for {
-		page, err := c.eng.Fleet.Agents(c.ctx, c.by.Tenant, all)
-		if err != nil {
-			return core.Page[fleet.Agent]{}, err
-		}
-		for _, a := range page.Items {
-			if a.Project == project {
-				found = append(found, a)
-			}
-		}
-		if !page.Info.Next {
-			break
-		}
-		all.Page++
-	}
-	return pick(found, nil, core.Filter{Page: f.Page, Size: f.Size}, func(fleet.Agent) traits { return traits{} })
-}
-
-func (t *tree) agentDelete() *cobra.Command {
-	var yes bool
-	return t.command(spec{
-		use: "delete NAME", short: "Delete an agent in any state", effect: Destroys, confirm: ConfirmType, args: []string{"agent"},
-		flags: func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "it is meant") },
-		check: func(_ *call, args []string) error {
-			if !yes {
-				return usage("yes", "agent delete: this can't be undone; say --yes to delete %q", clip(args[0]))
-			}
-			return nil
-		},
-		run: func(c *call, args []string) error {
-			gone, err := c.eng.Fleet.Agent(c.ctx, c.by.Tenant, args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.eng.Fleet.Delete(c.ctx, c.by, args[0]); err != nil {
-				return err
-			}
-			return c.say(gone, "agent %s deleted", gone.Name)
 		},
 	})
 }

@@ -1,9 +1,6 @@
 package command
 
 import (
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -11,53 +8,6 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
-
-// startingWait is how long assign --wait has patience with an agent that is
-// starting: the engine may have begun to run with this very command.
-const startingWait = 10 * time.Second
-
-func (t *tree) agentAssign() *cobra.Command {
-	var uri string
-	var w waiting
-	return t.command(spec{
-		use: "assign NAME TEXT", short: "Give an idle agent a task", effect: Writes, args: []string{"agent:idle"},
-		long: "Give an idle agent a task. With --wait an agent that is just starting gets a moment; without a running\n" +
-			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
-		example: "agent assign lister 'what is in this directory?' --wait",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&uri, "uri", "", "what it is about: `URI`")
-			w.bind(f, "wait for its end; exit 1 unless it succeeded")
-		},
-		check: func(c *call, args []string) error {
-			if strings.TrimSpace(args[1]) == "" {
-				return usage("text", "agent assign: TEXT is empty")
-			}
-			return w.check(c)
-		},
-		run: func(c *call, args []string) error {
-			var made task.Task
-			var err error
-			if w.on {
-				made, err = c.eng.Fleet.AssignWhenReady(c.ctx, c.by, args[0], args[1], uri, startingWait)
-			} else {
-				made, err = c.eng.Fleet.Assign(c.ctx, c.by, args[0], args[1], uri)
-			}
-			if err != nil {
-				return err
-			}
-			return w.print(c, made)
-		},
-	})
-}
-
-func (t *tree) agentHistory() *cobra.Command {
-	return lists(t, spec{
-		use: "history NAME", short: "List what an agent was asked, newest first", effect: Reads, args: []string{"agent"},
-	}, taskStates(), historyColumns,
-		func(c *call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
-			return c.eng.Fleet.History(c.ctx, c.by.Tenant, c.flags.Arg(0), f)
-		})
-}
 
 func (t *tree) agentLog() *cobra.Command {
 	var l filter

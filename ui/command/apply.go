@@ -317,7 +317,7 @@ func (a *applier) firstTask(want swarmfile.Agent) error {
 func (a *applier) limits(subject string, want swarmfile.Limits) *budget.Budget {
 	return &budget.Budget{
 		TenantID: a.by.Tenant, Subject: subject,
-		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: seconds(want.Wall),
+		Tokens: want.Tokens, CostUSD: want.Cost, Tasks: want.Tasks, WallS: core.Seconds(want.Wall),
 	}
 }
 

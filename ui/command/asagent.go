@@ -6,15 +6,13 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// forAgents are the commands that a process of an agent or a task may run by a
+// forAgents are the commands beside operations that a process of an agent or a task may run by a
 // person's door: what an agent may look at by its own tools. What has an effect
 // goes by those, where each call is judged.
 func forAgents() []string {
 	return []string{
 		"version", "help",
-		"agent list", "agent show", "agent history", "agent log", "project list", "role list",
-		"task list", "task show", "task why", "task tree", "task wait", "task log", "result list", "result show",
-		"approval list", "approval show", "policy list", "policy show",
+		"agent log", "task wait", "task log", "policy list", "policy show",
 		"skill list", "skill show", "skill order", "cad agent list", "cad workspace list",
 	}
 }
@@ -33,12 +31,12 @@ func (c *call) mayAgent(s spec) error {
 			path = "--script"
 		}
 		fallthrough
-	case s.effect != Reads || !slices.Contains(forAgents(), path):
+	case s.effect != Reads || !s.forAgents && !slices.Contains(forAgents(), path):
 		return core.Errorf(core.Denied, "%s: only a person may, and this process is one of %s", path, by.Name).With("field", "command")
 	case c.flags.Changed("as"):
 		return core.Errorf(core.Denied, "--as: this process is one of %s, whatever the line says", by.Name).With("field", "as")
 	case c.g.Tenant != "" && c.g.Tenant != by.Tenant:
-		return core.Errorf(core.Denied, "--tenant: this process is one of %s in %s, not of %s", by.Name, by.Tenant, clip(c.g.Tenant)).With("field", "tenant")
+		return core.Errorf(core.Denied, "--tenant: this process is one of %s in %s, not of %s", by.Name, by.Tenant, core.Clip(c.g.Tenant)).With("field", "tenant")
 	}
 	return nil
 }

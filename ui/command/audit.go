@@ -199,8 +199,8 @@ func (c *call) printed(name, path string) ([]byte, error) {
 	}
 	var object map[string]string
 	if err := core.Decode(data, &object); err != nil || len(object) != 1 || object[name] == "" {
-		return nil, inFile(core.Errorf(core.InvalidInput, "%s: %s holds JSON, but not {%q: TEXT}", field, clip(path), name).
-			With("field", field).With("value", clip(path)))
+		return nil, inFile(core.Errorf(core.InvalidInput, "%s: %s holds JSON, but not {%q: TEXT}", field, core.Clip(path), name).
+			With("field", field).With("value", core.Clip(path)))
 	}
 	return []byte(object[name]), nil
 }
@@ -265,7 +265,7 @@ func outError(field, path string, err error) error {
 	case storeFault(err):
 		return fmt.Errorf("%s: %w", field, err)
 	case errors.Is(err, fs.ErrExist):
-		return core.Errorf(core.Conflict, "%s: %s exists already", field, clip(path)).With("field", field).With("value", clip(path))
+		return core.Errorf(core.Conflict, "%s: %s exists already", field, core.Clip(path)).With("field", field).With("value", core.Clip(path))
 	}
 	return pathError("write", field, path, err)
 }

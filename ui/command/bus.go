@@ -47,7 +47,7 @@ func (t *tree) bus() *cobra.Command {
 		lists(t, spec{use: "subscriptions", short: "List who reads what and how far behind", effect: Reads}, []string{"open", "closed"}, subscriptionColumns,
 			func(c *call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
 				all, err := c.eng.Bus.Subscriptions(c.ctx, c.by.Tenant)
-				return pick(all, err, f, subscriptionTraits)
+				return core.Pick(all, err, f, subscriptionTraits)
 			}),
 		t.command(spec{
 			use: "unsubscribe NAME", short: "Remove a durable subscription and what waits for it", effect: Destroys, confirm: ConfirmAsk, args: []string{"subscription"},
@@ -72,7 +72,7 @@ func (t *tree) busList() *cobra.Command {
 			f.StringVar(&q.Topic, "topic", "", "only of topics that this `PATTERN` selects")
 			f.StringVar(&q.Correlation, "correlation", "", "only of this conversation `ID`")
 			source(f, "topic", "topic")
-			source(f, "kind", "enum:"+strings.Join(words(bus.Types()...), ","))
+			source(f, "kind", "enum:"+strings.Join(core.Strings(bus.Types()...), ","))
 		},
 	}, bus.Statuses(), messageColumns,
 		func(c *call, f core.Filter) (core.Page[bus.Message], error) {
@@ -82,12 +82,12 @@ func (t *tree) busList() *cobra.Command {
 }
 
 // subscriptionTraits are what the list's flags look at.
-func subscriptionTraits(s bus.SubscriptionInfo) traits {
+func subscriptionTraits(s bus.SubscriptionInfo) core.Traits {
 	status := "closed"
 	if s.Open {
 		status = "open"
 	}
-	return traits{status: status, agent: s.RecipientID, kind: string(s.MessageType), at: s.CreatedAt, text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By}
+	return core.Traits{Status: status, Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt, Text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By}
 }
 
 // address is where a message goes: its topic, or its recipient.
@@ -166,7 +166,7 @@ func subscriptionColumns(c *call) []column[bus.SubscriptionInfo] {
 		{title: "NAME", text: func(s S) string { return s.Name }},
 		{title: "READS", most: 32, text: func(s S) string { return address(s.Pattern, s.RecipientID) }},
 		{title: "BY", most: 20, text: func(s S) string { return s.By }},
-		{title: "READER", text: func(s S) string { return subscriptionTraits(s).status }},
+		{title: "READER", text: func(s S) string { return subscriptionTraits(s).Status }},
 		{title: "LAG", right: true, text: func(s S) string { return strconv.Itoa(s.Lag) }},
 		{title: "IN HAND", right: true, text: func(s S) string { return count(int64(s.Unacked)) }},
 		{title: "MISSED", right: true, text: func(s S) string { return count(int64(s.Missed)) }},

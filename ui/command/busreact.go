@@ -42,8 +42,8 @@ func (t *tree) busReact() *cobra.Command {
 func (t *tree) busReactions() *cobra.Command {
 	return lists(t, spec{use: "reactions", short: "List which topics invoke which skills", effect: Reads}, nil, reactionColumns,
 		func(c *call, f core.Filter) (core.Page[skill.Reaction], error) {
-			return pick(c.eng.Skills.Reactions(c.by.Tenant), nil, f, func(r skill.Reaction) traits {
-				return traits{at: r.CreatedAt, text: r.ReactionID + " " + r.Pattern + " " + r.Skill + " " + r.CreatedBy}
+			return core.Pick(c.eng.Skills.Reactions(c.by.Tenant), nil, f, func(r skill.Reaction) core.Traits {
+				return core.Traits{At: r.CreatedAt, Text: r.ReactionID + " " + r.Pattern + " " + r.Skill + " " + r.CreatedBy}
 			})
 		})
 }

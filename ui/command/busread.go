@@ -131,7 +131,7 @@ func (t *tree) busConsume() *cobra.Command {
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&follow, "follow", false, "go on with what comes")
 			f.Uint64Var(&opt.From, "start", 0, "a new one begins at this `SEQ`")
-			enumVar(f, &typ, "type", "", "", "a new one reads only this `TYPE`"+allowedList(words(bus.Types()...)), words(bus.Types()...)...)
+			enumVar(f, &typ, "type", "", "", "a new one reads only this `TYPE`"+allowedList(core.Strings(bus.Types()...)), core.Strings(bus.Types()...)...)
 			counted(f, &n, core.MaxPageSize, 100_000, "at most")
 		},
 		check: func(c *call, args []string) error {
@@ -179,7 +179,7 @@ func (c *call) known(opt *bus.SubscribeOptions) error {
 		}
 	}
 	if opt.Pattern == "" {
-		return usage("pattern", "bus consume: there is no subscription %q yet; a new one needs a PATTERN", clip(opt.Name))
+		return usage("pattern", "bus consume: there is no subscription %q yet; a new one needs a PATTERN", core.Clip(opt.Name))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
 )
 
 // sending are the flags of the commands that send a message.
@@ -63,7 +64,7 @@ func (s *wholeSeconds) Set(text string) error {
 		*s = wholeSeconds(n)
 		return nil
 	}
-	d, err := parseSpan(text)
+	d, err := core.ParseSpan(text)
 	if err != nil || d.Seconds() > math.MaxInt32 || d%time.Second != 0 {
 		return errors.New("allowed: whole seconds like 60, or a duration like 2m")
 	}
@@ -99,7 +100,7 @@ func (t *tree) busSend() *cobra.Command {
 		example: `bus send grasper '{"object":"cup"}' --priority 1`,
 		flags: func(f *pflag.FlagSet) {
 			m.bind(f)
-			kinds := words(bus.Types()...)
+			kinds := core.Strings(bus.Types()...)
 			enumVar(f, &m.typ, "type", "", "event", "`TYPE`"+allowedList(kinds), kinds...)
 		},
 		check: func(c *call, args []string) error {

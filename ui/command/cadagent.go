@@ -17,7 +17,7 @@ func (t *tree) cadAgents() *cobra.Command {
 		t.cadAgentCreate(),
 		lists(t, spec{
 			use: "list", short: "List the CAD agents, newest first; --kind is a role", effect: Reads,
-		}, words(cad.Statuses()...), cadAgentColumns, func(c *call, f core.Filter) (core.Page[cad.Agent], error) {
+		}, core.Strings(cad.Statuses()...), cadAgentColumns, func(c *call, f core.Filter) (core.Page[cad.Agent], error) {
 			return c.eng.CAD.Agents(c.ctx, c.by.Tenant, f)
 		}),
 		t.command(spec{
@@ -87,7 +87,7 @@ func oneArg(c *call, args []string, name string) error {
 	case 0:
 		return usage(strings.ToLower(name), "%s: %s is missing; usage: %s", commandPath(c.cmd), name, c.cmd.UseLine())
 	}
-	return usage("args", "%s: unexpected argument %q; usage: %s", commandPath(c.cmd), clip(args[1]), c.cmd.UseLine())
+	return usage("args", "%s: unexpected argument %q; usage: %s", commandPath(c.cmd), core.Clip(args[1]), c.cmd.UseLine())
 }
 
 func cadAgentColumns(c *call) []column[cad.Agent] {

@@ -69,7 +69,7 @@ func (t *tree) cadController() *cobra.Command {
 			check: func(_ *call, args []string) error {
 				n, err := fmt.Sscanf(args[0], "%d", &most)
 				if err != nil || n != 1 || fmt.Sprint(most) != args[0] {
-					return usage("max_concurrent_agents", "%q is not allowed; allowed: 1-50", clip(args[0]))
+					return usage("max_concurrent_agents", "%q is not allowed; allowed: 1-50", core.Clip(args[0]))
 				}
 				return nil
 			},

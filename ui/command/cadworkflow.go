@@ -16,7 +16,7 @@ import (
 
 func (t *tree) cadWorkflows() *cobra.Command {
 	return t.group("workflow", "Runs of scenarios and of decomposed goals",
-		lists(t, spec{use: "list", short: "List the workflows, newest first", effect: Reads}, words(cad.ExecutionStates()...), workflowColumns,
+		lists(t, spec{use: "list", short: "List the workflows, newest first", effect: Reads}, core.Strings(cad.ExecutionStates()...), workflowColumns,
 			func(c *call, f core.Filter) (core.Page[cad.Workflow], error) {
 				return c.eng.CAD.Workflows(c.ctx, c.by.Tenant, f)
 			}),

@@ -8,14 +8,13 @@ import (
 	"os/user"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/store"
 )
 
@@ -135,7 +134,7 @@ func (c *call) within() error {
 	if !c.env.Abroad || c.g.Tenant == "" || c.g.Tenant == c.env.Caller.Tenant {
 		return nil
 	}
-	return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, clip(c.g.Tenant)).With("field", "tenant")
+	return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, core.Clip(c.g.Tenant)).With("field", "tenant")
 }
 
 // onlyThere refuses a file of this machine named from another.
@@ -145,7 +144,7 @@ func onlyThere(what, field string) error {
 
 // permit holds the command against --read-only and the door's role.
 func (c *call) permit(path string, s spec) error {
-	if !c.env.Role.allows(s.role) {
+	if !c.env.Role.Includes(s.role) {
 		return core.Errorf(core.Denied, "%s: needs the role %s, you are %s", path, s.role, c.env.Role).With("field", "role")
 	}
 	if c.g.ReadOnly && s.effect != Reads {
@@ -219,7 +218,7 @@ func (c *call) operator() (core.Caller, error) {
 	by.Kind = core.Operator
 	if c.flags != nil && c.flags.Changed("as") {
 		by.Name = c.g.As
-		return by, checkOperator("as", by.Name)
+		return by, op.CheckOperator("as", by.Name)
 	}
 	for _, name := range []string{"USER", "LOGNAME"} {
 		if by.Name == "" {
@@ -232,16 +231,7 @@ func (c *call) operator() (core.Caller, error) {
 			by.Name = u.Username
 		}
 	}
-	return by, checkOperator("as", by.Name)
-}
-
-// checkOperator reports a name that a log or a list could not show.
-func checkOperator(field, name string) error {
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	if n := utf8.RuneCountInString(name); n < 1 || n > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, hidden) {
-		return core.Invalid(field, name, "an operator's name: 1-64 printable characters without space around them")
-	}
-	return nil
+	return by, op.CheckOperator("as", by.Name)
 }
 
 // tenant picks the tenant: flag, door, environment, the only one there is. On
@@ -271,9 +261,9 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	listed := strings.Join(names, ", ")
 	switch {
 	case want != "" && len(all) == 0:
-		return "", core.Errorf(core.NotFound, "tenant %q: not found; there is none yet, make it with: tenant create %s", clip(want), clip(want)).With("field", "tenant").With("value", clip(want))
+		return "", core.Errorf(core.NotFound, "tenant %q: not found; there is none yet, make it with: tenant create %s", core.Clip(want), core.Clip(want)).With("field", "tenant").With("value", core.Clip(want))
 	case want != "":
-		return "", core.Errorf(core.NotFound, "tenant %q: not found; there are: %s", clip(want), listed).With("field", "tenant").With("value", clip(want)).With("allowed", names)
+		return "", core.Errorf(core.NotFound, "tenant %q: not found; there are: %s", core.Clip(want), listed).With("field", "tenant").With("value", core.Clip(want)).With("allowed", names)
 	case len(all) == 1:
 		return names[0], nil
 	case len(all) > 1:

@@ -107,7 +107,7 @@ func (t *tree) dagEvents() *cobra.Command {
 			f.StringVar(&task, "task", "", "only of this task `ID`")
 			f.StringVar(&q.Correlation, "correlation", "", "only with this correlation `ID`")
 			source(f, "task", "task")
-			source(f, "kind", "enum:"+strings.Join(words(dag.Kinds()...), ","))
+			source(f, "kind", "enum:"+strings.Join(core.Strings(dag.Kinds()...), ","))
 		},
 	}, nil, func(c *call) []column[dag.Recorded] {
 		if q.Run != "" {
@@ -277,8 +277,8 @@ func (t *tree) dagForks() *cobra.Command {
 			for i := range all {
 				rows = append(rows, forkRow{ancestor: &all[i]})
 			}
-			return pick(rows, err, f, func(r forkRow) traits {
-				return traits{at: r.ancestor.TS.Time(), text: r.ancestor.Node.String(), kind: string(r.ancestor.Edge)}
+			return core.Pick(rows, err, f, func(r forkRow) core.Traits {
+				return core.Traits{At: r.ancestor.TS.Time(), Text: r.ancestor.Node.String(), Kind: string(r.ancestor.Edge)}
 			})
 		}
 		found, err := c.eng.DAG.Forks(c.ctx, c.by.Tenant, f)

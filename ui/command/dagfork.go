@@ -37,7 +37,7 @@ func (t *tree) dagFork() *cobra.Command {
 		},
 		check: func(c *call, args []string) (err error) {
 			if at == "" {
-				return usage("at", "dag fork: --at is missing; allowed: an event of %q", clip(args[0]))
+				return usage("at", "dag fork: --at is missing; allowed: an event of %q", core.Clip(args[0]))
 			}
 			q.AgentID = args[0]
 			if c.flags.Changed("task") {
@@ -73,7 +73,7 @@ func (c *call) plan(given []string) (map[string]resource.Choice, error) {
 	all := map[string]resource.Choice{}
 	add := func(name string, choice resource.Choice) error {
 		if _, twice := all[name]; twice {
-			return usage("plan", "--plan: %q is planned twice", clip(name))
+			return usage("plan", "--plan: %q is planned twice", core.Clip(name))
 		}
 		all[name] = choice
 		return nil
@@ -114,7 +114,7 @@ func (c *call) plan(given []string) (map[string]resource.Choice, error) {
 
 func checkMode(mode string) error {
 	if allowed := []string{"keep", "snapshot", "discard"}; !slices.Contains(allowed, mode) {
-		return usage("plan", "--plan: mode %q is not allowed; allowed: %s", clip(mode), strings.Join(allowed, ", "))
+		return usage("plan", "--plan: mode %q is not allowed; allowed: %s", core.Clip(mode), strings.Join(allowed, ", "))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (t *tree) dagIntents() *cobra.Command {
 			"wants. --open leaves out those that are over. --kind is an action, such as resource.snapshot.",
 		example: "dag intents --open\ndag intents --status stuck",
 		flags:   func(f *pflag.FlagSet) { f.BoolVar(&open, "open", false, "only those that are not over") },
-	}, words(control.Statuses()...), intentColumns,
+	}, core.Strings(control.Statuses()...), intentColumns,
 		func(c *call, f core.Filter) (core.Page[control.Intent], error) {
 			return c.eng.Intents.List(c.ctx, c.by.Tenant, f, open)
 		})

@@ -118,7 +118,7 @@ func (t *tree) resourceRestore() *cobra.Command {
 		},
 		check: func(c *call, args []string) error {
 			if to == "" && !yes {
-				return usage("yes", "dag resource restore: the present state is replaced; say --yes to restore %q in its place, or --to PATH", clip(args[0]))
+				return usage("yes", "dag resource restore: the present state is replaced; say --yes to restore %q in its place, or --to PATH", core.Clip(args[0]))
 			}
 			return c.activate()
 		},

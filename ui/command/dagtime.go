@@ -28,7 +28,7 @@ func (t *tree) dagTimeline() *cobra.Command {
 			"results, decisions, interruptions, each with how long what it begins or ends took. SUBJECT is run:ID, task:ID,\n" +
 			"agent:NAME or session:ID; a bare NAME is the newest run of that agent. In the cockpit: key H, or open timeline SUBJECT.",
 		example: "dag timeline agent:ada --page 2\ndag timeline task:tk_… --kind tool_call",
-		flags:   func(f *pflag.FlagSet) { source(f, "kind", "enum:"+strings.Join(words(dag.Kinds()...), ",")) },
+		flags:   func(f *pflag.FlagSet) { source(f, "kind", "enum:"+strings.Join(core.Strings(dag.Kinds()...), ",")) },
 		check: func(_ *call, args []string) error {
 			subject = args[0]
 			if !strings.Contains(subject, ":") {

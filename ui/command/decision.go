@@ -1,36 +1,8 @@
 package command
 
 import (
-	"github.com/spf13/cobra"
-
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
-
-func (t *tree) decisions() *cobra.Command {
-	return t.group("decision", "What the judge and people decided",
-		lists(t, spec{use: "list", short: "List the gate decisions, newest first", effect: Reads},
-			words(judge.Approve, judge.Deny, judge.HITL), decisionColumns,
-			func(c *call, f core.Filter) (core.Page[judge.GateDecision], error) {
-				return c.eng.Judge.Decisions(c.ctx, c.by.Tenant, f)
-			}),
-		t.command(spec{
-			use: "show ID", short: "Show a gate decision", effect: Reads, args: []string{"decision"},
-			run: shows(func(c *call, id string) (judge.GateDecision, error) {
-				return c.eng.Judge.Decision(c.ctx, c.by.Tenant, id)
-			}),
-		}),
-		t.grounds("why ID", "Say on what grounds a policy decided: which rule, of which version, and what it read", "decision"),
-	)
-}
-
-// grounds makes a command that says why a policy decided as it did.
-func (t *tree) grounds(use, short, of string) *cobra.Command {
-	return t.command(spec{
-		use: use, short: short, effect: Reads, args: []string{of},
-		run: shows(func(c *call, id string) (judge.Grounds, error) { return c.eng.Judge.Grounds(c.ctx, c.by.Tenant, id) }),
-	})
-}
 
 func decisionColumns(c *call) []column[judge.GateDecision] {
 	type D = judge.GateDecision

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/core"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -24,7 +26,7 @@ func (t *tree) tenantErase() *cobra.Command {
 		flags:   func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "it is meant") },
 		check: func(_ *call, args []string) error {
 			if !yes {
-				return usage("yes", "tenant erase: this can't be undone; say --yes to erase what %q said", clip(args[0]))
+				return usage("yes", "tenant erase: this can't be undone; say --yes to erase what %q said", core.Clip(args[0]))
 			}
 			return nil
 		},

@@ -3,7 +3,6 @@ package command
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -59,39 +58,7 @@ func (l *filter) read(c *call, statuses ...string) (core.Filter, error) {
 		return f, usage("page_size", "--page-size: %d is not allowed; allowed: 1-%d", f.Size, core.MaxPageSize)
 	}
 	if f.Status != "" && len(statuses) > 0 && !slices.Contains(statuses, f.Status) {
-		return f, usage("status", "--status: %q is not allowed; allowed: %s", clip(f.Status), strings.Join(statuses, ", "))
+		return f, usage("status", "--status: %q is not allowed; allowed: %s", core.Clip(f.Status), strings.Join(statuses, ", "))
 	}
 	return f, nil
-}
-
-// traits are what a filter looks at in a record that the engine hands over as
-// a plain slice.
-type traits struct {
-	status, agent, kind, session, trace string
-	at                                  time.Time
-	text                                string
-}
-
-// pick filters and pages a short list in memory, unless reading it failed.
-func pick[T any](all []T, err error, f core.Filter, of func(T) traits) (core.Page[T], error) {
-	if err == nil {
-		f, err = f.Check()
-	}
-	if err != nil {
-		return core.Page[T]{}, err
-	}
-	same := func(want, got string) bool { return want == "" || want == got }
-	var kept []T
-	for _, v := range all {
-		x := of(v)
-		if same(f.Status, x.status) && same(f.Agent, x.agent) && same(f.Kind, x.kind) &&
-			same(f.Session, x.session) && same(f.Trace, x.trace) &&
-			(f.Since.IsZero() || !x.at.Before(f.Since)) && (f.Until.IsZero() || x.at.Before(f.Until)) &&
-			(f.Match == "" || strings.Contains(strings.ToLower(x.text), strings.ToLower(f.Match))) {
-			kept = append(kept, v)
-		}
-	}
-	from := min(f.Offset(), len(kept))
-	to := min(from+f.Size, len(kept))
-	return core.NewPage(kept[from:to], f, len(kept)), nil
 }

@@ -11,8 +11,8 @@ import (
 func (t *tree) operatorHere() *cobra.Command {
 	return lists(t, spec{use: "here", short: "List who has a cockpit open on the running engine", effect: Reads}, nil, visitorColumns,
 		func(c *call, f core.Filter) (core.Page[presence.Visitor], error) {
-			return pick(c.eng.Presence.Here(c.by.Tenant), nil, f, func(v presence.Visitor) traits {
-				return traits{at: v.Since, text: v.Name + " " + string(v.Door), kind: string(v.Door)}
+			return core.Pick(c.eng.Presence.Here(c.by.Tenant), nil, f, func(v presence.Visitor) core.Traits {
+				return core.Traits{At: v.Since, Text: v.Name + " " + string(v.Door), Kind: string(v.Door)}
 			})
 		})
 }

@@ -3,58 +3,32 @@ package command
 import (
 	"strings"
 
+	"swarmdeck/engine/op"
+
 	"github.com/spf13/cobra"
 )
 
-// Effect is what a command does to the data.
-type Effect string
-
-// The effects. --read-only refuses all but Reads.
-const (
-	Reads    Effect = "read"
-	Writes   Effect = "write"
-	Destroys Effect = "destructive"
+// What an operation does, who may, and how sure a cockpit has to be.
+type (
+	Effect  = op.Effect
+	Role    = op.Role
+	Confirm = op.Confirm
 )
 
-// Role is what a person is allowed to do; each includes those before it.
-type Role string
-
-// The roles, least first.
+// Their values.
 const (
-	Viewer   Role = "viewer"
-	Operator Role = "operator"
-	Approver Role = "approver"
-	Admin    Role = "admin"
-)
+	Reads    = op.Reads
+	Writes   = op.Writes
+	Destroys = op.Destroys
 
-// Includes reports whether someone with role r may do what least may.
-func (r Role) Includes(least Role) bool { return r.allows(least) }
+	Viewer   = op.Viewer
+	Operator = op.Operator
+	Approver = op.Approver
+	Admin    = op.Admin
 
-// allows reports whether someone with role r may use a command of role least.
-func (r Role) allows(least Role) bool { return r.rank() >= least.rank() }
-
-func (r Role) rank() int {
-	switch r {
-	case Viewer:
-		return 0
-	case Operator:
-		return 1
-	case Approver:
-		return 2
-	case Admin, "":
-		return 3
-	}
-	return -1
-}
-
-// Confirm is how sure a cockpit has to be before it runs a command.
-type Confirm string
-
-// The tiers.
-const (
-	ConfirmNone Confirm = "none"
-	ConfirmAsk  Confirm = "confirm" // y or n; Enter means no
-	ConfirmType Confirm = "type"    // type the name of what is affected
+	ConfirmNone = op.ConfirmNone
+	ConfirmAsk  = op.ConfirmAsk
+	ConfirmType = op.ConfirmType
 )
 
 // Info describes a command line.

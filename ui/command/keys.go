@@ -27,7 +27,7 @@ func Vocabulary() keymap.Vocabulary {
 			return err
 		}
 		if known.Describe(words).Path == "" {
-			return core.Errorf(core.InvalidInput, "%q names no command", clip(line))
+			return core.Errorf(core.InvalidInput, "%q names no command", core.Clip(line))
 		}
 		return nil
 	}
@@ -41,8 +41,8 @@ func (t *tree) keys() *cobra.Command {
 		}, nil, keyColumns,
 			func(c *call, f core.Filter) (core.Page[boundKey], error) {
 				all, err := boundKeys(c.env)
-				return pick(all, err, f, func(b boundKey) traits {
-					return traits{kind: b.Scope, text: strings.Join([]string{b.Scope, b.Keys, b.What, b.Help}, " ")}
+				return core.Pick(all, err, f, func(b boundKey) core.Traits {
+					return core.Traits{Kind: b.Scope, Text: strings.Join([]string{b.Scope, b.Keys, b.What, b.Help}, " ")}
 				})
 			}),
 		t.command(spec{
@@ -53,7 +53,7 @@ func (t *tree) keys() *cobra.Command {
 					return err
 				}
 				if err := keymap.Check(data, args[0], Vocabulary()); err != nil {
-					return inFile(core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", clip(args[0])))
+					return inFile(core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", core.Clip(args[0])))
 				}
 				return c.say(map[string]any{"file": args[0], "ok": true}, "%s: ok", args[0])
 			},

@@ -61,7 +61,7 @@ func (m *MCP) check(c *call) error {
 	}
 	if m.HTTP != "" {
 		if _, _, err := net.SplitHostPort(m.HTTP); err != nil {
-			return usage("http", "--http: %q is not allowed; allowed: HOST:PORT or :PORT", clip(m.HTTP))
+			return usage("http", "--http: %q is not allowed; allowed: HOST:PORT or :PORT", core.Clip(m.HTTP))
 		}
 	}
 	return c.activate()

@@ -17,8 +17,8 @@ func (t *tree) mcpServers() *cobra.Command {
 	return lists(t, spec{use: "servers", short: "List the servers whose tools are used", effect: Reads}, nil, serverColumns,
 		func(c *call, f core.Filter) (core.Page[tools.Server], error) {
 			all, err := c.eng.Tools.Servers(c.ctx, c.by.Tenant)
-			return pick(all, err, f, func(s tools.Server) traits {
-				return traits{at: s.CreatedAt, text: s.Name + " " + Join(s.Command) + " " + s.URL}
+			return core.Pick(all, err, f, func(s tools.Server) core.Traits {
+				return core.Traits{At: s.CreatedAt, Text: s.Name + " " + Join(s.Command) + " " + s.URL}
 			})
 		})
 }
@@ -37,7 +37,9 @@ func (t *tree) mcpTools() *cobra.Command {
 		},
 		run: func(c *call, args []string) error {
 			all, err := c.eng.Tools.List(c.ctx, c.by.Tenant, strings.Join(args, ""))
-			page, err := pick(all, err, f, func(t tools.Tool) traits { return traits{text: t.Server + " " + t.Name + " " + t.Description} })
+			page, err := core.Pick(all, err, f, func(t tools.Tool) core.Traits {
+				return core.Traits{Text: t.Server + " " + t.Name + " " + t.Description}
+			})
 			if err != nil {
 				return err
 			}

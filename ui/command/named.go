@@ -64,7 +64,7 @@ func (c *call) named(s spec, args []string) error {
 			value = strings.TrimPrefix(value, word)
 		}
 		if err := own.Check(c.env.path(value)); err != nil {
-			return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", f.what, clip(f.value)).With("field", f.field).With("value", clip(f.value))
+			return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", f.what, core.Clip(f.value)).With("field", f.field).With("value", core.Clip(f.value))
 		}
 		return nil
 	})

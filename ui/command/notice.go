@@ -19,8 +19,8 @@ func (t *tree) notices() *cobra.Command {
 		lists(t, spec{use: "list", short: "List the notices, how far they are and what went wrong", effect: Reads}, nil, noticeColumns,
 			func(c *call, f core.Filter) (core.Page[notice.Status], error) {
 				all, err := c.eng.Notices.List(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(n notice.Status) traits {
-					return traits{at: n.CreatedAt, text: strings.Join(append([]string{n.Name, n.URL, n.LastError}, n.Events...), " ") + " " + Join(n.Command)}
+				return core.Pick(all, err, f, func(n notice.Status) core.Traits {
+					return core.Traits{At: n.CreatedAt, Text: strings.Join(append([]string{n.Name, n.URL, n.LastError}, n.Events...), " ") + " " + Join(n.Command)}
 				})
 			}),
 		t.command(spec{

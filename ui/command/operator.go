@@ -19,8 +19,8 @@ func (t *tree) operators() *cobra.Command {
 		lists(t, spec{use: "list", short: "List the operators", effect: Reads}, nil, operatorColumns,
 			func(c *call, f core.Filter) (core.Page[operator.Operator], error) {
 				all, err := c.eng.Operators.List(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(o operator.Operator) traits {
-					return traits{at: o.CreatedAt, text: o.Name + " " + string(o.Role), kind: string(o.Role)}
+				return core.Pick(all, err, f, func(o operator.Operator) core.Traits {
+					return core.Traits{At: o.CreatedAt, Text: o.Name + " " + string(o.Role), Kind: string(o.Role)}
 				})
 			}),
 		t.command(spec{

@@ -25,10 +25,10 @@ func (t *tree) policies() *cobra.Command {
 			[]string{"proposal", "active", "retired", "withdrawn"}, policyColumns,
 			func(c *call, f core.Filter) (core.Page[judge.Policy], error) {
 				all, err := c.eng.Judge.Policies(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(p judge.Policy) traits {
-					return traits{
-						status: string(p.Status), agent: p.ProposedBy, kind: string(p.Kind), at: p.CreatedAt,
-						text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
+				return core.Pick(all, err, f, func(p judge.Policy) core.Traits {
+					return core.Traits{
+						Status: string(p.Status), Agent: p.ProposedBy, Kind: string(p.Kind), At: p.CreatedAt,
+						Text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
 					}
 				})
 			}),

@@ -15,7 +15,7 @@ func (t *tree) policyRules() *cobra.Command {
 			[]string{"active", "revoked", "expired", "used"}, ruleColumns,
 			func(c *call, f core.Filter) (core.Page[judge.Rule], error) {
 				all, err := c.eng.Judge.Rules(c.ctx, c.by.Tenant)
-				return pick(all, err, f, c.ruleTraits)
+				return core.Pick(all, err, f, c.ruleTraits)
 			}),
 		t.command(spec{
 			use: "revoke ID", short: "End a rule", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"rule"},
@@ -24,10 +24,10 @@ func (t *tree) policyRules() *cobra.Command {
 	)
 }
 
-func (c *call) ruleTraits(r judge.Rule) traits {
-	return traits{
-		status: c.ruleState(r), agent: r.Agent, kind: action(r.Action), session: r.Session, at: r.CreatedAt,
-		text: r.RuleID + " " + r.Scope + " " + action(r.Action) + " " + r.Agent + " " + r.Owner,
+func (c *call) ruleTraits(r judge.Rule) core.Traits {
+	return core.Traits{
+		Status: c.ruleState(r), Agent: r.Agent, Kind: action(r.Action), Session: r.Session, At: r.CreatedAt,
+		Text: r.RuleID + " " + r.Scope + " " + action(r.Action) + " " + r.Agent + " " + r.Owner,
 	}
 }
 

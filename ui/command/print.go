@@ -84,12 +84,19 @@ func (c *call) verbatim(v any, text []byte) error {
 	})
 }
 
-// print prints v as JSON with -o json, else what text writes.
+// print prints v as JSON with -o json, what a change came to with -o sentence,
+// else what text writes.
 func (c *call) print(v any, text func(io.Writer) error) error {
 	var out bytes.Buffer
 	write := text
-	if c.g.Output == "json" {
+	switch {
+	case c.g.Output == "json":
 		write = func(io.Writer) error { return putJSON(&out, v) }
+	case c.g.Output == "sentence" && !c.reads:
+		write = func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, term.Clean(c.sentence(v)))
+			return err
+		}
 	}
 	if err := write(&out); err != nil {
 		return err

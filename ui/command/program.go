@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"swarmdeck/engine/core"
+
 	"github.com/spf13/cobra"
 )
 
@@ -53,7 +55,7 @@ func (t *tree) completion() *cobra.Command {
 			case "powershell":
 				err = root.GenPowerShellCompletionWithDesc(&out)
 			default:
-				return usage("shell", "completion: %q is not allowed; allowed: %s", clip(args[0]), strings.Join(shells, ", "))
+				return usage("shell", "completion: %q is not allowed; allowed: %s", core.Clip(args[0]), strings.Join(shells, ", "))
 			}
 			if err != nil {
 				return fmt.Errorf("write completion script: %w", err)
@@ -73,7 +75,7 @@ func (t *tree) help() *cobra.Command {
 			}
 			cmd, rest, err := c.cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usage("command", "help: unknown command %q", clip(strings.Join(args, " ")))
+				return usage("command", "help: unknown command %q", core.Clip(strings.Join(args, " ")))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

@@ -10,16 +10,6 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-func (t *tree) projects() *cobra.Command {
-	return t.group("project", "Sets of agents' roles",
-		lists(t, spec{use: "list", short: "List the projects", effect: Reads}, nil, projectColumns,
-			func(c *call, f core.Filter) (core.Page[fleet.Project], error) {
-				all, err := c.eng.Fleet.Projects(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(p fleet.Project) traits { return traits{text: p.ID + " " + p.Name + " " + p.Description} })
-			}),
-		t.projectLearn())
-}
-
 // projectLearn asks a server what agents can be made of before there is one.
 func (t *tree) projectLearn() *cobra.Command {
 	var options core.Raw
@@ -78,42 +68,6 @@ func projectColumns(*call) []column[fleet.Project] {
 		{title: "ID", wide: true, text: func(p P) string { return p.ID }},
 		{title: "DESCRIPTION", most: 60, text: func(p P) string { return p.Description }},
 	}
-}
-
-func (t *tree) roles() *cobra.Command {
-	var project string
-	return t.group("role", "What agents of a project are for",
-		lists(t, spec{
-			use: "list", short: "List the roles of a project", effect: Reads,
-			flags: func(f *pflag.FlagSet) {
-				f.StringVar(&project, "project", "", "`PROJECT` to list (default all)")
-				source(f, "project", "project")
-			},
-		}, nil, roleColumns,
-			func(c *call, f core.Filter) (core.Page[fleet.Role], error) {
-				all, err := c.rolesOf(project)
-				return pick(all, err, f, func(r fleet.Role) traits { return traits{text: r.ID + " " + r.Name + " " + r.ProjectName} })
-			}))
-}
-
-// rolesOf gives the roles of a project; of every project for "".
-func (c *call) rolesOf(project string) ([]fleet.Role, error) {
-	if project != "" {
-		return c.eng.Fleet.Roles(c.ctx, c.by.Tenant, project)
-	}
-	projects, err := c.eng.Fleet.Projects(c.ctx, c.by.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	var all []fleet.Role
-	for _, p := range projects {
-		roles, err := c.eng.Fleet.Roles(c.ctx, c.by.Tenant, p.Name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, roles...)
-	}
-	return all, nil
 }
 
 func roleColumns(*call) []column[fleet.Role] {

@@ -22,7 +22,7 @@ func (c *call) reach(runtime string, options core.Raw) error {
 	switch {
 	case len(places) > 0:
 		err = core.Errorf(core.Denied, "options.%s: what is on the machine of the data file can't be named from another one", places[0]).With("field", "options."+places[0])
-	case len(secrets) > 0 && !c.env.Role.allows(Admin) && !slices.ContainsFunc(c.eng.Fleet.Live(c.by.Tenant), func(a *fleet.Agent) bool {
+	case len(secrets) > 0 && !c.env.Role.Includes(Admin) && !slices.ContainsFunc(c.eng.Fleet.Live(c.by.Tenant), func(a *fleet.Agent) bool {
 		return a.Runtime == runtime && sameOptions(a.Options, options, "url", "token_env", "token_file")
 	}):
 		err = core.Errorf(core.Denied, "options.%s: where the engine's secrets go needs the role %s from another machine, you are %s; what an agent has that is there may be named", secrets[0], Admin, c.env.Role).With("field", "options."+secrets[0])
@@ -48,7 +48,7 @@ func (c *call) mayServe(s tools.Server) error {
 
 // mayOpen refuses an open agent or server to whoever has fewer rights than it would have.
 func (c *call) mayOpen(what, profile string) error {
-	if profile != "open" || !c.env.Abroad || c.env.Role.allows(Admin) {
+	if profile != "open" || !c.env.Abroad || c.env.Role.Includes(Admin) {
 		return nil
 	}
 	err := core.Errorf(core.Denied, "profile: an open %s reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", what, Admin, c.env.Role).With("field", "profile")

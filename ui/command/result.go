@@ -3,25 +3,8 @@ package command
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
 )
-
-func (t *tree) results() *cobra.Command {
-	ended := taskStates()[2:]
-	return t.group("result", "What came of tasks",
-		t.command(spec{
-			use: "show TASK", short: "Show a task's result", effect: Reads, args: []string{"task"},
-			run: shows(func(c *call, tk string) (task.Result, error) { return c.eng.Tasks.Result(c.ctx, c.by.Tenant, tk) }),
-		}),
-		lists(t, spec{use: "list", short: "List the results, newest first", effect: Reads}, ended, resultColumns,
-			func(c *call, f core.Filter) (core.Page[task.Result], error) {
-				return c.eng.Tasks.Results(c.ctx, c.by.Tenant, f)
-			}),
-	)
-}
 
 func resultColumns(c *call) []column[task.Result] {
 	type R = task.Result

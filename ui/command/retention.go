@@ -18,8 +18,8 @@ func (t *tree) retentions() *cobra.Command {
 		lists(t, spec{use: "list", short: "List what leaves, and when", effect: Reads}, nil, retentionColumns,
 			func(c *call, f core.Filter) (core.Page[retention.Policy], error) {
 				all, err := c.eng.Retention.List(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(p retention.Policy) traits {
-					return traits{at: p.CreatedAt, kind: p.Kind, text: p.Kind + " " + p.Export}
+				return core.Pick(all, err, f, func(p retention.Policy) core.Traits {
+					return core.Traits{At: p.CreatedAt, Kind: p.Kind, Text: p.Kind + " " + p.Export}
 				})
 			}),
 		t.command(spec{

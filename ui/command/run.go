@@ -116,7 +116,7 @@ func flagError(err error) error {
 				reason = after
 			}
 		}
-		e = core.Errorf(core.InvalidInput, "--%s: %q is not allowed; %s", name, clip(invalid.GetValue()), reason).With("field", name).With("value", clip(invalid.GetValue()))
+		e = core.Errorf(core.InvalidInput, "--%s: %q is not allowed; %s", name, core.Clip(invalid.GetValue()), reason).With("field", name).With("value", core.Clip(invalid.GetValue()))
 	}
 	return e
 }
@@ -193,12 +193,4 @@ func jsonWanted(args []string) bool {
 		}
 	}
 	return wanted
-}
-
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

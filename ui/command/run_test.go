@@ -69,7 +69,7 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"agent show nobody", 1, "NOT_FOUND", "agent", "nobody"},
 		{"agent delete nobody", 2, "INVALID_INPUT", "yes", "--yes"},
 		{"agent delete nobody --yes", 1, "NOT_FOUND", "agent", "nobody"},
-		{"agent assign nobody ' '", 2, "INVALID_INPUT", "text", "empty"},
+		{"agent assign nobody ' '", 2, "INVALID_INPUT", "text", "missing"},
 		{"approval deny x", 2, "INVALID_INPUT", "reason", "--reason is missing"},
 		{"approval approve x --always tool", 2, "INVALID_INPUT", "always", "--expires"},
 		{"approval approve x --expires 1h", 2, "INVALID_INPUT", "always", "--always"},

@@ -163,7 +163,7 @@ func skillColumns(c *call) []column[*skill.Skill] {
 			return s.Version + " (older)"
 		}},
 		{title: "RUNNER", text: func(s S) string { return s.Runner.Kind }},
-		{title: "EFFECTS", text: func(s S) string { return strings.Join(words(s.Effects...), ",") }},
+		{title: "EFFECTS", text: func(s S) string { return strings.Join(core.Strings(s.Effects...), ",") }},
 		{title: "NEEDS", most: 30, text: func(s S) string { return strings.Join(s.Dependencies, ",") }},
 		{title: "TAGS", most: 24, text: func(s S) string { return strings.Join(s.Tags, ",") }},
 		{title: "TIMEOUT", wide: true, right: true, text: func(s S) string { return fmt.Sprintf("%ds", s.Timeout) }},

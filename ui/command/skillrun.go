@@ -208,7 +208,7 @@ func (t *tree) skillExecutions() *cobra.Command {
 			source(f, "skill", "skill")
 			source(f, "agent", "subagent")
 		},
-	}, words(skill.Statuses()...), executionColumns, func(c *call, f core.Filter) (core.Page[skill.Execution], error) {
+	}, core.Strings(skill.Statuses()...), executionColumns, func(c *call, f core.Filter) (core.Page[skill.Execution], error) {
 		return c.eng.Skills.Executions(c.ctx, c.by.Tenant, name, f)
 	})
 }

@@ -72,7 +72,7 @@ func (t *tree) subagentSpawn() *cobra.Command {
 
 func (t *tree) subagentList() *cobra.Command {
 	var state string
-	states := words(skill.States()...)
+	states := core.Strings(skill.States()...)
 	return lists(t, spec{
 		use: "list", short: "List the subagents, newest first", effect: Reads,
 		example: "subagent list --state running",
@@ -130,7 +130,7 @@ func (t *tree) subagentParallel() *cobra.Command {
 			made, err := c.eng.Skills.RunParallel(c.ctx, c.by, all)
 			if err != nil {
 				if len(made) == 0 {
-					return inFile(fmt.Errorf("%s: %w", clip(args[0]), err))
+					return inFile(fmt.Errorf("%s: %w", core.Clip(args[0]), err))
 				}
 				if printErr := w.printAgents(c, made...); printErr != nil {
 					return printErr

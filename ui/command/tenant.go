@@ -42,7 +42,7 @@ func (t *tree) tenants() *cobra.Command {
 				if c.env.Abroad {
 					all = slices.DeleteFunc(slices.Clone(all), func(t swarm.Tenant) bool { return t.TenantID != c.env.Caller.Tenant })
 				}
-				return pick(all, err, f, func(t swarm.Tenant) traits { return traits{at: t.CreatedAt, text: t.TenantID} })
+				return core.Pick(all, err, f, func(t swarm.Tenant) core.Traits { return core.Traits{At: t.CreatedAt, Text: t.TenantID} })
 			}),
 		lists(t, spec{
 			use: "troubles", short: "List what is wrong inside: records that can't be read, work that fails again and again", effect: Reads, ownScope: true,
@@ -60,7 +60,9 @@ func (t *tree) tenants() *cobra.Command {
 			if c.env.Abroad {
 				all = eng.Health.Of(c.env.Caller.Tenant)
 			}
-			return pick(all, nil, f, func(one health.Trouble) traits { return traits{at: one.Since, text: one.Tenant + " " + one.String()} })
+			return core.Pick(all, nil, f, func(one health.Trouble) core.Traits {
+				return core.Traits{At: one.Since, Text: one.Tenant + " " + one.String()}
+			})
 		}),
 		t.command(spec{
 			use: "show [ID]", short: "Show a tenant", effect: Reads, args: []string{"tenant"},

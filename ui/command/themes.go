@@ -118,7 +118,7 @@ func (t *tree) themes() *cobra.Command {
 	return t.group("theme", "The cockpit's looks",
 		lists(t, spec{use: "list", short: "List the themes", effect: Reads, ownScope: true}, nil, lookColumns,
 			func(c *call, f core.Filter) (core.Page[look], error) {
-				return pick(looks(c.env.getenv), nil, f, func(x look) traits { return traits{text: x.Name} })
+				return core.Pick(looks(c.env.getenv), nil, f, func(x look) core.Traits { return core.Traits{Text: x.Name} })
 			}),
 		t.command(spec{
 			use: "show NAME", short: "Print a theme's file", effect: Reads, args: []string{"theme"}, ownScope: true,

@@ -53,7 +53,9 @@ type spec struct {
 	// ownScope commands open what they need themselves; for all others the
 	// engine is open and the tenant settled when run is called.
 	ownScope bool
-	flags    func(*pflag.FlagSet)
+	// forAgents lets a process of an agent run it, see op.Op.
+	forAgents bool
+	flags     func(*pflag.FlagSet)
 	// check refuses a mistaken line before anything is opened; nil checks
 	// nothing more than the flags' types and the number of arguments.
 	check func(c *call, args []string) error
@@ -76,32 +78,32 @@ func (t *tree) sections() []section {
 	return []section{
 		{"Begin", []top{{"demo", t.demo}, {"up", t.up}}},
 		{"Work", []top{
-			{"session", t.sessions},
-			{"task", t.tasks},
-			{"result", t.results},
-			{"agent", t.agents},
-			{"project", t.projects},
-			{"role", t.roles},
+			{"session", t.of("session")},
+			{"task", t.of("task", t.taskWait, t.taskLog)},
+			{"result", t.of("result")},
+			{"agent", t.of("agent", t.agentCreate, t.agentLog)},
+			{"project", t.of("project", t.projectLearn)},
+			{"role", t.of("role")},
 			{"skill", t.skills},
 			{"subagent", t.subagents},
 			{"bus", t.bus},
 			{"cad", t.cad},
 		}},
 		{"Judge and stop", []top{
-			{"approval", t.approvals},
-			{"decision", t.decisions},
+			{"approval", t.of("approval", t.approvalCanary)},
+			{"decision", t.of("decision")},
 			{"policy", t.policies},
-			{"egress", t.egress},
-			{"files", t.fileRules},
-			{"budget", t.budgets},
-			{"estop", t.estop},
+			{"egress", t.of("egress")},
+			{"files", t.of("files")},
+			{"budget", t.of("budget")},
+			{"estop", t.of("estop")},
 		}},
 		{"Keep", []top{
 			{"audit", t.audit},
 			{"dag", t.dag},
 			{"tenant", t.tenants},
 			{"operator", t.operators},
-			{"secret", t.secrets},
+			{"secret", t.of("secret")},
 			{"notice", t.notices},
 			{"store", t.stores},
 		}},
@@ -175,7 +177,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 data file, 4 timed out, 130 interrupted.`
 func (t *tree) globals(f *pflag.FlagSet) {
 	f.StringVar(&t.g.Data, "data", "", "data `FILE` (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
 	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
-	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide", "text", "json", "wide")
+	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide; sentence for what a change came to", "text", "json", "wide", "sentence")
 	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as (default the OS user)")
 	f.BoolVar(&t.g.ReadOnly, "read-only", false, "refuse every command that would change something")
 	enumVar(f, &t.g.Color, "color", "", "auto", "colours: auto|always|never", "auto", "always", "never")
@@ -220,7 +222,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	where := strings.TrimSpace("swarmdeck " + commandPath(cmd))
-	return usage("command", "unknown command %q for %q; %s", clip(word), where, hint)
+	return usage("command", "unknown command %q for %q; %s", core.Clip(word), where, hint)
 }
 
 // command makes a runnable command.
@@ -262,7 +264,7 @@ func positional(s spec) cobra.PositionalArgs {
 		}
 		many := len(names) > 0 && strings.Contains(names[len(names)-1], "…")
 		if len(args) > len(names) && !many {
-			return core.Errorf(core.InvalidInput, "%s: unexpected argument %q; usage: %s", commandPath(cmd), clip(args[len(names)]), cmd.UseLine()).With("field", "args")
+			return core.Errorf(core.InvalidInput, "%s: unexpected argument %q; usage: %s", commandPath(cmd), core.Clip(args[len(names)]), cmd.UseLine()).With("field", "args")
 		}
 		return nil
 	}

@@ -94,7 +94,7 @@ func (c *call) loadSwarm(path string) (*swarmfile.File, error) {
 			}
 		}
 		if filepath.Ext(full) == "" {
-			return nil, core.Errorf(core.NotFound, "file: no swarm.yaml in %s", clip(path)).With("field", "file").With("value", clip(path))
+			return nil, core.Errorf(core.NotFound, "file: no swarm.yaml in %s", core.Clip(path)).With("field", "file").With("value", core.Clip(path))
 		}
 	}
 	data, err := c.file("file", full)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ func pathError(do, field, path string, err error) error {
 	code := core.Internal
 	switch {
 	case safeopen.IsOwn(err):
-		return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", field, clip(path)).With("field", field).With("value", clip(path))
+		return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", field, core.Clip(path)).With("field", field).With("value", core.Clip(path))
 	case errors.Is(err, os.ErrNotExist):
 		code = core.NotFound
 	case errors.Is(err, os.ErrPermission):
@@ -82,7 +81,7 @@ func pathError(do, field, path string, err error) error {
 	if errors.As(err, &why) {
 		err = why.Err
 	}
-	return core.Errorf(code, "%s: can't %s %s: %v", field, do, clip(path), err).With("field", field).With("value", clip(path))
+	return core.Errorf(code, "%s: can't %s %s: %v", field, do, core.Clip(path), err).With("field", field).With("value", core.Clip(path))
 }
 
 func readBounded(field, name string, r io.Reader) ([]byte, error) {
@@ -91,7 +90,7 @@ func readBounded(field, name string, r io.Reader) ([]byte, error) {
 		return nil, fileError(field, name, err)
 	}
 	if len(data) > maxArg {
-		return nil, usage(field, "%s: %s is larger than %d bytes", field, clip(name), maxArg)
+		return nil, usage(field, "%s: %s is larger than %d bytes", field, core.Clip(name), maxArg)
 	}
 	return data, nil
 }
@@ -121,21 +120,8 @@ func (s span) String() string {
 }
 func (s span) Type() string { return "DURATION" }
 func (s span) Set(text string) (err error) {
-	*s.d, err = parseSpan(text)
+	*s.d, err = core.ParseSpan(text)
 	return err
-}
-
-func parseSpan(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n <= 36500 {
-			return time.Duration(n * float64(24*time.Hour)), nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, errors.New("allowed: a duration like 30s, 15m, 2h or 7d")
-	}
-	return d, nil
 }
 
 // instant is a point in time: RFC 3339, or a duration before now.
@@ -146,9 +132,9 @@ func (c *call) instant(field, text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at.UTC(), nil
 	}
-	d, err := parseSpan(text)
+	d, err := core.ParseSpan(text)
 	if err != nil {
-		return time.Time{}, usage(field, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m", field, clip(text))
+		return time.Time{}, usage(field, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m", field, core.Clip(text))
 	}
 	return c.now().Add(-d), nil
 }
@@ -165,7 +151,7 @@ func pairs(field string, list []string) (map[string]string, error) {
 			return nil, usage(field, "--%s: not of the form KEY=VALUE", field) // what it is may be a credential
 		}
 		if _, twice := m[k]; twice {
-			return nil, usage(field, "--%s: %s is given twice", field, clip(k))
+			return nil, usage(field, "--%s: %s is given twice", field, core.Clip(k))
 		}
 		m[k] = v
 	}

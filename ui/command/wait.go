@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
@@ -23,7 +24,7 @@ func (t *tree) taskWait() *cobra.Command {
 			"With --status: until each has that status; exit 1 for one that ended otherwise. Exit 4 after --timeout.",
 		example: "task wait tk_… --timeout 10m\ntask wait tk_… --status running",
 		flags: func(f *pflag.FlagSet) {
-			enumVar(f, &status, "status", "", "", "wait for this `STATUS`"+allowedList(taskStates()), taskStates()...)
+			enumVar(f, &status, "status", "", "", "wait for this `STATUS`"+allowedList(op.TaskStatuses()), op.TaskStatuses()...)
 			spanVar(f, &limit, "timeout", "give up after this `DURATION`")
 		},
 		check: func(c *call, _ []string) error {

@@ -22,8 +22,8 @@ func (t *tree) auditWitness() *cobra.Command {
 		lists(t, spec{use: "list", short: "List the witnesses, what they hold and what went wrong", effect: Reads}, nil, witnessColumns,
 			func(c *call, f core.Filter) (core.Page[witness.Status], error) {
 				all, err := c.eng.Witnesses.List(c.ctx, c.by.Tenant)
-				return pick(all, err, f, func(w witness.Status) traits {
-					return traits{at: w.CreatedAt, kind: w.Kind, text: strings.Join([]string{w.Name, w.Path, w.LastError, Join(w.Command)}, " ")}
+				return core.Pick(all, err, f, func(w witness.Status) core.Traits {
+					return core.Traits{At: w.CreatedAt, Kind: w.Kind, Text: strings.Join([]string{w.Name, w.Path, w.LastError, Join(w.Command)}, " ")}
 				})
 			}),
 		t.command(spec{
@@ -101,7 +101,7 @@ func (c *call) namesPlace(path *string) error {
 	*path = c.env.path(given)
 	own, err := c.own()
 	if err == nil && own.Check(*path) != nil {
-		err = core.Errorf(core.Denied, "path: %s is one of the engine's own files", clip(given)).With("field", "path").With("value", clip(given))
+		err = core.Errorf(core.Denied, "path: %s is one of the engine's own files", core.Clip(given)).With("field", "path").With("value", core.Clip(given))
 	}
 	return err
 }

@@ -1,0 +1,138 @@
+package op
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+func agents() []*Op {
+	type A = fleet.Agent
+	name := arg("NAME", "agent")
+	return []*Op{
+		agentList(),
+		show(Op{Name: "agent show", Short: "Show an agent", ForAgents: true}, name, shownAgent),
+		change(Op{Name: "agent start", Short: "Make an agent ready for tasks", Undo: "agent stop", Done: "started"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Start(ctx, c.By, name) }),
+		change(Op{Name: "agent stop", Short: "End an agent's process and take it offline", Effect: Destroys, Confirm: ConfirmAsk, Undo: "agent start", Done: "stopped"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Stop(ctx, c.By, name) }),
+		change(Op{Name: "agent restart", Short: "End an agent's process, forget its failures, start anew", Effect: Destroys, Confirm: ConfirmAsk, Done: "restarted"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Restart(ctx, c.By, name) }),
+		change(Op{Name: "agent pause", Short: "Pause an agent; it shows pausing until it has acknowledged", Undo: "agent resume", Done: "asked to pause:"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Pause(ctx, c.By, name) }),
+		change(Op{Name: "agent resume", Short: "Let a paused agent go on", Undo: "agent pause", Done: "resumed"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Resume(ctx, c.By, name) }),
+		agentDelete(),
+		agentAssign(),
+		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of"}, name,
+			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
+		agentHistory(),
+	}
+}
+
+// ShownAgent is an agent with what file rules say of it.
+type ShownAgent struct {
+	fleet.Agent
+	Files *files.Places `json:"files,omitempty"`
+}
+
+func shownAgent(ctx context.Context, c *Call, name string) (s ShownAgent, err error) {
+	s.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name)
+	if p := c.Files.Places(c.By.Tenant, s.Role, s.Name); p.Any() && (s.Profile == "reader" || s.Profile == "worker") {
+		s.Files = &p
+	}
+	return s, err
+}
+
+func agentList() *Op {
+	var project string
+	return list(Op{
+		Name: "agent list", Short: "List the agents", ForAgents: true,
+		Statuses: core.Strings(fleet.Starting, fleet.Idle, fleet.Busy, fleet.Offline, fleet.Failed),
+		Params:   []*Param{flag(&project, "project", "only of this `PROJECT`").from("project")},
+	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Agent], error) {
+		if project == "" {
+			return c.Fleet.Agents(ctx, c.By.Tenant, f)
+		}
+		// The engine's filter has no project, so its pages are read through.
+		all := f
+		all.Page, all.Size = 1, core.MaxPageSize
+		var found []fleet.Agent
+		for {
+			page, err := c.Fleet.Agents(ctx, c.By.Tenant, all)
+			if err != nil {
+				return page, err
+			}
+			for _, a := range page.Items {
+				if a.Project == project {
+					found = append(found, a)
+				}
+			}
+			if !page.Info.Next {
+				break
+			}
+			all.Page++
+		}
+		return core.Pick(found, nil, core.Filter{Page: f.Page, Size: f.Size}, func(fleet.Agent) core.Traits { return core.Traits{} })
+	})
+}
+
+// DeletedAgent is an agent as it was when it was deleted.
+type DeletedAgent struct{ fleet.Agent }
+
+func agentDelete() *Op {
+	var yes bool
+	return change(Op{
+		Name: "agent delete", Short: "Delete an agent in any state", Effect: Destroys, Confirm: ConfirmType, Done: "deleted",
+		Params: []*Param{flag(&yes, "yes", "it is meant")},
+		Check: func(*Call) error {
+			if !yes {
+				return usage("yes", "agent delete: this can't be undone; say --yes to delete it")
+			}
+			return nil
+		},
+	}, arg("NAME", "agent"), func(ctx context.Context, c *Call, name string) (gone DeletedAgent, err error) {
+		if gone.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name); err == nil {
+			err = c.Fleet.Delete(ctx, c.By, name)
+		}
+		return gone, err
+	})
+}
+
+// startingWait is how long assign has patience with an agent that is starting
+// when its caller waits: the engine may have begun to run with this very call.
+const startingWait = 10 * time.Second
+
+func agentAssign() *Op {
+	var name, text, uri string
+	return define(Op{
+		Name: "agent assign", Short: "Give an idle agent a task", Waits: "wait for its end; exit 1 unless it succeeded", Undo: "task undo", Done: "gave work to",
+		Long: "Give an idle agent a task. With --wait an agent that is just starting gets a moment; without a running\n" +
+			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
+		Example: "agent assign lister 'what is in this directory?' --wait",
+		Params: []*Param{
+			{Name: "name", About: "NAME", Arg: true, Need: true, Into: &name, From: "agent:idle"},
+			{Name: "text", About: "TEXT", Arg: true, Need: true, Into: &text},
+			flag(&uri, "uri", "what it is about: `URI`"),
+		},
+	}, func(ctx context.Context, c *Call) (task.Task, error) {
+		if c.Wait {
+			return c.Fleet.AssignWhenReady(ctx, c.By, name, text, uri, startingWait)
+		}
+		return c.Fleet.Assign(ctx, c.By, name, text, uri)
+	})
+}
+
+func agentHistory() *Op {
+	var name string
+	return list(Op{
+		Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(),
+		Params: []*Param{{Name: "name", About: "NAME", Arg: true, Need: true, Into: &name, From: "agent"}},
+	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
+		return c.Fleet.History(ctx, c.By.Tenant, name, f)
+	})
+}

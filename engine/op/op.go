@@ -1,0 +1,138 @@
+// Package op is the registry of what swarmdeck can do: each operation once, with
+// its name, its effect, the least role that may do it, its parameters, what it
+// gives back and how that is told. Doors are made of it: the command line and
+// with it scripts, help, completion and the palette. An operation does not know
+// which door it was called by.
+//
+// An operation is made for one call: its parameters have their values within it.
+package op
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+)
+
+// Effect is what an operation does to the swarm.
+type Effect string
+
+// The effects. Who only reads is refused all but Reads.
+const (
+	Reads    Effect = "read"
+	Writes   Effect = "write"
+	Destroys Effect = "destructive"
+)
+
+// Confirm is how sure a cockpit has to be before it calls an operation.
+type Confirm string
+
+// The tiers.
+const (
+	ConfirmNone Confirm = "none"
+	ConfirmAsk  Confirm = "confirm" // y or n; Enter means no
+	ConfirmType Confirm = "type"    // type the name of what is affected
+)
+
+// Op is one operation, with room for the values of one call.
+type Op struct {
+	Name    string // the noun and the verb: "task cancel"
+	Short   string // one line of help
+	Long    string // "" is Short
+	Example string // command lines, without the program's name
+	Effect  Effect
+	Role    Role    // the least that may; "" follows from the effect: Viewer or Operator
+	Confirm Confirm // "" is ConfirmNone
+	Undo    string  // the operation that takes it back; "" for none
+	Done    string  // how Sentence begins: "cancelled"; "" for what only reads
+	// ForAgents lets a process of an agent call it by a person's door: what an
+	// agent may look at. All else it does by tools, where each call is judged.
+	ForAgents bool
+	// Waits says that it gives back a task, whose end a door may wait for: its
+	// help says so in these words. Call.Wait says whether it does.
+	Waits string
+	// Full shows a record with all its members rather than as a row of a list.
+	Full   bool
+	Params []*Param
+	// Filter is that of a list, which the door fills; nil for all else.
+	Filter *core.Filter
+	// Statuses are the values of a list's status; empty means any text.
+	Statuses []string
+	// Kinds names what knows the values of a list's kind, for completion.
+	Kinds string
+	// Check refuses mistaken parameters before anything is opened; nil checks
+	// nothing more than each parameter does by itself.
+	Check func(c *Call) error
+	// Out is the type of the result: a record, or a core.Page of them.
+	Out reflect.Type
+
+	run func(ctx context.Context, c *Call) (any, error)
+}
+
+// Call is who calls an operation, and where.
+type Call struct {
+	*engine.Engine // open when Run is called, nil in Check
+
+	By    core.Caller
+	Dir   string // base of relative paths; "" leaves them to the engine
+	Away  bool   // the caller sits at another machine than the data file's
+	Wait  bool   // the caller waits for the end of what it gives to do
+	Trace string // W3C trace context that the caller is in; "" for none
+	Now   time.Time
+	// Note tells the caller something beside the result.
+	Note func(text string)
+}
+
+// Run carries the operation out. Its caller has filled and checked its
+// parameters, and has held it against the role of who asks.
+func (o *Op) Run(ctx context.Context, c *Call) (any, error) { return o.run(ctx, c) }
+
+// define makes an operation of its description and the function that carries it
+// out, which finds the parameters' values where the description points.
+func define[Out any](o Op, run func(ctx context.Context, c *Call) (Out, error)) *Op {
+	if o.Effect == "" {
+		o.Effect = Writes
+	}
+	if o.Role == "" {
+		o.Role = Viewer
+		if o.Effect != Reads {
+			o.Role = Operator
+		}
+	}
+	if o.Confirm == "" {
+		o.Confirm = ConfirmNone
+	}
+	o.Out = reflect.TypeFor[Out]()
+	o.run = func(ctx context.Context, c *Call) (any, error) { return run(ctx, c) }
+	return &o
+}
+
+// list makes an operation that reads a page of records.
+func list[T any](o Op, page func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error)) *Op {
+	o.Effect, o.Filter = Reads, new(core.Filter)
+	filter := o.Filter
+	return define(o, func(ctx context.Context, c *Call) (core.Page[T], error) { return page(ctx, c, *filter) })
+}
+
+// show makes an operation that reads the one record that its argument names.
+func show[Out any](o Op, id Param, get func(ctx context.Context, c *Call, id string) (Out, error)) *Op {
+	o.Effect, o.Full = Reads, true
+	return change(o, id, get)
+}
+
+// change makes an operation on the one record that its argument names.
+func change[Out any](o Op, id Param, do func(ctx context.Context, c *Call, id string) (Out, error)) *Op {
+	var value string
+	id.Arg, id.Need, id.Into = true, true, &value
+	o.Params = append([]*Param{&id}, o.Params...)
+	return define(o, func(ctx context.Context, c *Call) (Out, error) { return do(ctx, c, value) })
+}
+
+// changeWhy makes a change that takes a reason.
+func changeWhy[Out any](o Op, id Param, do func(ctx context.Context, c *Call, id, reason string) (Out, error)) *Op {
+	var reason string
+	o.Params = append(o.Params, why(&reason))
+	return change(o, id, func(ctx context.Context, c *Call, id string) (Out, error) { return do(ctx, c, id, reason) })
+}

@@ -1,0 +1,78 @@
+package op
+
+import (
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/session"
+	"swarmdeck/engine/task"
+)
+
+func TestAChangeIsToldInASentence(t *testing.T) {
+	for _, c := range []struct {
+		op   string
+		out  any
+		want string
+	}{
+		{"approval deny", judge.Approval{ApprovalID: "ap_1", TaskID: "tk_1", Intent: "write a file", Status: judge.Refused}, "denied approval ap_1: write a file"},
+		{
+			"approval approve", judge.Approval{ApprovalID: "ap_1", Status: judge.Open, Risk: judge.Critical, FirstBy: "alice"},
+			"approval ap_1 is still open: at critical risk a second operator must approve it too, after alice",
+		},
+		{"task dispatch", task.Task{TaskID: "tk_7", Status: task.Queued, Title: "ls", Waiting: "approval"}, "dispatched task tk_7: ls (waits for approval)"},
+		{"agent assign", task.Task{TaskID: "tk_8", Agent: "bob", Title: "hi"}, "gave agent bob task tk_8: hi"},
+		{"agent pause", fleet.Agent{Name: "bob"}, "asked to pause: agent bob"},
+		{"agent delete", DeletedAgent{fleet.Agent{Name: "bob"}}, "deleted agent bob"},
+		{"session stop", session.Session{SessionID: "s_1"}, "stopped session s_1"},
+		{"estop on", estop.State{On: true}, "emergency stop: everything is told to freeze"},
+		{"estop off", estop.State{}, "thawed: work goes on"},
+	} {
+		if got := Find(c.op).Sentence(c.out); got != c.want {
+			t.Errorf("%s: %q, want %q", c.op, got, c.want)
+		}
+	}
+}
+
+func TestEveryOperationIsWhole(t *testing.T) {
+	for _, n := range Nouns() {
+		for _, o := range n.Ops() {
+			if o.Short == "" || o.run == nil || o.Out == nil {
+				t.Errorf("%s is not described", o.Name)
+			}
+			if (o.Effect == Reads) != (o.Done == "") {
+				t.Errorf("%s: effect %s with the sentence %q", o.Name, o.Effect, o.Done)
+			}
+			if o.Undo != "" && Find(o.Undo) == nil {
+				t.Errorf("%s: is undone by %q, which is no operation", o.Name, o.Undo)
+			}
+			if o.ForAgents && o.Effect != Reads {
+				t.Errorf("%s: an agent could change something by it", o.Name)
+			}
+			names := map[string]bool{}
+			for _, p := range o.Params {
+				if names[p.Name] || p.About == "" {
+					t.Errorf("%s: parameter %s is there twice, or says nothing", o.Name, p.Name)
+				}
+				names[p.Name] = true
+			}
+		}
+	}
+	if Find("task nosuch") != nil || Find("nosuch") != nil {
+		t.Error("found what is not there")
+	}
+}
+
+func TestLimitsAreReadOfALine(t *testing.T) {
+	b, err := ParseBudget("tokens=100,cost=2.5,tasks=3,wall=90s")
+	if err != nil || b.Tokens != 100 || b.CostUSD != 2.5 || b.Tasks != 3 || b.WallS != 90 {
+		t.Error(b, err)
+	}
+	for _, bad := range []string{"x", "tokens=1.5", "cost=-1", "wall=1y", "tasks=", "cost=NaN"} {
+		if _, err := ParseBudget(bad); core.AsError(err).Code != core.InvalidInput {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package op
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+)
+
+func tasks() []*Op {
+	type T = task.Task
+	id := arg("ID", "task")
+	return []*Op{
+		taskDispatch(),
+		list(Op{
+			Name: "task list", Short: "List the tasks, newest first", Example: "task list --status failed --since 1h",
+			Statuses: TaskStatuses(), Kinds: "kind", ForAgents: true,
+		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error) {
+			return c.Tasks.List(ctx, c.By.Tenant, f)
+		}),
+		show(Op{Name: "task show", Short: "Show a task with its input", ForAgents: true}, id,
+			func(ctx context.Context, c *Call, id string) (T, error) { return c.Tasks.Get(ctx, c.By.Tenant, id) }),
+		changeWhy(Op{Name: "task cancel", Short: "Cancel a task that is not over", Effect: Destroys, Confirm: ConfirmAsk, Undo: "task retry", Done: "cancelled"},
+			arg("ID", "task:cancel"),
+			func(ctx context.Context, c *Call, id, reason string) (T, error) {
+				return c.Swarm.Cancel(ctx, c.By, id, reason)
+			}),
+		change(Op{Name: "task retry", Short: "Queue a task that is over once more", Undo: "task cancel", Done: "queued again:"}, arg("ID", "task:retry"),
+			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Retry(ctx, c.By, id) }),
+		changeWhy(Op{Name: "task pause", Short: "Stop a running task's process; resume continues it", Undo: "task resume", Done: "asked to pause:"}, arg("ID", "task:pause"),
+			func(ctx context.Context, c *Call, id, reason string) (T, error) {
+				return c.Swarm.PauseTask(ctx, c.By, id, reason)
+			}),
+		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:resume"),
+			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.ResumeTask(ctx, c.By, id) }),
+		show(Op{Name: "task why", Short: "Say why a task waits", ForAgents: true}, id,
+			func(ctx context.Context, c *Call, id string) (swarm.Reason, error) {
+				return c.Swarm.Why(ctx, c.By.Tenant, id)
+			}),
+		show(Op{Name: "task tree", Short: "List a task and all that came from it", ForAgents: true}, id,
+			func(ctx context.Context, c *Call, id string) (Tree, error) { return c.Tasks.Tree(ctx, c.By.Tenant, id) }),
+		change(Op{Name: "task undo", Short: "Take a dispatch back before a worker has claimed it", Done: "took back"}, arg("ID", "task:undo"),
+			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Undo(ctx, c.By, id) }),
+	}
+}
+
+// Tree is a task and all that came from it, each after its parent.
+type Tree []task.Task
+
+// TaskStatuses are the values of a task's status.
+func TaskStatuses() []string {
+	return core.Strings(task.Queued, task.Running, task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut)
+}
+
+func taskDispatch() *Op {
+	var d swarm.Dispatch
+	priority, attempts := 50, 3
+	byPriority := flag(&priority, "priority", "0-100, higher runs first")
+	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one")
+	timeout := flag(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h")
+	within := flag(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h")
+	return define(Op{
+		Name: "task dispatch", Short: "Make a task", Waits: "wait for its end", Undo: "task undo", Done: "dispatched",
+		Long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
+			"With --start-within: it ends timed_out unless it has first started by then, whatever it waited for.\n" +
+			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
+		Example: `task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
+		Params: []*Param{
+			need(&d.Kind, "kind", "`KIND` of work: exec.run, agent.prompt").from("kind"),
+			need(&d.Input, "input", "input `JSON`: literal, @file, - for stdin").from("json"),
+			byPriority, timeout, within, tries,
+			flag(&d.Session, "session", "run within this session `ID`").from("session"),
+			flag(&d.Parent, "parent", "parent task `ID`; its trace is kept").from("task"),
+			flag(&d.Agent, "agent", "agent `NAME` meant to run it").from("agent"),
+			flag(&d.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
+			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task"),
+			flag(&d.After, "after", "task `IDs` that must have succeeded first").from("task"),
+		},
+		Check: func(c *Call) (err error) {
+			if d.Kind == "exec.run" {
+				if d.Input, err = c.placed(d.Input); err != nil {
+					return err
+				}
+			}
+			if byPriority.Given {
+				d.Priority = &priority
+			}
+			if tries.Given {
+				d.MaxAttempts = &attempts
+			}
+			for _, p := range []*Param{timeout, within} {
+				if p.Given && *p.Into.(*time.Duration) == 0 {
+					return usage(p.Name, "--%s: 0 is not allowed; allowed: 1s-24h", p.Name)
+				}
+			}
+			if d.Trace == "" && d.Parent == "" {
+				d.Trace = c.Trace
+			}
+			return nil
+		},
+	}, func(ctx context.Context, c *Call) (task.Task, error) {
+		made, err := c.Swarm.Dispatch(ctx, c.By, d)
+		if err == nil && made.Kind == "exec.run" {
+			c.concealed(secret.EnvOf(d.Input), secret.EnvOf(made.Input))
+			made.Input = secret.ShownInput(made.Input)
+		}
+		return made, err
+	})
+}
+
+// placed settles where a command runs: it may be another engine that carries
+// it out, opened elsewhere.
+func (c *Call) placed(input core.Raw) (core.Raw, error) {
+	if !filepath.IsAbs(c.Dir) {
+		return input, nil
+	}
+	var fields map[string]core.Raw
+	if err := core.Decode(input, &fields); err != nil {
+		return nil, err
+	}
+	dir := ""
+	if given := fields["dir"]; given != nil && core.Decode(given, &dir) != nil {
+		return input, nil // the engine says what is wrong with it
+	}
+	fields["dir"] = core.MustEncode(c.path(dir))
+	return core.Encode(fields)
+}
+
+// path resolves a path that the caller gave.
+func (c *Call) path(p string) string {
+	if filepath.IsAbs(p) || c.Dir == "" {
+		return p
+	}
+	return filepath.Join(c.Dir, p)
+}

@@ -1,0 +1,215 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/task"
+	"swarmdeck/ui/term"
+)
+
+// of makes the command of a noun from its operations, and from what is none.
+func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Command {
+	return func() *cobra.Command {
+		var all []*cobra.Command
+		for _, make := range others {
+			all = append(all, make())
+		}
+		n := op.Of(noun)
+		for _, o := range n.Ops() {
+			all = append(all, t.operation(o))
+		}
+		return t.group(n.Name, n.About, all...)
+	}
+}
+
+// operation makes the command of an operation.
+func (t *tree) operation(o *op.Op) *cobra.Command {
+	given := operation{Op: o, texts: map[*op.Param]*string{}}
+	s := spec{
+		use: o.Name[strings.LastIndexByte(o.Name, ' ')+1:], short: o.Short, long: o.Long, example: o.Example,
+		effect: o.Effect, role: o.Role, confirm: o.Confirm, forAgents: o.ForAgents, flags: given.bind, check: given.check, run: given.run,
+	}
+	for _, p := range o.Params {
+		if p.Arg {
+			s.use += " " + p.About
+			s.args = append(s.args, p.From)
+		}
+	}
+	for n := len(s.args); n > 0 && s.args[n-1] == ""; n-- {
+		s.args = s.args[:n-1] // as if it were not said
+	}
+	return t.command(s)
+}
+
+// operation is a line that calls an operation.
+type operation struct {
+	*op.Op
+	texts  map[*op.Param]*string // values that are read when the line is checked
+	filter filter
+	wait   waiting
+	call   op.Call
+}
+
+// bind declares the flags.
+func (o *operation) bind(f *pflag.FlagSet) {
+	if o.Filter != nil {
+		o.filter.bind(f, o.Statuses...)
+		if o.Kinds != "" {
+			source(f, "kind", o.Kinds)
+		}
+	}
+	for _, p := range o.Params {
+		if p.Arg {
+			continue
+		}
+		switch into := p.Into.(type) {
+		case *string:
+			if len(p.Enum) > 0 {
+				enumVar(f, into, p.Name, "", *into, p.About, p.Enum...)
+				continue
+			}
+			f.StringVar(into, p.Name, *into, p.About)
+		case *[]string:
+			if p.Whole {
+				f.StringArrayVar(into, p.Name, *into, p.About)
+			} else {
+				f.StringSliceVar(into, p.Name, *into, p.About)
+			}
+		case *bool:
+			f.BoolVar(into, p.Name, *into, p.About)
+		case *int:
+			f.IntVar(into, p.Name, *into, p.About)
+		case *int64:
+			f.Int64Var(into, p.Name, *into, p.About)
+		case *float64:
+			f.Float64Var(into, p.Name, *into, p.About)
+		case *time.Duration:
+			spanVar(f, into, p.Name, p.About)
+		case *op.Content:
+			o.texts[p] = f.String(p.Name, "-", p.About)
+		case *core.Raw, *time.Time:
+			o.texts[p] = f.String(p.Name, "", p.About)
+		default:
+			panic(fmt.Sprintf("operation %s: --%s: no flag holds a %T", o.Name, p.Name, p.Into))
+		}
+		if p.From != "" {
+			source(f, p.Name, p.From)
+		}
+	}
+	if o.Waits != "" {
+		o.wait.bind(f, o.Waits)
+	}
+}
+
+// check fills the parameters and refuses what is not allowed.
+func (o *operation) check(c *call, args []string) (err error) {
+	for _, p := range o.Params {
+		if p.Arg {
+			*p.Into.(*string), args = args[0], args[1:]
+		} else {
+			p.Given = c.flags.Changed(p.Name)
+		}
+		if p.Need && (!p.Given && !p.Arg || blank(p.Into)) {
+			return usage(field(p), "%s: %s is missing", o.Name, what(p))
+		}
+		if text := o.texts[p]; text != nil {
+			if err := c.value(p, *text); err != nil {
+				return err
+			}
+		}
+		if p.Valid != nil {
+			if err := p.Valid(); err != nil {
+				return err
+			}
+		}
+	}
+	if o.Filter != nil {
+		if *o.Filter, err = o.filter.read(c, o.Statuses...); err != nil {
+			return err
+		}
+	}
+	if o.Waits != "" {
+		if err := o.wait.check(c); err != nil {
+			return err
+		}
+	}
+	o.call = op.Call{
+		Dir: c.env.Dir, Away: c.env.Abroad, Wait: o.wait.on, Trace: c.traceparent(), Now: c.now(),
+		Note: func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
+	}
+	if o.Check == nil {
+		return nil
+	}
+	return o.Check(&o.call)
+}
+
+// blank reports a value that can't stand where one is needed.
+func blank(v any) bool {
+	switch v := v.(type) {
+	case *string:
+		return strings.TrimSpace(*v) == ""
+	case *time.Duration:
+		return *v == 0
+	}
+	return false
+}
+
+func what(p *op.Param) string {
+	if p.Arg {
+		return p.About
+	}
+	return "--" + p.Name
+}
+
+func field(p *op.Param) string { return strings.ReplaceAll(p.Name, "-", "_") }
+
+// value reads what a parameter has as text.
+func (c *call) value(p *op.Param, text string) (err error) {
+	switch into := p.Into.(type) {
+	case *op.Content:
+		*into, err = c.file(p.Name, text)
+	case *core.Raw:
+		if p.Given {
+			*into, err = c.document(p.Name, text)
+		}
+	case *time.Time:
+		if text == "" {
+			return nil
+		}
+		at, parseErr := time.Parse(time.RFC3339Nano, text)
+		if parseErr != nil {
+			return usage(p.Name, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05.678Z", p.Name, core.Clip(text))
+		}
+		*into = at.UTC()
+	}
+	return err
+}
+
+// run calls the operation and prints what it gives back.
+func (o *operation) run(c *call, _ []string) error {
+	o.call.Engine, o.call.By = c.eng, c.by
+	out, err := o.Run(c.ctx, &o.call)
+	if err != nil {
+		return err
+	}
+	if made, is := out.(task.Task); is && o.wait.on {
+		return o.wait.print(c, made)
+	}
+	if c.g.Output == "sentence" && o.Effect != op.Reads {
+		_, err := fmt.Fprintln(c.env.Stdout, term.Clean(o.Sentence(out)))
+		return err
+	}
+	for _, print := range printers() {
+		if is, err := print(c, o.Op, out); is {
+			return err
+		}
+	}
+	return c.show(out)
+}

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/swarm"
+)
+
+// printer prints the results that are its own: those of a type, or those of
+// operations that show a record in full.
+type printer func(c *call, o *op.Op, out any) (is bool, err error)
+
+// printers are looked through from the first on.
+func printers() []printer {
+	return []printer{
+		text(func(c *call, v op.Tree) error { return c.showTree(v) }),
+		text(func(c *call, v swarm.Reason) error { return c.showReason(v) }),
+		text(func(c *call, v estop.State) error { return c.showEStop(v) }),
+		text(func(c *call, v op.DeletedAgent) error { return c.say(v.Agent, "agent %s deleted", v.Name) }),
+		showCard,
+		halfApproved,
+		full,
+		rows(sessionColumns),
+		rows(taskColumns),
+		rows(resultColumns),
+		rows(agentColumns),
+		rows(historyColumns),
+		rows(projectColumns),
+		rows(roleColumns),
+		rows(approvalColumns),
+		rows(decisionColumns),
+		rows(egressColumns),
+		rows(connectionColumns),
+		rows(filesColumns),
+		rows(budgetColumns),
+		rows(secretColumns),
+	}
+}
+
+// text prints a type in its own words.
+func text[T any](print func(*call, T) error) printer {
+	return func(c *call, _ *op.Op, out any) (bool, error) {
+		v, is := out.(T)
+		if !is {
+			return false, nil
+		}
+		return true, print(c, v)
+	}
+}
+
+// rows prints a record as one line of a table and a page as many.
+func rows[T any](cols func(*call) []column[T]) printer {
+	return func(c *call, _ *op.Op, out any) (bool, error) {
+		switch v := out.(type) {
+		case T:
+			return true, record(c, v, cols(c))
+		case core.Page[T]:
+			return true, list(c, v, cols(c))
+		}
+		return false, nil
+	}
+}
+
+// full prints all members of what is asked for in full.
+func full(c *call, o *op.Op, out any) (bool, error) {
+	if !o.Full {
+		return false, nil
+	}
+	return true, c.show(out)
+}

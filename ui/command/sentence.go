@@ -1,0 +1,49 @@
+package command
+
+import (
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// past are the verbs of commands that are no operations yet, as they read once
+// done.
+var past = map[string]string{
+	"cancel": "cancelled", "create": "created", "delete": "deleted", "set": "set", "revoke": "revoked", "pause": "asked to pause:", "resume": "resumed",
+	"start": "started", "stop": "stopped", "retry": "queued again:", "assign": "gave work to", "dispatch": "dispatched",
+	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
+	"fork": "forked to", "propose": "proposed", "activate": "activated", "withdraw": "withdrew", "restore": "restored", "test": "tested", "backtest": "backtested",
+}
+
+// reported are the fields of a record that name it, by noun.
+var reported = map[string]string{
+	"agent": "name", "tenant": "tenant_id", "subagent": "agent_id", "message": "message_id", "policy": "policy_id",
+}
+
+// sentence tells in one line what a change by a command that is no operation
+// came to, from the record that it gives.
+func (c *call) sentence(v any) string {
+	path := commandPath(c.cmd)
+	noun, verb, _ := strings.Cut(path, " ")
+	switch path {
+	case "skill invoke", "bus resend", "bus publish", "bus reply", "dag fork":
+		noun = map[string]string{"skill": "subagent", "bus": "message", "dag": "agent"}[noun]
+	}
+	data, err := core.Encode(v)
+	var rec map[string]any
+	if err != nil || core.Decode(data, &rec) != nil {
+		return "done: " + path
+	}
+	id, _ := rec[reported[noun]].(string)
+	if noun == "policy" && (verb == "activate" || verb == "restore") && rec["status"] != "active" {
+		return "you are the first of two: another person must " + verb + " policy " + id + " too"
+	}
+	if args := c.flags.Args(); id == "" && len(args) > 0 {
+		id = args[len(args)-1]
+	}
+	done, known := past[verb]
+	if !known {
+		return strings.TrimSpace("done: " + path + " " + id)
+	}
+	return done + " " + noun + " " + id
+}
