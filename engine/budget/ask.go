@@ -78,6 +78,8 @@ func (s *Budgets) ask(ctx context.Context, b Budget, limit string) error {
 				return err
 			}
 			now := *old
+			// Before the approval is seen: who looks for its cause finds it.
+			tx.OnCommit(func() { s.follow(b.TenantID, b.Subject, &now) })
 			dec, ap, err := s.opt.Judge.Commit(tx, ask, v)
 			if err != nil {
 				return err
