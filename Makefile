@@ -21,12 +21,12 @@ PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: trials test test-coder build lint agents mcp coder cad race golden fuzz bench clean need
+.PHONY: trials test test-coder build check lint agents mcp coder cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector. A package that
 # passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
 # test that skips itself is a failure too; those with real agents never do here.
-test: need build lint agents mcp coder cad
+test: need lint agents mcp coder cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
 	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
@@ -35,9 +35,14 @@ test: need build lint agents mcp coder cad
 test-coder: need coder
 	@CGO_ENABLED=1 SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 ./drivers/coder | awk -f .ci/report.awk
 
+# build makes the program: static, stripped, without paths of this machine.
 build:
-	go build ./...
-	go build -o swarmdeck .
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o swarmdeck .
+
+# check is for before a commit: format, vet, lint, and the tests that need Go alone
+# and no other programs.
+check: lint
+	go test ./app ./rules ./store/... ./engine/... ./ui/...
 
 lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@echo "gofumpt -l ."

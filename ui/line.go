@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json"
 
-	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
@@ -244,12 +243,9 @@ func reason(o output) string {
 		Error struct {
 			Message string `json:"message"`
 		} `json:"error"`
-		Tests judge.TestsSummary `json:"tests_summary"` // of cases that fail
 	}
 	if err := json.Unmarshal([]byte(firstLine(text)), &wrapped); err == nil && wrapped.Error.Message != "" {
 		text = wrapped.Error.Message
-	} else if sum := wrapped.Tests; err == nil && sum.Failed > 0 {
-		text = fmt.Sprintf("%d of %d cases fail", sum.Failed, sum.Total)
 	}
 	return strings.TrimPrefix(text, "error: ")
 }

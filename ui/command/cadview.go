@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	xterm "golang.org/x/term"
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
@@ -187,7 +186,7 @@ func (c *call) noSolids(w io.Writer, workspace string) error {
 // terminal.
 func (c *call) terminal() (term.Caps, bool) {
 	file, ok := c.env.Stdout.(*os.File)
-	tty := ok && !c.env.Away && c.env.Caller.Door == core.DoorCLI && xterm.IsTerminal(int(file.Fd()))
+	tty := ok && !c.env.Away && c.env.Caller.Door == core.DoorCLI && term.IsTerminal(file)
 	return term.Detect(c.env.getenv, tty, tty, term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible}), tty || c.g.Color == "always"
 }
 

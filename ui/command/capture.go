@@ -10,10 +10,11 @@ import (
 const MaxCapture = 4 << 20
 
 // Capture runs a line for a door without writers of its own and returns what
-// it printed. A command that prints more than MaxCapture fails.
+// it printed; errors are objects. A command that prints more than MaxCapture
+// fails.
 func Capture(ctx context.Context, env Env, args []string) (stdout, stderr string, code int) {
 	var out, err bounded
-	env.Stdout, env.Stderr = &out, &err
+	env.Stdout, env.Stderr, env.ErrorObjects = &out, &err, true
 	code = Run(ctx, &env, args)
 	return out.String(), err.String(), code
 }

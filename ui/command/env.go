@@ -37,6 +37,8 @@ type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// ErrorObjects has errors printed as objects, whatever -o says.
+	ErrorObjects bool
 	// Getenv reads the environment; nil reads none.
 	Getenv func(string) string
 	// Open gives the engine; it is called on first need, and again when a

@@ -48,7 +48,7 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	}
 	code := t.exitCode(err)
 	if code != ExitOK {
-		report(env, jsonWanted(args), code, err)
+		report(env, args, code, err)
 	}
 	return code
 }
@@ -142,14 +142,14 @@ func asError(err error, code int) *core.Error {
 	return e
 }
 
-// report prints what went wrong, on one line.
 // Report prints an error as Run does and returns its exit code.
 func Report(env *Env, args []string, err error) int {
-	report(env, jsonWanted(args), ExitFailed, err)
+	report(env, args, ExitFailed, err)
 	return ExitFailed
 }
 
-func report(env *Env, asJSON bool, code int, err error) {
+// report prints what went wrong, on one line.
+func report(env *Env, args []string, code int, err error) {
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Err == nil {
 		return
@@ -158,7 +158,7 @@ func report(env *Env, asJSON bool, code int, err error) {
 	if code == ExitInterrupted {
 		e = core.Errorf(core.Unavailable, "interrupted")
 	}
-	if asJSON {
+	if env.ErrorObjects || jsonWanted(args) {
 		line, encErr := core.Encode(map[string]any{"error": e})
 		if encErr == nil {
 			fmt.Fprintf(env.Stderr, "%s\n", visible(line))

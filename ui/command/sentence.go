@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -33,6 +34,9 @@ func (c *call) sentence(v any) string {
 	var rec map[string]any
 	if err != nil || core.Decode(data, &rec) != nil {
 		return "done: " + path
+	}
+	if tests, _ := rec["tests_summary"].(map[string]any); tests != nil && tests["failed"] != 0.0 {
+		return fmt.Sprintf("%v of %v cases fail", tests["failed"], tests["total"])
 	}
 	id, _ := rec[reported[noun]].(string)
 	if noun == "policy" && (verb == "activate" || verb == "restore") && rec["status"] != "active" {

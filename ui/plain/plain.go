@@ -14,17 +14,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/presence"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/term"
 )
 
 // patience is how long a person waits for a command before it goes on behind
@@ -49,7 +47,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, why string) err
 	}
 	r := &reader{
 		ctx: ctx, env: *env, eng: s.Engine, by: s.Caller, out: out,
-		readOnly: s.ReadOnly, interactive: away || isTerminal(env.Stdin) && isTerminal(env.Stdout),
+		readOnly: s.ReadOnly, interactive: away || term.IsTerminal(env.Stdin) && term.IsTerminal(env.Stdout),
 	}
 	if r.interactive {
 		r.enter()
@@ -264,11 +262,6 @@ func (r *reader) farewell() {
 	default:
 		r.out.line("leaving; agents at work that stop with the engine: %d", working)
 	}
-}
-
-func isTerminal(f any) bool {
-	file, ok := f.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 var errReadOnly = errors.New("read-only: approvals can't be answered")

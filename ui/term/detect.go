@@ -1,9 +1,11 @@
 package term
 
 import (
+	"os"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
+	xterm "golang.org/x/term"
 )
 
 // Flags are the command line's wishes; they win over the environment.
@@ -154,4 +156,10 @@ func on(v string) bool {
 		return false
 	}
 	return true
+}
+
+// IsTerminal reports whether what a command reads or writes is a terminal.
+func IsTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && xterm.IsTerminal(int(file.Fd()))
 }

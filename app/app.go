@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"swarmdeck/drivers/builtin"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/attach"
+	"swarmdeck/ui/door/cockpit"
+	"swarmdeck/ui/door/socket"
+)
+
+// QueryWord makes this program the process of one json-query.
+const QueryWord = "-json-query"
+
+// Run carries out one command line, closes what it opened and returns the
+// exit code. A signal ends the command in order; a second one ends the
+// process at once.
+func Run(args []string) int {
+	if len(args) == 1 && args[0] == QueryWord {
+		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
+	}
+	core.RelaxGC()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	// A limit on file sizes is to fail a commit, not to end the process. Caught
+	// rather than ignored, because a task's process would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "swarmdeck: find the current directory: %v\n", err)
+		return command.ExitFailed
+	}
+	house := &house{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
+	in := &socket.Input{File: os.Stdin}
+	house.here = in.Stay
+	env := &command.Env{
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: socket.Person()},
+		Dir:    dir,
+		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv,
+		Open:   house.open,
+		Close:  house.close,
+		Doctor: doctor, Troubles: troubles,
+		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: house.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
+	}
+	elsewhere := socket.Elsewhere{In: in}
+	for {
+		code := command.Run(ctx, env, args)
+		if err := house.close(); err != nil {
+			fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
+			if code == command.ExitOK {
+				code = command.ExitFailed
+			}
+		}
+		if code != socket.ExitElsewhere {
+			return code
+		}
+		code, again := elsewhere.Run(ctx, env, house.conn, args)
+		if !again {
+			return code
+		}
+	}
+}

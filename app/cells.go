@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/egress"
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/operator"
+	"swarmdeck/engine/task"
+)
+
+// carry takes a connection out of a cell.
+func (h *house) carry(c cell.Conn) {
+	pid, name := c.Process()
+	kind := egress.HTTP
+	if c.Port == cell.PortSOCKS {
+		kind = egress.SOCKS
+	}
+	from := egress.Origin{
+		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Profile: string(c.Profile), Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
+	}
+	if shared := h.shared.Load(); shared != nil && from.Agent == "" && from.Task == "" {
+		from.Agents = func() []string { return shared.Sharing(c.Run) }
+	}
+	h.egress.Serve(context.Background(), c.Conn, kind, from, c.Authority)
+}
+
+// over tells the egress that a run is over. What can't be written down now is
+// when the engine closes.
+func (h *house) over(w cell.Whose, run string) {
+	if eng := h.running.Load(); eng != nil {
+		_ = eng.Egress.EndRun(context.Background(), w.Tenant, run)
+	}
+}
+
+// refused writes down what a run was refused by its wall: in the audit log, and
+// in the log that a person looks at who looks at the run. It is refused all the
+// same when that fails.
+func (h *house) refused(r cell.Refused) {
+	eng := h.running.Load()
+	if eng == nil {
+		return
+	}
+	ctx := context.Background()
+	run := operator.Run{Name: r.Run, Tenant: r.Whose.Tenant, Agent: r.Whose.Agent, Task: r.Whose.Task}
+	held := operator.Held{
+		Deed: r.Deed, Call: r.Call, Severity: operator.High, Tried: r.Tried, Program: r.Program, PID: r.PID, Role: r.Whose.Role,
+		TaskID: r.Whose.Task,
+	}
+	level := "WARN"
+	if r.Usual {
+		held.Severity, level = operator.Low, "INFO"
+	}
+	stream := held.TaskID
+	if run.Agent != "" {
+		stream = "agent:" + run.Agent
+		if a, err := eng.Fleet.Agent(ctx, run.Tenant, run.Agent); err == nil && held.TaskID == "" {
+			held.TaskID = a.TaskID
+		}
+	}
+	held.TraceID = traceOf(ctx, eng, run.Tenant, held.TaskID)
+	_ = eng.Operators.Held(ctx, run, held)
+	if stream == "" {
+		return
+	}
+	by := core.Caller{Tenant: run.Tenant, Name: run.Who(), Kind: core.Agent, Door: core.DoorEngine}
+	_ = eng.Tasks.AppendLog(ctx, by, stream, []task.LogLine{{Level: level, Message: held.String(), TaskID: held.TaskID, Source: "wall"}})
+}
+
+func traceOf(ctx context.Context, eng *engine.Engine, tenant, task string) string {
+	if task == "" {
+		return ""
+	}
+	t, err := eng.Tasks.Get(ctx, tenant, task)
+	if err != nil {
+		return ""
+	}
+	return t.TraceID
+}
+
+// places asks the engine what file rules say of a run. Without an engine there
+// is no run: a rule that hides something must not be missed.
+func (h *house) places(w cell.Whose) (files.Places, error) {
+	eng := h.running.Load()
+	if eng == nil {
+		return files.Places{}, core.Errorf(core.Unavailable, "the engine is not open")
+	}
+	return eng.PlacesOf(context.Background(), w.Tenant, w.Role, w.Agent, w.Task)
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/term"
+)
+
+// doctor looks at what this machine gives a run of a profile, and at what else
+// the program needs. It changes nothing, and needs no engine.
+func doctor(ctx context.Context, look command.Look) []command.Check {
+	// A name of its own: what an engine of the data file runs is not ended.
+	cells, err := cell.NewSupervisor(cell.Options{
+		Instance: fmt.Sprintf("swarmdeck-doctor-%d", os.Getpid()), Hide: []string{look.Data, look.Data + ".*"},
+	})
+	if err != nil {
+		return []command.Check{{Check: "run", Layer: "run", Needed: true, Detail: err.Error()}}
+	}
+	defer cells.Close()
+	all := wall(ctx, look, cells)
+	all = append(all, terminalHere(look), gitHere(ctx, cells), agentsHere())
+	all = append(all, dataFile(look.Data)...)
+	return append(all, engineHere(ctx, look.Data))
+}
+
+// wall tries the layers of the wall, and sums them up.
+func wall(ctx context.Context, look command.Look, cells *cell.Supervisor) []command.Check {
+	var all []command.Check
+	var has, lacks []string
+	sum := command.Check{Check: look.Profile, OK: true, Needed: true}
+	for _, l := range cells.Layers(ctx, cell.Profile(look.Profile), look.Dir) {
+		all = append(all, command.Check{Check: l.Name, Layer: l.Name, OK: l.OK, Needed: l.Needed, Detail: l.Detail, Fix: l.Fix})
+		sum.OK = sum.OK && (l.OK || !l.Needed)
+		switch {
+		case l.Name == "run":
+		case l.OK:
+			has = append(has, l.Name)
+		default:
+			lacks = append(lacks, l.Name)
+		}
+	}
+	named := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "nothing") }
+	switch {
+	case !all[0].OK:
+		sum.Detail = "no such run can be started here"
+	case look.Profile == string(cell.Open):
+		sum.Detail = "a run reaches all that this user reaches; what holds its processes together: " + named(has)
+	default:
+		sum.Detail = "a run has " + named(has) + ", and lacks " + named(lacks)
+	}
+	return append(all, sum)
+}
+
+func terminalHere(look command.Look) command.Check {
+	caps := term.Detect(look.Getenv, term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout), look.Flags)
+	c := command.Check{Check: "terminal", OK: !caps.Plain, Detail: term.Clean(caps.Term) + ", colours " + caps.Color.String()}
+	if caps.ASCII {
+		c.Detail += ", ASCII only"
+	}
+	if caps.Plain {
+		c.Detail = "plain lines instead of the cockpit: " + caps.Why
+	}
+	return c
+}
+
+func gitHere(ctx context.Context, cells *cell.Supervisor) command.Check {
+	c := command.Check{Check: "git", Fix: "install git; work trees and snapshots of repositories need it"}
+	out, err := git.Git{Cells: cells}.Run(ctx, git.Call{Args: []string{"version"}})
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	c.OK, c.Detail, c.Fix = true, strings.TrimSpace(strings.TrimPrefix(string(out), "git version ")), ""
+	return c
+}
+
+// knownAgents are programs that are agents, or become one by an option.
+func knownAgents() []string {
+	return []string{"gemini", "codex", "codex-acp", "claude", "claude-code-acp", "opencode", "qwen", "goose", "aider", "amp", "crush", "cursor-agent", "copilot"}
+}
+
+func agentsHere() command.Check {
+	c := command.Check{Check: "agents"}
+	var found []string
+	for _, name := range knownAgents() {
+		if path, err := cell.Look(name); err == nil {
+			found = append(found, name+" ("+path+")")
+		}
+	}
+	c.OK, c.Detail = len(found) > 0, strings.Join(found, ", ")
+	if !c.OK {
+		c.Detail = "none of " + strings.Join(knownAgents(), ", ") + " is on PATH"
+		c.Fix = "install one, or name its program by its path; any program that reads and writes lines is an agent too"
+	}
+	return c
+}
+
+// dataFile looks at the data file and the keys beside it.
+func dataFile(data string) []command.Check {
+	file := command.Check{Check: "store", OK: true, Detail: data + " is there, to be read and written"}
+	switch err := unix.Access(data, unix.R_OK|unix.W_OK); {
+	case errors.Is(err, fs.ErrNotExist):
+		file.Detail = data + " is not there yet; the first command that needs it makes it"
+	case err != nil:
+		file.OK, file.Detail, file.Fix = false, fmt.Sprintf("%s: %v", data, err), "make it this user's, or name another by --data"
+	}
+	keys := command.Check{Check: "keys", OK: true}
+	var said []string
+	for _, path := range []string{data + ".key", data + ".secrets.key"} {
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			said = append(said, path+" is not there yet")
+			continue
+		}
+		word, ok := "is this user's alone", false
+		if err != nil {
+			word = err.Error()
+		} else if st, known := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() {
+			word = "is no plain file"
+		} else if known && int(st.Uid) != os.Geteuid() {
+			word = fmt.Sprintf("belongs to uid %d", st.Uid)
+		} else if info.Mode().Perm()&0o077 != 0 {
+			word = fmt.Sprintf("has mode %04o: others can open it", info.Mode().Perm())
+			keys.Fix = "chmod 600 " + path
+		} else {
+			ok = true
+		}
+		keys.OK = keys.OK && ok
+		said = append(said, path+" "+word)
+	}
+	keys.Detail = strings.Join(said, "; ")
+	return []command.Check{file, keys}
+}
+
+func engineHere(ctx context.Context, data string) command.Check {
+	conn, err := socket.Dial(ctx, data)
+	if err != nil {
+		return command.Check{Check: "engine", Detail: "none runs on " + data, Fix: "swarmdeck, or swarmdeck serve"}
+	}
+	conn.Close()
+	return command.Check{Check: "engine", OK: true, Detail: "one runs on " + data + ", and answers"}
+}

@@ -1,0 +1,394 @@
+// Package app is the program: it opens an engine with all that it stands on, and
+// knows the doors to it.
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"swarmdeck/drivers/acp"
+	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/coder"
+	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/drivers/egress"
+	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/mcp"
+	"swarmdeck/drivers/modelproxy"
+	notices "swarmdeck/drivers/notice"
+	"swarmdeck/drivers/policy"
+	"swarmdeck/drivers/resource/docker"
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/drivers/resource/git"
+	"swarmdeck/drivers/resource/process"
+	"swarmdeck/drivers/witness"
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/serve"
+)
+
+// house holds the one engine this process has open, and all it stands on.
+type house struct {
+	dir  string      // where commands run that name no directory
+	fail func(error) // ends the command because the engine can't go on
+	warn func(error) // tells the operator what does not end the command
+	here func()      // is told that the command is carried out here
+	conn net.Conn    // to the process that has the data file, after socket.ExitElsewhere
+
+	mu   sync.Mutex
+	need command.Need
+	eng  *engine.Engine
+	// running is eng for those who are called while mu is held.
+	running atomic.Pointer[engine.Engine]
+	sup     *cell.Supervisor // nil for who only reads
+	// gateway is where agents call the engine.
+	gateway *mcp.Gateway
+	client  *mcp.Client // uses the servers of others; nil for who only reads
+	// egress carries the connections of cells; nil for who only reads.
+	egress *egress.Proxy
+	// shared has the processes that several agents share; nil for who only reads.
+	shared  atomic.Pointer[acp.Runtime]
+	tracing tracing
+	// closers are called in reverse order.
+	closers []func() error
+}
+
+// open gives the engine for a need: the one that is open when it is enough,
+// else a new one in its place.
+func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.eng != nil && need.Data == h.need.Data && (need.Dir == "" || need.Dir == h.need.Dir) &&
+		(need.ReadOnly || !h.need.ReadOnly) && (!need.Active || h.need.Active) {
+		return h.eng, nil
+	}
+	if err := h.shut(); err != nil {
+		return nil, err
+	}
+	eng, err := h.build(ctx, need)
+	if err != nil {
+		return nil, errors.Join(err, h.shut())
+	}
+	h.eng, h.need = eng, need
+	return eng, nil
+}
+
+func (h *house) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.shut()
+}
+
+func (h *house) shut() error {
+	var errs []error
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		errs = append(errs, h.closers[i]())
+	}
+	h.closers, h.eng, h.sup, h.client, h.gateway, h.egress, h.tracing = nil, nil, nil, nil, nil, nil, tracing{}
+	h.shared.Store(nil)
+	return errors.Join(errs...)
+}
+
+// build opens the data file and makes an engine over it; what it opened is
+// among the closers even when it fails.
+func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill"}
+	// The key is made only once the data file has proved usable; nothing is
+	// committed before that.
+	var sealer *audit.Sealer
+	db, err := h.openStore(ctx, need, store.Options{
+		ReadOnly: need.ReadOnly,
+		OnFull:   h.full,
+		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.here()
+	h.closers = append(h.closers, db.Close)
+	if sealer, err = openSealer(need); err != nil {
+		return nil, err
+	}
+	opt.Sealer = sealer
+	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {
+		return nil, err
+	}
+	opt.Store = db
+	var values atomic.Pointer[secret.Secrets]
+	log, end, err := logger(need.Log, &values)
+	if err != nil {
+		return nil, err
+	}
+	h.closers = append(h.closers, end)
+	opt.Log = log
+	var post builtin.Post
+	var secrets secret.Late
+	if err := h.drivers(need, &opt, &post, secrets.Resolve); err != nil {
+		return nil, err
+	}
+	eng, err := engine.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	post.Open(eng.Bus, eng.Audit)
+	secrets.Open(eng.Secrets)
+	values.Store(eng.Secrets)
+	if h.client != nil {
+		h.client.Open(eng.Tools, eng)
+	}
+	h.running.Store(eng)
+	h.closers = append(h.closers, func() error { h.running.Store(nil); return eng.Close() })
+	if err := eng.KeyFaults(ctx); err != nil && !need.NoWait { // completion shows nothing
+		eng.Health.Report("", "audit", "", err)
+		h.warn(err)
+	}
+	if h.egress != nil {
+		h.egress.Open(eng.Egress)
+		h.closers = append(h.closers, h.egress.Close) // before the engine, which writes the sums down
+	}
+	if need.Active {
+		keep := core.HeapFloor()
+		h.closers = append(h.closers, func() error { keep(); return nil })
+		if err := h.trace(ctx, need, eng); err != nil {
+			return nil, err
+		}
+		h.gateway.Open(eng)
+		h.closers = append(h.closers, h.gateway.Close, h.start(ctx, need, eng), h.listen(need, eng))
+	}
+	return eng, nil
+}
+
+// full tells the engine that the disk is full, and no longer is.
+func (h *house) full(full *store.FullError) {
+	if eng := h.running.Load(); eng != nil {
+		eng.StorageFull(full)
+	}
+}
+
+// LockPatience is how long a command waits for a data file that another process
+// has and does not listen for.
+const LockPatience = 2 * time.Second
+
+const lockPoll = 20 * time.Millisecond
+
+// openStore opens the data file. One that another process has is worked on
+// there when that process listens. Short commands don't, and take turns: one
+// that finds the file locked waits a while for the other to end.
+func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
+	for end := time.Now().Add(LockPatience); ; {
+		db, err := store.Open(need.Data, opt)
+		if !errors.Is(err, store.ErrLocked) || time.Now().After(end) {
+			return db, err
+		}
+		locked := err
+		if h.conn, err = socket.Dial(ctx, need.Data); err == nil {
+			return nil, &command.ExitError{Code: socket.ExitElsewhere}
+		}
+		if need.NoWait {
+			return nil, locked
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), store.ErrLocked)
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// openSealer loads the key that signs the audit log, beside the data file. A
+// reader does without one rather than make it.
+func openSealer(need command.Need) (*audit.Sealer, error) {
+	path := need.Data + ".key"
+	if need.ReadOnly {
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil
+		}
+	}
+	sealer, err := audit.OpenSealer(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: open its signing key: %w", store.ErrUnusable, err)
+	}
+	return sealer, nil
+}
+
+// drivers fills in what carries out tasks and skills and keeps agents. Commands
+// that only record need them too: they check what is asked for.
+func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
+	dir := cmp.Or(need.Dir, h.dir)
+	own, err := ownFiles(need.Data)
+	if err != nil {
+		return err
+	}
+	opt.Own = own
+	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", QueryWord}}
+	opt.Static = builtin.Definitions()
+	instance := socket.Instance(need.Data)
+	if need.ReadOnly { // another name than the engine's, which ends what a former one left
+		instance += "-reader"
+	}
+	if need.Active {
+		if err := cell.BecomeSubreaper(); err != nil {
+			return err
+		}
+	}
+	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
+	if !need.ReadOnly {
+		cells.Keep = need.Data + ".cells"
+		h.egress = egress.New(egress.Options{})
+		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
+	}
+	sup, err := cell.NewSupervisor(cells)
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, sup.Close)
+	opt.Formats = formats.All(sup)
+	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
+	programs, err := policy.New(policy.Options{Supervisor: sup})
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, programs.Close)
+	opt.Programs = programs
+	pins, err := pin.New(need.Data+".spill/approved", own)
+	if err != nil {
+		return err
+	}
+	opt.Contents = pins
+	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
+		h.cadPool(need, sup, opt)
+		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
+		opt.SkillRunners = map[string]skill.Runner{
+			exec.SkillKind: commands, mcp.SkillKind: mcp.SkillRunner{}, builtin.Kind: builtin.New(builtins),
+		}
+		return err
+	}
+	h.sup = sup
+	if need.Active {
+		if err := pins.Sweep(); err != nil {
+			return err
+		}
+	}
+	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
+	if err != nil {
+		return err
+	}
+	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
+	if err != nil {
+		return err
+	}
+	builtins.Commands = commands
+	models := modelproxy.New()
+	h.closers = append(h.closers, models.Close)
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
+	if err != nil {
+		return err
+	}
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: need.Data + ".servers", Getenv: os.Getenv, Secrets: secrets})
+	h.closers = append(h.closers, h.client.Close)
+	opt.Tools = h.client
+	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
+	opt.SkillRunners = map[string]skill.Runner{
+		exec.SkillKind: commands, mcp.SkillKind: h.client.SkillRunner(), builtin.Kind: builtin.New(builtins),
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
+	if err != nil {
+		return err
+	}
+	h.shared.Store(protocol)
+	remote, err := coder.New(coder.Options{State: need.Data + ".workspaces"})
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, remote.Close)
+	telling := notices.New(notices.Options{Supervisor: sup, Dir: dir, Getenv: os.Getenv})
+	h.closers = append(h.closers, telling.Close)
+	opt.Notices = telling
+	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
+	h.cadPool(need, sup, opt)
+	return resources(sup, need.Data, dir, opt)
+}
+
+// ownFiles are the files of an engine that nobody else is to open.
+func ownFiles(data string) (*safeopen.Own, error) {
+	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
+}
+
+// resources fills in what looks after the things that agents work on.
+func resources(sup *cell.Supervisor, data, dir string, opt *engine.Options) error {
+	kept, err := files.New(files.Options{Dir: data + ".snapshots", Own: data, Dest: dir})
+	if err != nil {
+		return err
+	}
+	if opt.ForkDir, err = filepath.Abs(data + ".forks"); err != nil {
+		return fmt.Errorf("find a place for forks: %w", err)
+	}
+	opt.Dir = dir
+	trees, err := git.New(git.Options{Cells: sup, Dir: data + ".snapshots", Files: kept})
+	if err != nil {
+		return err
+	}
+	containers, err := docker.New(docker.Options{Cells: sup, Dir: data + ".snapshots/docker"})
+	if err != nil {
+		return err
+	}
+	opt.Resources = map[string]resource.Driver{"files": kept, "git": trees, "process": process.Driver{}, "docker": containers}
+	return nil
+}
+
+// start runs the engine until the returned function stops it. The run ends
+// in order at close, not with the command's context; one that ends by itself
+// ends the command. What a former engine left running is ended first, beside
+// what the door does meanwhile: it takes longer the more processes there are.
+func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine) func() error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	sup := h.sup
+	run := func() error {
+		if _, err := sup.Sweep(ctx); err != nil {
+			return fmt.Errorf("end what a former engine left running: %w", err)
+		}
+		// Before any of its tasks is tried again.
+		eng.Health.Report("", "cells", "what a former engine's runs left", sup.Collect(func(k cell.Kept) error { return takeOver(ctx, eng, k) }))
+		return eng.Run(ctx)
+	}
+	go func() {
+		defer close(done)
+		if err := run(); err != nil && ctx.Err() == nil {
+			code := command.ExitFailed
+			if errors.Is(err, store.ErrUnusable) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrClosed) {
+				code = command.ExitStore
+			}
+			h.fail(&command.ExitError{Code: code, Err: fmt.Errorf("the engine stopped: %w", err)})
+		}
+	}()
+	return func() error {
+		cancel()
+		<-done
+		return nil
+	}
+}

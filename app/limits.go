@@ -1,0 +1,39 @@
+package app
+
+import (
+	"strconv"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// What the environment sets beside the flags. "off" switches a thing off.
+const (
+	stuckAfter   = "SWARMDECK_STUCK_AFTER"   // time without an event from which on a busy agent counts as stuck: 10m
+	stuckRepeats = "SWARMDECK_STUCK_REPEATS" // equal calls or messages in a row from which on it does: 5
+	off          = "off"
+)
+
+// stuckLimits are the fleet's, as the environment has them.
+func stuckLimits(getenv func(string) string) (l fleet.StuckLimits, err error) {
+	switch s := getenv(stuckAfter); s {
+	case "":
+	case off:
+		l.Quiet = -1
+	default:
+		if l.Quiet, err = time.ParseDuration(s); err != nil || l.Quiet < time.Second {
+			return l, core.Invalid(stuckAfter, s, "a time from 1s on, such as 10m, or off")
+		}
+	}
+	switch s := getenv(stuckRepeats); s {
+	case "":
+	case off:
+		l.Repeats = -1
+	default:
+		if l.Repeats, err = strconv.Atoi(s); err != nil || l.Repeats < 2 {
+			return l, core.Invalid(stuckRepeats, s, "a number from 2 on, or off")
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,33 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/fleet"
+)
+
+func TestTheEnvironmentSaysWhenAnAgentIsStuck(t *testing.T) {
+	for _, c := range []struct {
+		after, repeats string
+		want           fleet.StuckLimits
+		bad            string
+	}{
+		{"", "", fleet.StuckLimits{}, ""},
+		{"90s", "3", fleet.StuckLimits{Quiet: 90 * time.Second, Repeats: 3}, ""},
+		{"off", "off", fleet.StuckLimits{Quiet: -1, Repeats: -1}, ""},
+		{"10", "", fleet.StuckLimits{}, stuckAfter},
+		{"-1m", "", fleet.StuckLimits{}, stuckAfter},
+		{"", "1", fleet.StuckLimits{}, stuckRepeats},
+		{"", "many", fleet.StuckLimits{}, stuckRepeats},
+	} {
+		got, err := stuckLimits(func(name string) string { return map[string]string{stuckAfter: c.after, stuckRepeats: c.repeats}[name] })
+		switch {
+		case c.bad == "" && (err != nil || got != c.want):
+			t.Errorf("%q %q: %+v, %v", c.after, c.repeats, got, err)
+		case c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad)):
+			t.Errorf("%q %q: %v", c.after, c.repeats, err)
+		}
+	}
+}

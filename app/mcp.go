@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"slices"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/mcp"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/command"
+)
+
+// serveMCP is the door for clients of the Model Context Protocol.
+func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
+	server := mcp.NewServer(s.Engine, mcp.Options{
+		Version: env.Version, Dir: s.Dir,
+		Log: logOf(s.Engine.Health.Log(), func() *slog.Logger {
+			return slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		}),
+	})
+	defer func() {
+		if closed := server.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if m.HTTP != "" {
+		return serveTokens(ctx, env, s, m, server)
+	}
+	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: mcp.Operator}
+	switch {
+	case m.Viewer, env.Role == command.Viewer:
+		id.Role = mcp.Viewer
+	case m.Agent != "":
+		a, err := s.Engine.Fleet.Agent(ctx, s.Caller.Tenant, m.Agent)
+		if err != nil {
+			return err
+		}
+		id = mcp.Identity{Tenant: s.Caller.Tenant, Name: a.Name, Kind: core.Agent}
+	}
+	return server.Stdio(ctx, id, readCloser(env.Stdin), writeCloser(env.Stdout))
+}
+
+// serveTokens serves over HTTP.
+func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, server *mcp.Server) error {
+	info, err := os.Stat(m.Tokens)
+	if err != nil {
+		return fmt.Errorf("read the tokens: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return core.Errorf(core.Denied, "tokens: %s can be read by others (%v): chmod 600 it", m.Tokens, info.Mode().Perm()).With("field", "tokens")
+	}
+	data, err := os.ReadFile(m.Tokens)
+	if err != nil {
+		return fmt.Errorf("read the tokens: %w", err)
+	}
+	tokens, err := mcp.LoadTokens(m.Tokens, data, s.Caller.Tenant)
+	if err != nil {
+		return &command.ExitError{Code: command.ExitFailed, Err: err}
+	}
+	for _, tenant := range tokens.Tenants() {
+		if _, err := s.Engine.Swarm.Tenant(ctx, tenant); err != nil {
+			return fmt.Errorf("tokens: %w", err)
+		}
+	}
+	host, port, err := net.SplitHostPort(m.HTTP)
+	if err != nil {
+		return core.Invalid("http", m.HTTP, "HOST:PORT or :PORT")
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", m.HTTP, err)
+	}
+	fmt.Fprintf(env.Stderr, "serving MCP at http://%s%s\n", listener.Addr(), mcp.Path)
+	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() {
+		fmt.Fprintln(env.Stderr, "other machines can reach it, and tokens pass the network as they are: put TLS before it")
+	}
+	return server.Serve(ctx, listener, server.Handler(tokens, s.Caller.Tenant))
+}
+
+// connectMCP passes a client's messages on.
+func connectMCP(ctx context.Context, env *command.Env, url, token string) error {
+	return mcp.Relay(ctx, url, token, readCloser(env.Stdin), writeCloser(env.Stdout))
+}
+
+func readCloser(r io.Reader) io.ReadCloser {
+	if c, ok := r.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(r)
+}
+
+type openWriter struct{ io.Writer }
+
+func (openWriter) Close() error { return nil }
+
+func writeCloser(w io.Writer) io.WriteCloser {
+	if c, ok := w.(io.WriteCloser); ok {
+		return c
+	}
+	return openWriter{w}
+}
+
+// servers are the MCP servers that a session of an agent is given: the
+// engine's own.
+func (h *house) servers(a fleet.Agent) ([]acp.McpServer, error) {
+	l, err := h.gateway.Launch(a)
+	if err != nil {
+		return nil, err
+	}
+	s := acp.McpServerStdio{Name: l.Name, Command: l.Command, Args: l.Args, Env: []acp.EnvVariable{}}
+	for _, name := range slices.Sorted(maps.Keys(l.Env)) {
+		s.Env = append(s.Env, acp.EnvVariable{Name: name, Value: l.Env[name]})
+	}
+	return []acp.McpServer{{Stdio: &s}}, nil
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"swarmdeck/drivers/origin"
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/cockpit"
+	"swarmdeck/ui/door/metrics"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/door/ssh"
+)
+
+// serve runs an engine without a screen until ctx ends.
+func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var all sync.WaitGroup
+	defer func() { // in this order: what has begun ends with ctx
+		stop(nil)
+		all.Wait()
+	}()
+	begin := func(run func(context.Context) error) {
+		all.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				stop(err)
+			}
+		})
+	}
+	if v.SSH != "" {
+		end, err := ssh.Serve(ctx, env, s, v, command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP})
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	if v.MCP != "" {
+		begin(func(ctx context.Context) error {
+			return serveMCP(ctx, env, s, command.MCP{HTTP: v.MCP, Tokens: v.Tokens})
+		})
+	}
+	if v.Metrics != "" {
+		l, err := listenOn(ctx, v.Metrics)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(env.Stderr, "serving figures at http://%s/metrics\n", l.Addr())
+		begin(func(ctx context.Context) error { return metrics.Serve(ctx, l, s.Engine, h.tracing.write) })
+	}
+	h.tracing.say(env.Stderr)
+	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// listenOn opens an address; without a host it is this machine's own.
+func listenOn(ctx context.Context, addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, core.Invalid("address", addr, "HOST:PORT or :PORT")
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+// listen lets this user's other processes in.
+func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
+	sup := h.sup
+	return socket.Listen(socket.Options{
+		Data: need.Data, Engine: eng, Doctor: doctor,
+		Find:     func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
+		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) { return inspected(ctx, eng) },
+		Doors:    command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Connect: connectMCP},
+	})
+}

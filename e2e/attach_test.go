@@ -1,0 +1,369 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/store"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/serve"
+)
+
+// host is a user's cockpit that others attach to.
+func (u *user) host() *seat {
+	u.t.Helper()
+	u.ok("session", "create")
+	s := u.atTerminal().sit(80, 24)
+	s.see(`fleet`)
+	return s
+}
+
+// atTerminal is the same user at a real terminal.
+func (u *user) atTerminal() *user {
+	env := append([]string{}, u.env...)
+	return &user{t: u.t, home: u.home, env: append(env, "TERM=xterm-256color")}
+}
+
+func (u *user) socket() string {
+	return serve.SocketPath(func(string) string { return "" }, socket.Instance(u.data()))
+}
+
+func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
+	u := newUser(t)
+	s := u.host()
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait", "-o", "json"), "task_id")
+	s.press("2")
+	s.see(`✓ succeeded .*` + id)
+	for _, info := range []string{u.socket(), filepath.Dir(u.socket())} {
+		if st, err := os.Stat(info); err != nil {
+			t.Error(err)
+		} else if st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v", info, st.Mode())
+		}
+	}
+
+	t.Run("with their input, when they read it", func(t *testing.T) {
+		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", "-", "--wait", "-o", "json")
+		cmd.Stdin = strings.NewReader(`{"argv":["echo","from stdin"]}`)
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), `"from stdin"`) {
+			t.Errorf("%s, %v", out, err)
+		}
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		if _, err := write.WriteString("for the next one\n"); err != nil {
+			t.Fatal(err)
+		}
+		cmd = u.command("task", "list")
+		cmd.Stdin = read
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		write.Close()
+		var left bytes.Buffer
+		if _, err := left.ReadFrom(read); err != nil || left.String() != "for the next one\n" {
+			t.Errorf("a command that reads nothing left %q, %v", left.String(), err)
+		}
+	})
+	t.Run("with their errors and exit codes", func(t *testing.T) {
+		if code, out, stderr := u.run("agent", "show", "nobody", "-o", "json"); code != 1 || out != "" || !strings.Contains(stderr, `"code":"NOT_FOUND"`) {
+			t.Errorf("exit %d %s%s", code, out, stderr)
+		}
+		if code, _, stderr := u.run("task", "wait", field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id"), "--timeout", "50ms"); code != 4 {
+			t.Errorf("exit %d %s", code, stderr)
+		}
+	})
+	t.Run("in their directory", func(t *testing.T) {
+		dir := filepath.Join(u.home, "elsewhere")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := u.command("audit", "export", "--format", "csv", "--out", "here.csv")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v", out, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "here.csv")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("with the store that it has open", func(t *testing.T) {
+		u.ok("store", "check")
+		u.ok("store", "stats")
+		backup := filepath.Join(u.home, "backup.db")
+		u.ok("store", "backup", backup)
+		u.ok("--data", backup, "audit", "verify")
+		u.ok("store", "compact")
+		u.ok("audit", "verify")
+	})
+	t.Run("until they are interrupted", func(t *testing.T) {
+		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
+		cmd := u.command("task", "wait", task)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // any moment will do, also one before it listens
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		ended := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if by := ended.Signaled() && ended.Signal() == syscall.SIGINT; !by && ended.ExitStatus() != 130 {
+			t.Errorf("ended by %s", cmd.ProcessState)
+		}
+	})
+	t.Run("not for another data file", func(t *testing.T) {
+		other := filepath.Join(u.home, "other.db")
+		u.ok("--data", other, "session", "create")
+		if out := u.ok("--data", other, "task", "list", "-o", "json"); out != "" {
+			t.Errorf("tasks of another file: %s", out)
+		}
+	})
+	if code := s.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if _, err := os.Stat(u.socket()); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestTwoCockpitsShowOneEngine(t *testing.T) {
+	u := newUser(t)
+	first := u.host()
+	second := u.atTerminal().sit(100, 30)
+	second.see(`fleet`)
+	second.press("2")
+	second.see(`tasks`)
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","both see this"]}`, "--wait")
+	first.press("2")
+	first.see(`both see this`)
+	second.see(`both see this`)
+	second.resize(120, 40)
+	second.until("the whole width", func() bool {
+		return len([]rune(strings.Split(second.screen(), "\n")[1])) == 120
+	})
+	first.see(`2 here`)
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`, "-o", "json"), "task_id")
+	for _, s := range []*seat{first, second} {
+		s.see(`1 need you`)
+		s.press("i")
+		s.see(`approval ◆ open`)
+	}
+	first.see(`\(alice looks too\)`)
+	u.ok("approval", "deny", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "no")
+	first.see(`denied by alice`)
+	u.ok("task", "wait", id, "--status", "blocked")
+	second.press("\x1a") // a program without a shell can't be stopped: it goes on
+	time.Sleep(time.Second)
+	second.press("3")
+	second.see(`approvals`)
+	if code := second.leaves(); code != 0 {
+		t.Errorf("the second: exit %d", code)
+	}
+	first.gone(`2 here`)
+	if !strings.Contains(second.output(), "\x1b[?1049l") {
+		t.Error("the alternate screen is left on")
+	}
+	first.press("1")
+	first.see(`fleet`)
+}
+
+func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
+	u := newUser(t)
+	first := u.host()
+	heirs := []*seat{u.atTerminal().sit(80, 24), u.atTerminal().sit(80, 24)}
+	for _, h := range heirs {
+		h.see(`fleet`)
+	}
+	const tasks = 50
+	var wg sync.WaitGroup
+	for i := range tasks {
+		wg.Go(func() {
+			u.ok("task", "dispatch", "--kind", "exec.run", "--max-attempts", "5", "--input", fmt.Sprintf(`{"argv":["sh","-c","sleep 1; echo %d >>done"]}`, i))
+		})
+	}
+	wg.Wait()
+	start := time.Now()
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.cmd.Wait()
+	u.ok("task", "list")
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("an heir served after %s", took)
+	}
+	await(t, "cockpit that listens instead", func() bool {
+		pid := u.listens()
+		return pid == heirs[0].cmd.Process.Pid || pid == heirs[1].cmd.Process.Pid
+	})
+	for _, h := range heirs {
+		h.see(`fleet`)
+	}
+	for end := time.Now().Add(60 * time.Second); strings.Count(u.ok("task", "list", "--status", "succeeded", "--page-size", "100", "-o", "json"), "\n") < tasks; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("tasks did not end:\n%s", u.ok("task", "list", "--page-size", "100"))
+		}
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	for _, h := range heirs { // the second may be taking over when it is told to leave
+		for left := false; !left; {
+			h.press(ctrlC)
+			select {
+			case <-h.done:
+				left = true
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+		if code := h.ends(); code != 0 && code != 130 && code != -1 { // a second ctrl+c while taking over ends it at once
+			t.Errorf("exit %d\n%s", code, h.screen())
+		}
+		if strings.Contains(h.screen(), "┌ fleet") {
+			t.Errorf("the screen is not given back:\n%s", h.screen())
+		}
+	}
+}
+
+// listens is the process that others attach to; 0 is none.
+func (u *user) listens() int {
+	conn, err := serve.Dial(u.t.Context(), u.socket())
+	if err != nil {
+		return 0
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	pid := 0
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}
+
+// TestAnEngineThatIsStoppedKeepsNobodyWaiting stops it as ctrl+z or a debugger
+// does: its socket accepts on.
+func TestAnEngineThatIsStoppedKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	d := u.daemon()
+	u.ok("session", "create")
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }()
+	if code, _, stderr := u.run("task", "list"); code != 1 || !strings.Contains(stderr, fmt.Sprintf("`kill -CONT %d`", d.cmd.Process.Pid)) {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("task", "list")
+}
+
+func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
+	u := newUser(t)
+	s := u.host()
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "--wait", "-o", "json")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.press("2")
+	s.see(`sleep 60`)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`) {
+		t.Errorf("exit %d %s", code, stderr.String())
+	}
+	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 1 {
+		t.Errorf("%d tasks", n)
+	}
+}
+
+// TestAnEngineThatNeverBeginsIsGivenUp has a process that has the data file,
+// listens, and hangs up on everybody.
+func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	owner, err := store.Open(u.data(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := serve.Listen(u.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var came atomic.Int64
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+			came.Add(1)
+		}
+	}()
+	var all sync.WaitGroup
+	for _, args := range [][]string{{"task", "list"}, {"session", "create"}} {
+		all.Go(func() {
+			if code, _, stderr := u.run(args...); code != 1 || !strings.Contains(stderr, "has not begun") || !strings.Contains(stderr, "tried for 5s") {
+				t.Errorf("%q: exit %d %s", args, code, stderr)
+			}
+		})
+	}
+	all.Wait()
+	n := came.Load()
+	if n < 10 || n > 60 {
+		t.Errorf("asked %d times", n)
+	}
+
+	// Who has the file after one that lets go of it in time carries it out.
+	all.Go(func() { u.ok("session", "create") })
+	await(t, "a visitor", func() bool { return came.Load() > n })
+	if err := errors.Join(l.Close(), owner.Close()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestIDsAreCompletedWhileAnotherProcessHasTheEngine(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("agent", "create", "ada", "--project", "p", "--role", "r", "--", "true")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait", "-o", "json"), "task_id")
+	for want, words := range map[string][]string{
+		"ada\t":     {"agent", "show", ""},
+		task + "\t": {"task", "show", ""},
+		"t_acme":    {"--tenant", ""},
+	} {
+		if out := u.ok(append([]string{"__complete"}, words...)...); !strings.Contains(out, want) || !strings.Contains(out, ":4\n") {
+			t.Errorf("%v: %q", words, out)
+		}
+	}
+}

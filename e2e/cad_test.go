@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// cadProcess is the program's CAD environment at the other end of two pipes.
+type cadProcess struct {
+	t   *testing.T
+	in  io.WriteCloser
+	out *bufio.Reader
+	n   int
+}
+
+// ask carries out one method and answers its data.
+func (c *cadProcess) ask(method, params string) map[string]any {
+	c.t.Helper()
+	c.n++
+	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.n, method, params); err != nil {
+		c.t.Fatal(err)
+	}
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var r struct {
+		ID     int `json:"id"`
+		Result struct {
+			Data map[string]any `json:"data"`
+		} `json:"result"`
+		Error core.Raw `json:"error"`
+	}
+	if err := core.DecodeStored([]byte(line), &r); err != nil || r.ID != c.n || r.Error != nil {
+		c.t.Fatalf("%s: %s (%v)", method, line, err)
+	}
+	return r.Result.Data
+}
+
+func TestTheProgramServesCADByPipe(t *testing.T) {
+	u := newUser(t)
+	cmd := u.command("cad", "env", "--dir", u.home)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	c := &cadProcess{t: t, in: in, out: bufio.NewReader(out)}
+	if h := c.ask("system.hello", "{}"); h["kernel"] != "embedded" {
+		t.Error(h)
+	}
+	c.ask("solid.primitive", `{"entity_id":"a","primitive_type":"box","width":10,"depth":10,"height":10}`)
+	c.ask("solid.primitive", `{"entity_id":"b","primitive_type":"cylinder","radius":3,"height":10,"axis_point":[5,5,0]}`)
+	cut := c.ask("solid.boolean", `{"operation":"subtract","entity_ids":["a","b"]}`)
+	if v := cut["volume"].(float64); v < 717 || v > 720 {
+		t.Error(cut)
+	}
+	c.ask("file.export", `{"file_path":"part.step"}`)
+	if data, err := os.ReadFile(filepath.Join(u.home, "part.step")); err != nil || !strings.HasPrefix(string(data), "ISO-10303-21;") {
+		t.Errorf("%.40s: %v", data, err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(c.out); err != nil || len(rest) > 0 {
+		t.Errorf("%s: %v", rest, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(u.data()); err == nil {
+		t.Error("it opened a data file")
+	}
+}
+
+func TestTheCADEnvironmentRefusesWhatItCanNotServe(t *testing.T) {
+	u := newUser(t)
+	for _, tt := range []struct {
+		code int
+		text string
+		args []string
+	}{
+		{2, "kernel", []string{"--kernel", "other"}},
+		{2, "tolerance", []string{"--tolerance", "100"}},
+		{1, "directory", []string{"--dir", "nowhere"}},
+	} {
+		code, out, stderr := u.run(append([]string{"cad", "env"}, tt.args...)...)
+		if code != tt.code || out != "" || !strings.Contains(stderr, tt.text) {
+			t.Errorf("%v: exit %d, %q %q", tt.args, code, out, stderr)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/store"
+)
+
+// edit changes the one record of a data file whose value holds a text, with the
+// right checksum, as whoever has the file can.
+func (u *user) edit(tenant string, b store.Bucket, holds string, to func([]byte) []byte) {
+	u.t.Helper()
+	sealer, err := audit.OpenSealer(u.data() + ".key")
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	db, err := store.Open(u.data(), store.Options{Seal: sealer.Seal})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer db.Close()
+	edited := 0
+	err = db.Update(context.Background(), tenant, func(tx store.Tx) error {
+		var key, value []byte
+		err := tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+			if bytes.Contains(v, []byte(holds)) {
+				key, value, edited = bytes.Clone(k), bytes.Clone(v), edited+1
+			}
+			return true
+		})
+		if err != nil || key == nil {
+			return err
+		}
+		return tx.Put(b, key, to(value))
+	})
+	if err != nil || edited != 1 {
+		u.t.Fatalf("edited %d records of %s: %v", edited, b, err)
+	}
+}
+
+func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_good")
+	u.ok("tenant", "create", "t_bad")
+	session := field(u.ok("session", "create", "--tenant", "t_bad", "-o", "json"), "session_id")
+	task := field(u.ok("task", "dispatch", "--tenant", "t_bad", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
+	if code, all := u.checks("--profile", "open"); code != 0 || !all["records"].OK {
+		t.Fatalf("before: exit %d, %+v", code, all["records"])
+	}
+	u.edit("t_bad", "session", session, func([]byte) []byte { return []byte("{") })
+	u.edit("t_bad", "task", task, func(v []byte) []byte {
+		return bytes.Replace(v, []byte(`"status":"queued"`), []byte(`"status":"running"`), 1)
+	})
+	named := func(what, text string) {
+		t.Helper()
+		for _, want := range []string{"t_bad", "session " + session, "task " + task, "without a lease"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q:\n%s", what, want, text)
+			}
+		}
+	}
+	code, out, _ := u.run("doctor", "--profile", "open")
+	if named("doctor", out); code != 1 {
+		t.Errorf("doctor: exit %d, want 1", code)
+	}
+
+	log := filepath.Join(u.home, "log")
+	d := u.daemon("serve", "--metrics", "127.0.0.1:0", "--log-file", log, "--log-format", "json")
+	input := `{"argv":["true"]}`
+	for _, tenant := range []string{"t_good", "t_bad"} {
+		if got := field(u.ok("task", "dispatch", "--tenant", tenant, "--kind", "exec.run", "--input", input, "--wait", "-o", "json"), "status"); got != "succeeded" {
+			t.Errorf("a task of %s: %s", tenant, got)
+		}
+	}
+	code, out, _ = u.run("doctor", "--profile", "open")
+	if named("doctor beside the engine", out); code != 1 {
+		t.Errorf("doctor beside the engine: exit %d, want 1", code)
+	}
+	named("tenant troubles", u.ok("tenant", "troubles", "-o", "json"))
+	named("tenant show", u.ok("tenant", "show", "t_bad"))
+	if out := u.ok("tenant", "list"); !regexp.MustCompile(`t_bad +degraded`).MatchString(out) || !regexp.MustCompile(`t_good +ok`).MatchString(out) {
+		t.Errorf("tenant list:\n%s", out)
+	}
+
+	at := regexp.MustCompile(`http://\S+/metrics`).FindString(d.said)
+	answer, err := http.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `swarmdeck_degraded{tenant="t_bad",component="tasks"} 2`) || strings.Contains(string(text), `swarmdeck_degraded{tenant="t_good"`) {
+		t.Errorf("figures:\n%s", text)
+	}
+	logged, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named("the log", string(logged))
+	for line := range strings.Lines(string(logged)) {
+		var entry struct{ Level, Msg, Tenant, Component string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level != "ERROR" || entry.Msg != "degraded" || entry.Tenant != "t_bad" || entry.Component != "tasks" {
+			t.Errorf("line %s (%v)", line, err)
+		}
+	}
+}
+
+func TestServeRefusesALogThatThereIsNot(t *testing.T) {
+	u := newUser(t)
+	for _, bad := range [][]string{{"--log-level", "loud"}, {"--log-format", "xml"}} {
+		if code, _, stderr := u.run(append([]string{"serve"}, bad...)...); code != 2 && code != 1 || !strings.Contains(stderr, bad[1]) {
+			t.Errorf("%q: exit %d, %s", bad, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+// Package e2e tries the whole program as its users do: the test binary is the
+// program too, started with a home of its own.
+package e2e

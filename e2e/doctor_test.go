@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+// checks runs a doctor and gives its findings by name.
+func (u *user) checks(args ...string) (code int, all map[string]command.Check) {
+	u.t.Helper()
+	code, out, stderr := u.run(append([]string{"doctor", "-o", "json"}, args...)...)
+	if stderr != "" {
+		u.t.Error(stderr)
+	}
+	all = map[string]command.Check{}
+	for line := range strings.Lines(out) {
+		var c command.Check
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			u.t.Fatalf("%s: %v", line, err)
+		}
+		all[c.Check] = c
+	}
+	return code, all
+}
+
+func TestDoctorLooksAndChangesNothing(t *testing.T) {
+	u := newUser(t)
+	for _, profile := range []string{"worker", "reader", "open"} {
+		code, all := u.checks("--profile", profile)
+		good := true
+		for _, c := range all {
+			good = good && (c.OK || !c.Needed)
+		}
+		if good != (code == 0) || all[profile].OK != good || !all["run"].OK {
+			t.Errorf("%s: exit %d %+v", profile, code, all)
+		}
+		if !strings.Contains(all["store"].Detail, u.data()+" is not there yet") || all["engine"].OK {
+			t.Errorf("%+v\n%+v", all["store"], all["engine"])
+		}
+	}
+	if left, err := os.ReadDir(u.home); err != nil || len(left) != 0 {
+		t.Errorf("it left %v (%v)", left, err)
+	}
+}
+
+func TestDoctorLooksBesideAnEngine(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	_, all := u.checks()
+	if !all["engine"].OK || !all["store"].OK || !all["keys"].OK {
+		t.Errorf("%+v\n%+v\n%+v", all["engine"], all["store"], all["keys"])
+	}
+	if err := os.Chmod(u.data()+".key", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, all := u.checks(); all["keys"].OK || all["keys"].Fix != "chmod 600 "+u.data()+".key" {
+		t.Errorf("%+v", all["keys"])
+	}
+	u.ok("tenant", "show")
+}
+
+func TestDoctorFindsAgentsOnPath(t *testing.T) {
+	u := newUser(t)
+	bin := filepath.Join(u.home, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "goose"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.set("PATH=" + bin + ":" + os.Getenv("PATH"))
+	if _, all := u.checks("--profile", "open"); !all["agents"].OK || !strings.Contains(all["agents"].Detail, "goose ("+bin+"/goose)") {
+		t.Errorf("%+v", all["agents"])
+	}
+}

@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"swarmdeck/drivers/mcp"
+)
+
+func TestTheExampleOfAClientIsReadable(t *testing.T) {
+	data, err := os.ReadFile("examples/mcp/client.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+			URL     string   `json:"url"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil || config.Servers["swarmdeck"].Args[0] != "mcp" || config.Servers["swarmdeck-over-http"].URL == "" {
+		t.Errorf("%+v %v", config, err)
+	}
+	if data, err = os.ReadFile("examples/mcp/tokens.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := mcp.LoadTokens("tokens.yaml", data, "t_default")
+	if err != nil || len(tokens.Tenants()) != 1 {
+		t.Error(err)
+	}
+}

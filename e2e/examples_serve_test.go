@@ -1,0 +1,39 @@
+package e2e
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheExampleOfAServiceStarts runs the line that systemd would, with a data
+// file and ports of its own, after the example's operators were let in.
+func TestTheExampleOfAServiceStarts(t *testing.T) {
+	unit, err := os.ReadFile("examples/serve/swarmdeck.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/swarmdeck --data (\S+) (serve .*)$`).FindSubmatch(unit)
+	if line == nil {
+		t.Fatal("the unit starts something else")
+	}
+	u := newUser(t)
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.ok("up", dir+"/examples/serve")
+	if out := u.ok("operator", "list"); !strings.Contains(out, "night-watch") {
+		t.Error(out)
+	}
+	args := strings.Fields(regexp.MustCompile(`:\d+`).ReplaceAllString(string(line[2]), ":0"))
+	d := u.daemon(args...)
+	if code, _, stderr := u.run("task", "list"); code != 0 {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	signer, _ := pair(t, 1)
+	if _, err := d.dial("ann", signer); err == nil {
+		t.Error("a stranger's key opens it")
+	}
+}

@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/examples"
+)
+
+// slow are the examples that -short leaves out.
+var slow = []string{"agents", "hostile", "results", "retries", "walk"}
+
+func TestEveryExampleScriptPasses(t *testing.T) {
+	scripts, err := filepath.Glob("examples/scripts/*.txtar")
+	if err != nil || len(scripts) < 15 {
+		t.Fatalf("found %d scripts: %v", len(scripts), err)
+	}
+	for _, path := range scripts {
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			for _, s := range slow {
+				if s == name && testing.Short() {
+					t.Skip("takes seconds")
+				}
+			}
+			t.Parallel()
+			u := newPlayer(t)
+			path, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := u.run("--script", path)
+			if code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
+				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// newPlayer is a user whose scripts can start the program themselves.
+func newPlayer(t *testing.T) *user {
+	u := newUser(t)
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(u.home, "swarmdeck")
+	text := "#!/bin/sh\nSWARMDECK_TEST_AS_PROGRAM=1 exec '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.env = append(u.env, "SWARMDECK="+program)
+	return u
+}
+
+func TestExtractedExampleIsTheOneInTheTree(t *testing.T) {
+	dir, err := examples.Extract("quickstart", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"swarm.yaml", "agents/lib.sh", "agents/scribe.sh"} {
+		want, err := os.ReadFile(filepath.Join("examples/quickstart", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s differs: %v", name, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "agents/scribe.sh")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("an agent must be executable by its owner only: %v %v", info.Mode(), err)
+	}
+}

@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAKilledForkIsDoneOnceOrNotAtAll kills the engine at any time of a fork,
+// and starts it anew: then the fork is there once, whole and recorded once, or
+// there is nothing of it.
+func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
+	const rounds = 5
+	u := newPlayer(t)
+	dir := t.TempDir()
+	work, data := filepath.Join(dir, "work"), filepath.Join(dir, "swarm.db")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		if err := os.WriteFile(filepath.Join(work, fmt.Sprint(i)), []byte(fmt.Sprint("file ", i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do := func(args ...string) []map[string]any {
+		t.Helper()
+		cmd := u.command(append([]string{"--data", data, "-o", "json"}, args...)...)
+		var bad bytes.Buffer
+		cmd.Stderr = &bad
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, bad.String())
+		}
+		var all []map[string]any
+		for line := range strings.Lines(string(out)) {
+			var v map[string]any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%v: %q: %v", args, line, err)
+			}
+			all = append(all, v)
+		}
+		return all
+	}
+	do("agent", "create", "ada", "--project", "p", "--dir", work, "--", "cat")
+	at := do("dag", "emit", `{"kind":"run_started","ts":"2126-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada"}`)[0]["event_id"].(string)
+	began := time.Now()
+	do("dag", "fork", "ada", "--at", at, "--name", "whole", "--task", "")
+	long := time.Since(began)
+	r := rand.New(rand.NewPCG(1, 2))
+	killed := 0
+	for i := range rounds {
+		name := fmt.Sprintf("fork-%d", i)
+		cmd := u.command("dag", "fork", "ada", "--at", at, "--name", name, "--task", "", "--data", data)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(r.Int64N(int64(long)))) // any time will do
+		_ = cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			killed++
+		}
+		for _, in := range do("dag", "intents", "--open") {
+			do("dag", "intent", "wait", in["intent_id"].(string), "--timeout", "60s")
+		}
+		told := 0
+		for _, f := range do("dag", "forks", "--page-size", "100") {
+			if f["to_branch"] == name {
+				told++
+			}
+		}
+		var fork map[string]any
+		for _, a := range do("agent", "list", "--page-size", "100") {
+			if a["name"] == name {
+				fork = a
+			}
+		}
+		switch {
+		case fork == nil:
+			if left, _ := filepath.Glob(filepath.Join(data+".forks", "*", name, "*")); told != 0 || len(left) > 0 {
+				t.Errorf("%s: no agent, but it was recorded %d times and left %v", name, told, left)
+			}
+		case told != 1:
+			t.Errorf("%s: recorded %d times", name, told)
+		default:
+			for i := range 50 {
+				path := filepath.Join(fork["dir"].(string), fmt.Sprint(i))
+				if text, err := os.ReadFile(path); string(text) != fmt.Sprint("file ", i) {
+					t.Fatalf("%s: %s holds %q: %v", name, path, text, err)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d were killed before their end", killed, rounds)
+	for _, d := range do("audit", "reconcile") {
+		if d["deltas"] != nil && d["deltas"] != 0.0 {
+			t.Errorf("unexplained: %v", d)
+		}
+	}
+}

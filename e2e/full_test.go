@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// full lets no file of the engine grow past the data file's size until room is
+// called.
+func (u *user) full(d *daemon) (room func()) {
+	u.t.Helper()
+	info, err := os.Stat(u.data())
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	var was unix.Rlimit
+	limit := func(now, before *unix.Rlimit) {
+		u.t.Helper()
+		if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, now, before); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	limit(nil, &was)
+	limit(&unix.Rlimit{Cur: uint64(info.Size()), Max: was.Max}, nil)
+	return func() { limit(&was, nil) }
+}
+
+// TestAFullDiskIsAState: an engine whose data file can't grow stays up, refuses
+// writes with that reason, reads and stops, and goes on when there is space.
+func TestAFullDiskIsAState(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("session", "create", "--name", "later")
+	for agent, file := range map[string]string{"bob": "go", "amy": "never"} {
+		u.ok("agent", "create", agent, "--project", "p", "--", "sh", "-c", "echo hello; until [ -e "+file+" ]; do sleep 0.05; done; echo bye")
+	}
+	d := u.daemon("serve", "--ssh", "127.0.0.1:0")
+	waits := `{"argv":["sh","-c","echo begun; until [ -e $0 ]; do sleep 0.05; done; echo done","go"]}`
+	dispatch := func(input string, more ...string) (int, string, string) {
+		return u.run(append([]string{"task", "dispatch", "--kind", "exec.run", "--input", input, "-o", "json"}, more...)...)
+	}
+	_, out, _ := dispatch(waits)
+	ends := field(out, "task_id")
+	_, out, _ = dispatch(strings.Replace(waits, `"go"`, `"never"`, 1))
+	frozen := field(out, "task_id")
+	prompt := field(u.ok("agent", "assign", "bob", "work", "-o", "json"), "task_id")
+	paused := field(u.ok("agent", "assign", "amy", "work", "-o", "json"), "task_id")
+	all := []string{ends, frozen, prompt, paused}
+	status := func(id string) string { return field(u.ok("task", "show", id, "-o", "json"), "status") }
+	await(t, "running work", func() bool {
+		return !slices.ContainsFunc(all, func(id string) bool { return status(id) != "running" })
+	})
+
+	room := u.full(d)
+	large := `{"argv":["true","` + strings.Repeat("x", 60_000) + `"]}`
+	code, stderr := 0, ""
+	for i := 0; code == 0 && i < 200; i++ {
+		code, _, stderr = dispatch(large, "--session", "later")
+	}
+	var refused struct {
+		Error struct {
+			Code    string
+			Details struct {
+				Path string
+				Free *int64 `json:"free_bytes"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stderr), &refused); err != nil || code != 3 || refused.Error.Code != "STORAGE_FULL" ||
+		refused.Error.Details.Path != u.data() || refused.Error.Details.Free == nil {
+		t.Fatalf("a write: exit %d %s (%v)", code, stderr, err)
+	}
+	if code, _, stderr := u.run("session", "create"); code != 3 || !strings.Contains(stderr, "the disk is full") {
+		t.Errorf("a small write: exit %d %s", code, stderr)
+	}
+	if out := u.ok("tenant", "troubles", "-o", "json"); field(out, "component") != "store" || !strings.Contains(out, "the disk is full") {
+		t.Errorf("troubles: %s", out)
+	}
+	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil { // its result has to wait
+		t.Fatal(err)
+	}
+	if out := u.ok("agent", "pause", "amy", "-o", "json"); !strings.Contains(out, `"paused":true`) {
+		t.Errorf("agent pause: %s", out)
+	}
+	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) || strings.Contains(out, "unrecorded") {
+		t.Errorf("emergency stop: %s", out)
+	}
+	for _, id := range all {
+		if now := status(id); now != "running" {
+			t.Errorf("while full %s is %s", id, now)
+		}
+	}
+	u.ok("agent", "list")
+	u.ok("task", "list")
+	u.ok("audit", "verify")
+
+	room()
+	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
+	u.ok("estop", "off", "--reason", "there is space")
+	await(t, "results that waited", func() bool { return status(ends) == "succeeded" && status(prompt) == "succeeded" })
+	if out := u.ok("agent", "log", "bob"); !strings.Contains(out, "bye") {
+		t.Errorf("what the agent said while the disk was full is lost: %s", out)
+	}
+	u.ok("task", "cancel", frozen)
+	u.ok("agent", "cancel", "amy")
+	await(t, "end of the others", func() bool { return status(frozen) == "cancelled" && status(paused) == "cancelled" })
+	for _, id := range all {
+		if out := u.ok("task", "show", id, "-o", "json"); !strings.Contains(out, `"attempt":0`) {
+			t.Errorf("an attempt was used: %s", out)
+		}
+	}
+	if out := u.ok("tenant", "troubles", "-o", "json"); strings.Contains(out, "disk") {
+		t.Errorf("troubles afterwards: %s", out)
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+}
+
+// TestAnEngineEndsAndBeginsOnAFullDisk: what waits for room keeps it from
+// neither, and the work goes on with the next engine.
+func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("session", "create", "--name", "later")
+	u.ok("agent", "create", "bob", "--project", "p", "--", "sh", "-c", "until [ -e go ]; do sleep 0.05; done")
+	d := u.daemon("serve", "--ssh", "127.0.0.1:0")
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","until [ -e go ]; do sleep 0.05; done"]}`, "-o", "json"), "task_id")
+	prompt := field(u.ok("agent", "assign", "bob", "wait", "-o", "json"), "task_id")
+	status := func(id string) string { return field(u.ok("task", "show", id, "-o", "json"), "status") }
+	await(t, "running work", func() bool { return status(id) == "running" && status(prompt) == "running" })
+	u.full(d)
+	large := `{"argv":["true","` + strings.Repeat("x", 60_000) + `"]}`
+	for code := 0; code == 0; {
+		code, _, _ = u.run("task", "dispatch", "--kind", "exec.run", "--input", large, "--session", "later")
+	}
+	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.cmd.Process.Wait(); err != nil {
+		t.Error(err)
+	}
+
+	info, err := os.Stat(u.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := *u
+	self.program = "/bin/sh"
+	d = self.daemon("-c", fmt.Sprintf(`ulimit -S -f %d; exec "$0" serve --ssh 127.0.0.1:0`, info.Size()/512), os.Args[0])
+	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) {
+		t.Errorf("emergency stop: %s", out)
+	}
+	if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
+	u.ok("estop", "off", "--reason", "there is space")
+	for _, id := range []string{id, prompt} {
+		await(t, "end of "+id, func() bool { return status(id) == "succeeded" })
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+}

@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// files is how many the daemon has open.
+func (d *daemon) files() int {
+	d.t.Helper()
+	open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(d.cmd.Process.Pid), "fd"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return len(open)
+}
+
+// memory is what the daemon has allocated, in MB.
+func (d *daemon) memory() float64 {
+	d.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "RssAnon:")
+	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return kb / 1024
+}
+
+// knock connects from an address of this machine.
+func (d *daemon) knock(from string) (net.Conn, error) {
+	n := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
+	return n.Dial("tcp", d.addr)
+}
+
+func TestStrangersCostLittleAndAreAudited(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "bob", "--role", "viewer", "--key", line)
+	d.enter("bob", signer).run("task list")
+	files, memory := d.files(), d.memory()
+
+	var mu sync.Mutex
+	var conns []net.Conn
+	var all sync.WaitGroup
+	for i := range 1000 {
+		all.Go(func() {
+			conn, err := d.knock(fmt.Sprintf("127.0.1.%d", 1+i%20))
+			if err != nil {
+				return
+			}
+			switch i % 4 {
+			case 0:
+				_, _ = conn.Write([]byte("SSH-2.0-x\r\n\xff\xff\xff\xff garbage"))
+			case 1:
+				_, _ = conn.Write(bytes.Repeat([]byte("GET / HTTP/1.1\r\n\x00"), 1000))
+			case 2:
+				_, _ = conn.Write([]byte("SSH-2.0-x\r\n")) // and never goes on
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			conns = append(conns, conn)
+		})
+	}
+	all.Wait()
+	if n, mb := d.files(), d.memory(); n > files+200 || mb > memory+60 && !raceOn {
+		t.Errorf("%d files and %.0f MB with 1,000 connections; %d and %.0f before", n, mb, files, memory)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	stranger, _ := pair(t, 7)
+	for range 5 {
+		if conn, err := d.knock("127.0.0.3"); err == nil {
+			if _, _, _, err := ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
+				User: "bob", Auth: []ssh.AuthMethod{ssh.PublicKeys(stranger)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+			}); err == nil {
+				t.Error("a stranger was let in")
+			}
+			conn.Close()
+		}
+	}
+	await(t, "return of the files", func() bool { return d.files() <= files+1 })
+	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
+		t.Errorf("afterwards: exit %d %s", code, stderr)
+	}
+	told := func() string { return u.ok("audit", "list", "--kind", "door.refused", "-o", "json") }
+	await(t, "word of them in the log", func() bool { return strings.Contains(told(), `"no_ssh"`) })
+	if out := told(); strings.Count(out, "\n") > 2 {
+		t.Errorf("they fill the log:\n%s", out)
+	}
+	u.ok("audit", "verify")
+}
+
+func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
+	places, conns := 20, 3
+	if raceOn { // the detector takes ten times the memory
+		places, conns = 3, 1
+	}
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon("serve", "--ssh", "127.0.0.1:0", "--max-sessions-per-key", strconv.Itoa(places))
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "bob", "--role", "viewer", "--key", line)
+	d.enter("bob", signer).run("task list")
+	files, memory := d.files(), d.memory()
+
+	g := d.enter("bob", signer)
+	for _, bad := range []string{"no such command", "'open", "\x00\xff", strings.Repeat("x ", 100_000), "task list " + strings.Repeat("y", 200_000), "-h; rm -rf /"} {
+		if code, out, stderr := g.run(bad); code == 0 || len(out)+len(stderr) > 64<<10 {
+			t.Errorf("%.20q: exit %d and %d bytes", bad, code, len(out)+len(stderr))
+		}
+	}
+
+	// As many screens as there are places, each as large as can be said.
+	var screens []*ssh.Session
+	refused := 0
+	for range conns {
+		c := d.enter("bob", signer)
+		for i := range 12 {
+			s, err := c.client.NewSession()
+			if err != nil {
+				if i < 10 || !strings.Contains(err.Error(), "too many sessions in one connection") {
+					t.Errorf("session %d: %v", i, err)
+				}
+				continue
+			}
+			var told bytes.Buffer
+			s.Stderr = &told
+			size := [][2]int{{1 << 30, 1 << 30}, {0, 0}, {1 << 30, 1}}[i%3]
+			if err := s.RequestPty("xterm", size[0], size[1], nil); err != nil {
+				t.Error(err)
+			}
+			out, err := s.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Shell(); err != nil {
+				t.Error(err)
+			}
+			if n, err := out.Read(make([]byte, 1)); n == 0 {
+				refused++
+				if s.Wait(); !strings.Contains(told.String(), fmt.Sprintf("%d sessions open", places)) {
+					t.Errorf("%v, %q", err, told.String())
+				}
+				continue
+			}
+			for range 20 {
+				_ = s.WindowChange(1<<20, 1<<20)
+				_ = s.WindowChange(0, 0)
+			}
+			screens = append(screens, s) // and nobody reads on
+		}
+	}
+	if len(screens) != places || refused < 10*conns-places {
+		t.Errorf("%d screens, %d refused", len(screens), refused)
+	}
+	mb := d.memory() - memory
+	t.Logf("%.0f MB for %d screens of any size", mb, places)
+	if mb > 800 && !raceOn {
+		t.Errorf("%.0f MB", mb)
+	}
+
+	conn, err := d.knock("127.0.0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
+		User: "bob", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = conn.Write(bytes.Repeat([]byte("garbage in the middle"), 10_000))
+	conn.Close()
+
+	for _, s := range screens {
+		s.Close()
+	}
+	g.client.Close()
+	await(t, "return of the files", func() bool { return d.files() <= files+3 }) // those connections have no session now
+	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
+		t.Errorf("afterwards: exit %d %s", code, stderr)
+	}
+}
+
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	g := d.enter("bob", signer)
+	const times = 200
+	for range times {
+		if code, _, stderr := g.run("budget set tenant --tasks 1"); code == 0 || !strings.Contains(stderr, "approver") {
+			t.Fatalf("exit %d %s", code, stderr)
+		}
+	}
+	list := func() string {
+		return u.ok("audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json")
+	}
+	if out := list(); strings.Count(out, "\n") > 2 || !strings.Contains(out, "approver") { // a minute may have passed
+		t.Errorf("the log says:\n%.2000s", out)
+	}
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	_ = d.cmd.Wait()
+	if out := list(); !strings.Contains(out, fmt.Sprintf(":%d}", times-1)) {
+		t.Errorf("afterwards it says:\n%.2000s", out)
+	}
+	u.ok("audit", "verify")
+}

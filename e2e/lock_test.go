@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/app"
+	"swarmdeck/store"
+)
+
+func TestShortCommandsAtOnceWaitForEachOther(t *testing.T) {
+	u := newUser(t)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if code, out, stderr := u.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`); code != 0 {
+				t.Errorf("exit %d %s%s", code, out, stderr)
+			}
+		})
+	}
+	wg.Wait()
+	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 6 {
+		t.Errorf("%d tasks, want 6", n)
+	}
+	u.ok("audit", "verify")
+}
+
+func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	owner, err := store.Open(u.data(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	start := time.Now()
+	code, _, stderr := u.run("session", "create")
+	if took := time.Since(start); code != 3 || took < app.LockPatience {
+		t.Errorf("exit %d after %s", code, took)
+	}
+	for _, want := range []string{"pid ", u.data()} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in %s", want, stderr)
+		}
+	}
+	// Completion is asked for at each key: it has no ids rather than wait.
+	start = time.Now()
+	u.ok("__complete", "session", "show", "")
+	if took := time.Since(start); took >= app.LockPatience {
+		t.Errorf("completion took %s", took)
+	}
+}
+
+func TestATaskRunsWhereItWasDispatched(t *testing.T) {
+	u := newUser(t)
+	home, there := u.home, filepath.Join(u.home, "there")
+	if err := os.MkdirAll(filepath.Join(there, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("session", "list")
+	for input, want := range map[string]string{
+		`{"argv":["pwd"]}`:             there,
+		`{"argv":["pwd"],"dir":"sub"}`: filepath.Join(there, "sub"),
+		`{"argv":["pwd"],"dir":"/"}`:   "/",
+	} {
+		u.home = there
+		id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "-o", "json"), "task_id")
+		u.home = home
+		u.ok("task", "wait", id, "--timeout", "20s")
+		if got := field(u.ok("result", "show", id, "-o", "json"), "stdout"); got != want+`\n` {
+			t.Errorf("%s ran in %s, want %s", input, got, want)
+		}
+	}
+}

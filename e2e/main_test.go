@@ -1,0 +1,334 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/app"
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/store"
+)
+
+// The test binary is also the program, when asked by its environment or, since
+// that is not passed on to skills and agents, as the process of a query or as
+// an agent's way to the engine.
+func TestMain(m *testing.M) {
+	celltest.Begin()
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		syscall.Exit(code) // os.Exit of a race build takes a second
+	}
+	if len(os.Args) == 1 && os.Getenv(asCaller) != "" {
+		playCaller()
+		os.Exit(0)
+	}
+	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
+	solids := len(os.Args) > 2 && os.Args[1] == "cad" && os.Args[2] == "env"
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || solids || len(os.Args) == 2 && os.Args[1] == app.QueryWord {
+		os.Exit(app.Run(os.Args[1:]))
+	}
+	if err := os.Chdir(".."); err != nil { // where docs and examples are
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// user is someone with a home directory of their own.
+type user struct {
+	t    testing.TB
+	home string
+	env  []string
+	// Of one who is somebody else than this process: the program, the directory
+	// in which it is started, and how. "" and nil are the usual ones.
+	program string
+	dir     string
+	attr    *syscall.SysProcAttr
+}
+
+func newUser(t testing.TB) *user {
+	home := t.TempDir()
+	return &user{t: t, home: home, env: []string{
+		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8",
+		"GORACE=atexit_sleep_ms=0", // or each program of a race test ends a second later
+	}}
+}
+
+func (u *user) data() string {
+	return filepath.Join(u.home, ".local", "share", "swarmdeck", "swarmdeck.db")
+}
+
+func (u *user) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(cmp.Or(u.program, os.Args[0]), args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = cmp.Or(u.dir, u.home), u.env, u.attr
+	return cmd
+}
+
+// run runs the program and returns its exit code and what it printed.
+func (u *user) run(args ...string) (code int, stdout, stderr string) {
+	u.t.Helper()
+	cmd := u.command(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		u.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func (u *user) ok(args ...string) string {
+	u.t.Helper()
+	code, out, stderr := u.run(args...)
+	if code != 0 {
+		u.t.Fatalf("%q: exit %d\n%s%s", args, code, out, stderr)
+	}
+	return out
+}
+
+// field finds a text field in the first line of JSON that has it.
+func field(out, name string) string {
+	_, rest, _ := strings.Cut(out, `"`+name+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// await looks until ok, for ten seconds.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no " + what)
+		}
+	}
+}
+
+func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
+	u := newUser(t)
+	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","echo $PWD"]}`, "--wait", "-o", "json")
+	if got := u.ok("result", "show", field(out, "task_id"), "-o", "json"); field(got, "stdout") != u.home+`\n` {
+		t.Errorf("%s", got)
+	}
+	if !strings.Contains(out, `"created_by":"alice"`) {
+		t.Errorf("operator: %s", out)
+	}
+	for path, want := range map[string]os.FileMode{u.data(): 0o600, u.data() + ".key": 0o600, filepath.Dir(u.data()): os.ModeDir | 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	if code, _, stderr := u.run(); code == 0 || stderr == "" {
+		t.Logf("without a terminal: exit %d %s", code, stderr)
+	}
+}
+
+func TestALogThatIsNotThereIsNotSound(t *testing.T) {
+	u := newUser(t)
+	for _, words := range [][]string{{"audit", "verify"}, {"audit", "reconcile"}, {"audit", "checkpoint"}} {
+		if code, out, stderr := u.run(words...); code != 3 || out != "" || !strings.Contains(stderr, u.data()) {
+			t.Errorf("%s: exit %d %s %s", words, code, out, stderr)
+		}
+	}
+	if _, err := os.Lstat(u.data()); err == nil {
+		t.Error("a data file was made")
+	}
+}
+
+func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	reader, err := store.Open(u.data(), store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	u.ok("session", "list")
+	u.ok("--read-only", "audit", "verify")
+	code, _, stderr := u.run("session", "create", "-o", "json")
+	if code != 3 || field(stderr, "code") != "UNAVAILABLE" || !strings.Contains(stderr, u.data()) {
+		t.Errorf("a writer beside a reader: exit %d %s", code, stderr)
+	}
+}
+
+func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_one")
+	session := field(u.ok("session", "create", "-o", "json"), "session_id")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
+	u.ok("agent", "create", "bob", "--project", "p", "--", "true")
+	event := field(u.ok("audit", "list", "-o", "json"), "event_id")
+	u.ok("tenant", "create", "t_two")
+	u.env = append(u.env, "SWARMDECK_TENANT=t_two")
+	named := [][]string{{"session", "show", session}, {"task", "show", task}, {"task", "why", task}, {"result", "show", task}, {"agent", "log", "bob"}, {"audit", "show", event}, {"audit", "prove", event}}
+	for _, args := range named {
+		if code, out, stderr := u.run(append(args, "-o", "json")...); code != 1 || out != "" || field(stderr, "code") != "DENIED" {
+			t.Errorf("%q: exit %d %s%s", args, code, out, stderr)
+		}
+	}
+	if code, _, _ := u.run("task", "show", task, "--read-only"); code != 1 {
+		t.Errorf("--read-only: exit %d", code)
+	}
+	out := u.ok("audit", "list", "--kind", "tenant.violation", "--page-size", "100", "-o", "json")
+	if got := strings.Count(out, "\n"); got != len(named) {
+		t.Errorf("%d of %d attempts are in the log:\n%s", got, len(named), out)
+	}
+}
+
+func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	whole, err := os.ReadFile(u.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"cut": whole[:4*4096], "foreign": []byte("not a data file"), "empty": nil} {
+		path := filepath.Join(u.home, name+".db")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"session", "list"}, {"session", "create"}, {"store", "check"}} {
+			code, _, stderr := u.run(append([]string{"--data", path}, args...)...)
+			if code != 3 || !strings.Contains(stderr, path) {
+				t.Errorf("%s %v: exit %d %s", name, args, code, stderr)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
+			t.Errorf("%s was written to", name)
+		}
+		if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
+			t.Errorf("%s: files were left beside it: %q", name, left)
+		}
+	}
+}
+
+func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	cmd := exec.Command("sh", "-c", `ulimit -f 1; exec "$0" "$@"`, os.Args[0], "session", "create", "-o", "json")
+	cmd.Dir, cmd.Env = u.home, u.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(field(stderr.String(), "message"), "file too large") {
+		t.Errorf("exit %d %s", code, &stderr)
+	}
+	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 1 {
+		t.Errorf("%d sessions, want the one from before", n)
+	}
+	u.ok("store", "check")
+	// A task's own process still has the signal's default.
+	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["grep","SigIgn","/proc/self/status"]}`, "--wait", "-o", "json")
+	out = u.ok("result", "show", field(out, "task_id"), "-o", "json")
+	_, mask, _ := strings.Cut(field(out, "stdout"), `SigIgn:\t`)
+	ignored, err := strconv.ParseUint(strings.TrimSuffix(mask, `\n`), 16, 64)
+	if err != nil || ignored&(1<<(syscall.SIGXFSZ-1)) != 0 {
+		t.Errorf("the signal is ignored in a task: %v %s", err, out)
+	}
+}
+
+func TestSignalsEndInOrder(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		u := newUser(t)
+		pidFile := filepath.Join(u.home, "pid") // it names the task's process
+		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo >`+pidFile+`; sleep 60; :"]}`)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "process", func() bool { _, err := os.Stat(pidFile); return err == nil })
+		// One that is just being started has the words of who starts it.
+		await(t, "who dispatched, and the task's process", func() bool { return len(drivertest.Naming(pidFile)) == 2 })
+		if code, out, stderr := u.run("task", "list"); code != 0 || !strings.Contains(out, "running") {
+			t.Errorf("beside a running engine: exit %d %s%s", code, out, stderr)
+		}
+		start := time.Now()
+		cmd.Process.Signal(sig)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 130 {
+			t.Errorf("%v: exit %d", sig, code)
+		}
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("%v: took %s", sig, took)
+		}
+		drivertest.Gone(t, pidFile)
+		u.ok("audit", "verify")
+	}
+}
+
+func TestAKilledEngineIsTakenOver(t *testing.T) {
+	u := newUser(t)
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; test -e again || sleep 60"]}`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "pid")); return err == nil })
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err := os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json"); field(out, "status") != "succeeded" {
+		t.Errorf("%s", out)
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	u.ok("store", "check")
+}
+
+func TestNothingStartsBesideWhatAKilledEngineLeft(t *testing.T) {
+	u := newUser(t)
+	// Neither attempt sees the other's processes, but what of the first is left has the lock.
+	script := `exec 9>lock
+if test -e child; then
+	flock -n 9 || echo "its child goes on" >beside
+	exit 0
+fi
+flock 9
+sleep 600 &
+echo >child
+wait
+`
+	if err := os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "child")); return err == nil })
+	cmd.Process.Kill()
+	cmd.Wait()
+	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json"); field(out, "status") != "succeeded" {
+		t.Errorf("%s", out)
+	}
+	if beside, err := os.ReadFile(filepath.Join(u.home, "beside")); err == nil {
+		t.Errorf("the next attempt began while %s", beside)
+	}
+}
+
+func TestShellsFindTheirCandidates(t *testing.T) {
+	u := newUser(t)
+	if out := u.ok("__complete", "session", "show", ""); out != ":4\n" {
+		t.Errorf("nothing there yet: %q", out)
+	}
+	if _, err := os.Stat(u.data()); err == nil {
+		t.Error("completing made a data file")
+	}
+	id := field(u.ok("session", "create", "-o", "json"), "session_id")
+	if out := u.ok("__complete", "session", "show", ""); !strings.HasPrefix(out, id+"\t") {
+		t.Errorf("%q", out)
+	}
+}

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/drivers/drivertest"
+)
+
+// doorCalls are calls over the program's own doors. That every tool can be
+// called is tested where the tools are.
+var doorCalls = [][]string{
+	{"list_agents"},
+	{"create_agent", "name=NAME", "project=P", "task=wait"},
+	{"dispatch_task", "kind=exec.run", `input={"argv":["true"]}`, "wait_s=10"},
+	{"invoke_skill", "skill=echo", `params={"text":"hi"}`, "wait_s=10"},
+}
+
+// listed are the names of the tools in what the inspector printed.
+func listed(t *testing.T, printed string) []string {
+	t.Helper()
+	var list struct {
+		Tools []struct {
+			Name        string         `json:"name"`
+			InputSchema map[string]any `json:"inputSchema"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal([]byte(printed), &list); err != nil {
+		t.Fatalf("%v in %s", err, printed)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+func TestTheInspectorUsesTheProgram(t *testing.T) {
+	inspector := drivertest.NewInspector(t)
+	u := newPlayer(t)
+	u.ok("agent", "create", "Sony", "--project", "P", "--role", "coder", "--", "cat")
+	program := filepath.Join(u.home, "swarmdeck")
+	call := func(target []string, c []string, name string) (code int, printed string) {
+		args := append(slices.Clone(target), "--method", "tools/call", "--tool-name", c[0])
+		for _, arg := range c[1:] {
+			args = append(args, "--tool-arg", strings.ReplaceAll(arg, "NAME", name))
+		}
+		return inspector.Run(args...)
+	}
+
+	stdio := []string{program, "mcp", "--transport", "stdio", "-e", "SWARMDECK_DATA=" + u.data()}
+	var all []string
+	for _, era := range []string{"legacy", "auto", "modern"} {
+		code, printed := inspector.Run(append(slices.Clone(stdio), "--protocol-era", era, "--method", "tools/list")...)
+		if names := listed(t, printed); code != 0 || len(names) != 34 || all != nil && !slices.Equal(names, all) {
+			t.Errorf("%s over stdio: exit code %d, %v", era, code, names)
+		} else {
+			all = names
+		}
+	}
+	if code, printed := inspector.Run(append(slices.Clone(stdio), "--strict", "--method", "tools/list")...); code != 0 || strings.Contains(printed, "Warning: ") {
+		t.Errorf("the schemas are not portable: exit code %d: %s", code, printed)
+	}
+	for _, c := range doorCalls {
+		if code, printed := call(stdio, c, "Papi"); code != 0 {
+			t.Errorf("%s over stdio: exit code %d: %s", c[0], code, printed)
+		}
+	}
+
+	tokens := filepath.Join(u.home, "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr, stop := u.serve(t, tokens)
+	url := []string{"http://" + addr + "/mcp", "--transport", "http"}
+	good := append(slices.Clone(url), "--header", "Authorization: Bearer the-token-of-alice")
+	for _, era := range []string{"legacy", "auto", "modern"} {
+		code, printed := inspector.Run(append(slices.Clone(good), "--protocol-era", era, "--method", "tools/list")...)
+		if names := listed(t, printed); code != 0 || !slices.Equal(names, all) {
+			t.Errorf("%s over HTTP: exit code %d, %v", era, code, names)
+		}
+	}
+	for _, c := range doorCalls {
+		if code, printed := call(good, c, "Nova"); code != 0 {
+			t.Errorf("%s over HTTP: exit code %d: %s", c[0], code, printed)
+		}
+	}
+	code, printed := inspector.Run(append(slices.Clone(good), "--method", "resources/read", "--uri", "resource://approval-policy/policy.json")...)
+	if code != 0 || !strings.Contains(printed, "own.agent") {
+		t.Errorf("the policy: exit code %d: %s", code, printed)
+	}
+	for _, header := range [][]string{{"--header", "Authorization: Bearer wrong"}, nil} {
+		if code, printed := inspector.Run(append(append(slices.Clone(url), header...), "--method", "tools/list")...); code == 0 || strings.Contains(printed, `"tools"`) {
+			t.Errorf("%v was taken: %s", header, printed)
+		}
+	}
+	stop()
+	if events := u.ok("audit", "list", "--kind", "mcp.refused", "-o", "json"); !strings.Contains(events, "HTTP 401") || strings.Contains(events, "wrong") {
+		t.Errorf("the refusals: %s", events)
+	}
+	u.ok("audit", "verify")
+}
+
+// serve serves over HTTP until stop, which waits for its end.
+func (u *user) serve(t *testing.T, tokens string) (addr string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = l.Addr().String()
+	_ = l.Close()
+	server := u.command("mcp", "--http", addr, "--tokens", tokens)
+	var said bytes.Buffer
+	server.Stderr = &said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		_ = server.Wait()
+	})
+	t.Cleanup(stop)
+	await(t, "listener", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return addr, stop
+}

@@ -1,0 +1,29 @@
+package e2e
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestServeEndsWhenAnAddressIsTaken has one door open already when the next
+// can't be.
+func TestServeEndsWhenAnAddressIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr := l.Addr().String()
+	u := newUser(t)
+	tokens := filepath.Join(u.home, "tokens")
+	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := u.run("serve", "--mcp", "127.0.0.1:0", "--tokens", tokens, "--metrics", addr)
+	if code < 1 || !strings.Contains(stderr, addr) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// An approval that opens while nobody looks reaches a URL and a command, and
+// what happened while the engine was dead is told when it is back.
+func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
+	var mu sync.Mutex
+	ids := map[string]int{}
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		ids[r.Header.Get("webhook-id")]++
+	}))
+	defer srv.Close()
+	u := newUser(t)
+	file := filepath.Join(u.home, "told")
+	swarm := filepath.Join(u.home, "swarm.yaml")
+	text := "tenant: t_acme\nnotices:\n  - name: hook\n    events: [approval, estop]\n    url: " + srv.URL + "\n" +
+		"  - name: file\n    events: [approval]\n    min_risk: high\n    command: [sh, -c, 'cat >> " + file + "']\n"
+	if err := os.WriteFile(swarm, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := u.ok("up", swarm); strings.Count(out, "created") < 2 {
+		t.Fatal(out)
+	}
+	told := func(n int) func() bool {
+		return func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) == n }
+	}
+	d := u.daemon()
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`)
+	await(t, "the webhook", told(1))
+	await(t, "the command", func() bool { b, _ := os.ReadFile(file); return strings.Contains(string(b), `"type":"approval.opened"`) })
+	_ = d.cmd.Process.Kill()
+	_ = d.cmd.Wait()
+	u.ok("estop", "on", "--reason", "smoke") // by a process that tells nothing
+	u.daemon()
+	await(t, "what happened meanwhile", told(2))
+	if out := u.ok("notice", "list"); !strings.Contains(out, "hook") || strings.Contains(out, "failing") {
+		t.Error(out)
+	}
+}

@@ -1,0 +1,427 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// daemon is swarmdeck serve, with an address for operators.
+type daemon struct {
+	*user
+	cmd  *exec.Cmd
+	addr string
+	said string // on the standard error, until it served
+}
+
+func (u *user) daemon(args ...string) *daemon {
+	u.t.Helper()
+	if len(args) == 0 {
+		args = []string{"serve", "--ssh", "127.0.0.1:0"}
+	}
+	d := &daemon{user: u, cmd: u.command(args...)}
+	said, err := d.cmd.StderrPipe()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		_ = d.cmd.Wait()
+	})
+	var text []byte
+	buf := make([]byte, 4096)
+	at, served := regexp.MustCompile(`ssh://(\S+)\n`), regexp.MustCompile(`(?m)^serving .*; interrupt to stop$`)
+	for !served.Match(text) {
+		n, err := said.Read(buf)
+		if text = append(text, buf[:n]...); err != nil {
+			u.t.Fatalf("serve ended: %s", text)
+		}
+	}
+	if d.said = string(text); at.Match(text) {
+		d.addr = string(at.FindSubmatch(text)[1])
+	}
+	go func() {
+		for {
+			if _, err := said.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// pair is a key pair made of a seed, and its public line.
+func pair(t testing.TB, seed byte) (ssh.Signer, string) {
+	t.Helper()
+	raw := make([]byte, ed25519.SeedSize)
+	raw[0] = seed
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
+
+// guest is an operator on another machine.
+type guest struct {
+	t      testing.TB
+	client *ssh.Client
+}
+
+func (d *daemon) dial(name string, signer ssh.Signer) (*guest, error) {
+	client, err := ssh.Dial("tcp", d.addr, &ssh.ClientConfig{
+		User: name, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.t.Cleanup(func() { _ = client.Close() })
+	return &guest{d.t, client}, nil
+}
+
+func (d *daemon) enter(name string, signer ssh.Signer) *guest {
+	d.t.Helper()
+	g, err := d.dial(name, signer)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return g
+}
+
+// run runs a command line there.
+func (g *guest) run(line string) (code int, stdout, stderr string) {
+	g.t.Helper()
+	s, err := g.client.NewSession()
+	if err != nil {
+		return -1, "", err.Error()
+	}
+	defer s.Close()
+	var out, errs bytes.Buffer
+	s.Stdout, s.Stderr = &out, &errs
+	if err := s.Run(line); err != nil {
+		exit, ok := err.(*ssh.ExitError)
+		if !ok {
+			return -1, out.String(), errs.String() + err.Error()
+		}
+		code = exit.ExitStatus()
+	}
+	return code, out.String(), errs.String()
+}
+
+func TestRolesAreHeldOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	roles := []string{"viewer", "operator", "approver", "admin"}
+	guests := map[string]*guest{}
+	for i, role := range roles {
+		signer, line := pair(t, byte(i))
+		u.ok("--tenant", "t_acme", "operator", "set", role, "--role", role, "--key", line)
+		guests[role] = d.enter("anyone", signer)
+	}
+	for _, c := range []struct {
+		line string
+		from int // the least of the roles that may
+	}{
+		{"task list -o json", 0},
+		{`task dispatch --kind exec.run --input '{"argv":["true"]}'`, 1},
+		{"budget set tenant --tasks 100000", 2},
+		{"operator set guest --role viewer --key '" + func() string { _, l := pair(t, 99); return l }() + "'", 3},
+		{"tenant create t_more", 4},
+		{"store stats", 4},
+		{"--tenant t_beta task list", 4},
+		{"audit export --format jsonl --out stolen", 4},
+		{"task dispatch --kind exec.run --input @/etc/passwd", 4},
+		{"--data /tmp/x.db task list", 4},
+		{"--as root task list", 4},
+		{"--script /etc/passwd", 4},
+		{"serve", 4},
+		{"up -", 4},
+		{"mcp --agent anyone", 4},
+		{"mcp add far --url https://far.example --header Authorization=HOME", 3},
+		{"attach elsewhere", 4},
+		{"demo", 4},
+	} {
+		for i, role := range roles {
+			code, out, stderr := guests[role].run(c.line)
+			if (code == 0) != (i >= c.from) {
+				t.Errorf("%s: %s: exit %d %s%s", role, c.line, code, out, stderr)
+			}
+		}
+	}
+	if _, out, _ := guests["viewer"].run("tenant list -o json"); strings.Contains(out, "t_beta") || !strings.Contains(out, "t_acme") {
+		t.Errorf("tenants: %s", out)
+	}
+	if n := strings.Count(u.ok("--tenant", "t_acme", "audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n"); n < 10 {
+		t.Errorf("%d refusals in the log", n)
+	}
+	signer, line := pair(t, 0)
+	u.ok("--tenant", "t_beta", "operator", "set", "elsewhere", "--role", "admin", "--key", line)
+	if code, _, stderr := d.enter("anyone", signer).run("task list"); code != 1 || !strings.Contains(stderr, "t_acme, t_beta") {
+		t.Errorf("a key of two tenants: exit %d %s", code, stderr)
+	}
+	if code, _, stderr := d.enter("t_beta", signer).run(`task dispatch --kind exec.run --input '{"argv":["true"]}'`); code != 0 {
+		t.Errorf("its second tenant: exit %d %s", code, stderr)
+	}
+}
+
+func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	if _, err := d.dial("bob", signer); err == nil {
+		t.Error("an unknown key was let in")
+	}
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	g := d.enter("bob", signer)
+	_, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["sleep","60"]}' -o json`)
+	waits := make(chan int)
+	go func() {
+		code, _, _ := g.run("task wait " + field(out, "task_id"))
+		waits <- code
+	}()
+	time.Sleep(100 * time.Millisecond) // any moment will do
+	u.ok("operator", "remove", "bob")
+	select {
+	case code := <-waits:
+		if code == 0 {
+			t.Error("the session went on to its end")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the session goes on")
+	}
+	if _, err := d.dial("bob", signer); err == nil {
+		t.Error("a removed key was let in")
+	}
+}
+
+func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	secret := field(u.ok("--tenant", "t_beta", "session", "create", "--name", "secret", "-o", "json"), "session_id")
+	if err := os.WriteFile(filepath.Join(u.home, "visible.yaml"), []byte("password: xyzzy\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "viewer", "--key", line)
+	g := d.enter("bob", signer)
+	for _, line := range []string{
+		"tenant show t_beta",
+		"skill check - " + filepath.Join(u.home, "visible.yaml"),
+		"session show --tenant t_beta " + secret,
+		"__complete --tenant t_beta session show ''",
+		"__complete session show --tenant=t_beta ''",
+		"__complete tenant show ''",
+		"__complete task list --tenant ''",
+		"__complete task list --tenant=",
+		"__complete task dispatch --input=@" + u.home + "/",
+		"__complete --script=" + u.home + "/",
+		"__complete --script=@" + u.home + "/",
+	} {
+		_, out, stderr := g.run(line)
+		for _, leak := range []string{secret, "visible", "password", "CREATED", "t_beta\t", "t_beta\n"} {
+			if strings.Contains(out, leak) || leak == "password" && strings.Contains(stderr, leak) {
+				t.Errorf("%s: %s%s", line, out, stderr)
+				break
+			}
+		}
+	}
+	if code, _, stderr := g.run("tenant show t_beta"); code == 0 || !strings.Contains(stderr, "your key opens t_acme") {
+		t.Errorf("another tenant: exit %d %s", code, stderr)
+	}
+	if code, out, stderr := g.run("tenant show t_acme"); code != 0 {
+		t.Errorf("their own tenant: exit %d %s%s", code, out, stderr)
+	}
+}
+
+func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	signer, line := pair(t, 1)
+	for _, tenant := range []string{"t_acme", "t_beta"} {
+		u.ok("--tenant", tenant, "operator", "set", "bob", "--role", "operator", "--key", line)
+	}
+	one, unclear := d.enter("t_acme", signer), d.enter("bob", signer)
+	for _, tenant := range []string{"t_acme", "t_beta"} {
+		u.ok("--tenant", tenant, "operator", "remove", "bob")
+	}
+	for _, g := range []*guest{one, unclear} {
+		code, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["true"]}' -o json`)
+		if code == 0 || out != "" {
+			t.Errorf("exit %d %s", code, out)
+		}
+	}
+	if out := u.ok("--tenant", "t_acme", "task", "list", "-o", "json"); strings.Contains(out, "task_id") {
+		t.Errorf("work was taken: %s", out)
+	}
+	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "operator", "--key", line)
+	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
+		t.Errorf("the engine afterwards: exit %d %s", code, stderr)
+	}
+}
+
+// TestTwoOperatorsRaceForTheSameApprovals has each of them answer the same
+// 1,000 approvals by a script, the other way round: one answer counts each time,
+// and who came too late is told who was first.
+func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
+	const askers = 4
+	races := 1000
+	if raceOn || testing.Short() {
+		races = 100 // 3,000 command lines are more than the race detector does in time
+	}
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	asker := d.client(9, "asker", "operator")
+	racers := map[string]*client{"ann": d.client(1, "ann", "approver"), "bob": d.client(2, "bob", "approver")}
+
+	var all sync.WaitGroup
+	asked := make([]string, askers)
+	for i := range askers {
+		all.Go(func() {
+			var lines strings.Builder
+			for n := range races / askers {
+				fmt.Fprintf(&lines, `task dispatch --kind exec.run --input '{"argv":["rm","-r","gone-%d-%d"]}' -o json`+"\n", i, n)
+			}
+			if code, out, stderr := asker.run(lines.String(), ""); code != 0 {
+				t.Errorf("exit %d %s", code, stderr)
+			} else {
+				asked[i] = out
+			}
+		})
+	}
+	all.Wait()
+	var ids []string
+	for _, m := range regexp.MustCompile(`"approval_id":"(ap_\w+)"`).FindAllStringSubmatch(strings.Join(asked, ""), -1) {
+		ids = append(ids, m[1])
+	}
+	if slices.Sort(ids); len(slices.Compact(ids)) != races {
+		t.Fatalf("%d approvals wait", len(ids))
+	}
+
+	u.ok("estop", "on", "--reason", "a race") // what is approved is not to run: that would only take time
+	var mu sync.Mutex
+	won, told := map[string]string{}, map[string]string{} // by approval: who answered it, and who the other was told did
+	mine := regexp.MustCompile(`(?m)^\{.*"approval_id":"(ap_\w+)".*"answered_by":"(\w+)"`)
+	theirs := regexp.MustCompile(`(?m)^\{"error":\{"code":"CONFLICT","message":"approval (ap_\w+): already (?:approved|denied) by (\w+) at`)
+	for name, c := range racers {
+		all.Go(func() {
+			var lines strings.Builder
+			for n, id := range ids {
+				verb := "approve"
+				if (n%2 == 0) == (name == "ann") {
+					verb = "deny"
+				}
+				fmt.Fprintf(&lines, "approval %s %s --reason by-%s -o json\n", verb, id, name)
+			}
+			_, out, stderr := c.run(lines.String(), "")
+			mu.Lock()
+			defer mu.Unlock()
+			for _, m := range mine.FindAllStringSubmatch(out, -1) {
+				if won[m[1]] != "" || m[2] != name {
+					t.Errorf("%s: %s says that %s answered it, and %q did", m[1], name, m[2], won[m[1]])
+				}
+				won[m[1]] = name
+			}
+			for _, m := range theirs.FindAllStringSubmatch(stderr, -1) {
+				if told[m[1]] != "" || m[2] == name {
+					t.Errorf("%s: %s is told that %s answered it, %q before", m[1], name, m[2], told[m[1]])
+				}
+				told[m[1]] = m[2]
+			}
+		})
+	}
+	all.Wait()
+	wins := map[string]int{}
+	for _, id := range ids {
+		if won[id] == "" || told[id] != won[id] {
+			t.Fatalf("%s: answered by %q, the other was told %q", id, won[id], told[id])
+		}
+		wins[won[id]]++
+	}
+	t.Logf("%v", wins)
+	u.ok("audit", "verify")
+}
+
+func TestASwarmFileLetsOperatorsIn(t *testing.T) {
+	u := newUser(t)
+	_, ann := pair(t, 1)
+	_, bob := pair(t, 2)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(u.home, "swarm.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tenant: t_acme\noperators:\n  - {name: ann, role: approver, keys: ['" + ann + " ann@home']}\n  - {name: bob, role: viewer, keys: ['" + bob + "']}\n")
+	for _, want := range []string{"created", "unchanged"} {
+		if out := u.ok("up", "swarm.yaml"); strings.Count(out, want) < 2 {
+			t.Errorf("want %s:\n%s", want, out)
+		}
+	}
+	if out := u.ok("operator", "list"); !regexp.MustCompile(`ann +approver`).MatchString(out) || !regexp.MustCompile(`bob +viewer`).MatchString(out) {
+		t.Error(out)
+	}
+	write("operators:\n  - name: ann\n    role: king\n    keys: [nonsense]\n")
+	if code, _, stderr := u.run("up", "swarm.yaml"); code != 1 || !strings.Contains(stderr, "swarm.yaml:4") {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+}
+
+func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is missing")
+	}
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	keyFile := filepath.Join(u.home, "key")
+	raw := make([]byte, ed25519.SeedSize)
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, line := pair(t, 0)
+	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
+	host, port, _ := strings.Cut(d.addr, ":")
+	there := u.atTerminal()
+	s := there.sit(80, 24, "attach", "bob@"+host, "--port", port, "--", "-q", "-i", keyFile, "-o", "IdentitiesOnly=yes",
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
+	s.see(`t_acme`)
+	s.see(`fleet`)
+	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","over ssh"]}`, "--wait")
+	s.press("2")
+	s.see(`over ssh`)
+	s.resize(120, 40)
+	s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 120 })
+	s.press(":write stolen" + enter)
+	s.see(`files can't be written`)
+	if code := s.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/pem"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// client is the system's ssh with the key of one operator.
+type client struct {
+	t    testing.TB
+	args []string
+}
+
+// client lets an operator with a role in, and gives them the system's ssh.
+func (d *daemon) client(seed byte, name, role string) *client {
+	d.t.Helper()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		d.t.Skip("ssh is missing")
+	}
+	raw := make([]byte, ed25519.SeedSize)
+	raw[0] = seed
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	file := filepath.Join(d.t.TempDir(), "key")
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	_, line := pair(d.t, seed)
+	d.ok("--tenant", "t_acme", "operator", "set", name, "--role", role, "--key", line)
+	host, port, err := net.SplitHostPort(d.addr)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return &client{d.t, []string{
+		"-q", "-F", "none", "-i", file, "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+		"-p", port, name + "@" + host,
+	}}
+}
+
+func (c *client) command(line string) *exec.Cmd {
+	args := c.args
+	if line != "" {
+		args = append(args[:len(args):len(args)], line)
+	}
+	return exec.Command("ssh", args...)
+}
+
+// run runs a line there with an input.
+func (c *client) run(input, line string) (code int, stdout, stderr string) {
+	c.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := c.command(line)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func TestAScriptRunsOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	bob := d.client(1, "bob", "operator")
+	code, out, stderr := bob.run(`# work
+task dispatch --kind exec.run --input @input.json -o json
+capture ID task_id
+await task $ID status=succeeded
+task show $ID
+stdout succeeded
+result show $ID -o json
+stdout 'from the script'
+capture TEXT output.stdout
+# what the role forbids
+! operator set eve --role admin --key -
+stderr 'needs the role admin'
+! task dispatch --kind exec.run --input @/etc/passwd
+stderr 'from another machine'
+# the screen
+cockpit 80x24
+await screen /t_acme/
+key 2
+await screen /from the script/
+-- input.json --
+{"argv":["echo","from the script"]}
+`, "swarmdeck --script -")
+	if code != 0 || !strings.Contains(out, "stdin: ok") {
+		t.Errorf("exit %d %s%s", code, out, stderr)
+	}
+	if log := u.ok("audit", "list", "--kind", "task.queued", "-o", "json"); !strings.Contains(log, `"actor":"bob"`) || !strings.Contains(log, `"door":"ssh"`) {
+		t.Errorf("who asked: %s", log)
+	}
+	code, _, stderr = bob.run("# first\nversion\n# second\ntask show tk_none\n", "swarmdeck --script -")
+	if code != 1 || !strings.Contains(stderr, "FAIL stdin:4:") || !strings.Contains(stderr, "phase: second") {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	if code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
+		t.Errorf("a viewer's script: exit %d %s", code, stderr)
+	}
+}
+
+func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	admin := d.client(1, "bob", "admin")
+	secret := filepath.Join(u.home, "secret")
+	if err := os.WriteFile(secret, []byte("xyzzy\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := filepath.Join(u.home, "written")
+	for _, line := range []string{
+		"exec touch " + written, "? exec touch " + written, "'exec' touch " + written, "env X=exec\n$X touch " + written, "! exec touch " + written,
+		"[unix] exec touch " + written, "'[short]' version", "[exec:touch] version",
+		"cmp " + secret + " stdout", "cmp stdout '" + secret + "'", "env F=" + secret + "\ncmp stdout $F", "cmp stdout ../secret",
+		"grep x " + secret, "stdin " + secret, "cp " + secret + " x", "exists " + secret, "cd /", "rm " + secret, "mkdir " + written, "symlink x -> " + secret, "unquote " + secret,
+		"version\n-- ../../written --\nx", "version\n-- " + written + " --\nx", "env D=" + u.home + "\nversion\n-- ${D}/written --\nx",
+		"task dispatch --kind exec.run --input @" + secret, "policy propose " + secret, "skill load " + secret, "audit export --format jsonl --out " + written,
+		"restart", "task list --tenant t_beta", "--as root task list", "swarmdeck --as root task list", "swarmdeck --data " + secret + " task list", "serve", "mcp", "store stats", "up @x\n-- x --\ntenant: t_acme",
+		"cockpit 4000x4000", "cockpit\nresize 4000x4000", "cockpit --tenant t_beta", "cockpit --data " + secret,
+	} {
+		code, out, stderr := admin.run(line+"\n", "swarmdeck --script -")
+		if code == 0 || strings.Contains(out+stderr, "xyzzy") {
+			t.Errorf("%s: exit %d %s%s", line, code, out, stderr)
+		}
+	}
+	for _, path := range []string{written, secret} {
+		if _, err := os.Stat(path); (err == nil) != (path == secret) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	// A script can say it is somebody else; nobody listens.
+	if code, out, stderr := admin.run("session create --name eve -o json\ncapture USER name\nsession create --name mine -o json\nstdout t_acme\n", "swarmdeck --script -"); code != 0 {
+		t.Errorf("exit %d %s%s", code, out, stderr)
+	}
+	if log := u.ok("--tenant", "t_acme", "audit", "list", "--kind", "session.created", "-o", "json"); strings.Contains(log, `"actor":"eve"`) || !strings.Contains(log, `"actor":"bob"`) {
+		t.Errorf("who asked: %s", log)
+	}
+	for input, want := range map[string]string{
+		"env A=x\n" + strings.Repeat("env A=$A$A\n", 35):  "stdin:1: env",
+		"version\nversion " + strings.Repeat("$A", 100):   "stdin:2: a line",
+		"version\nversion " + strings.Repeat("x", 65<<10): "stdin:2: a line",
+		"session create --name " + strings.Repeat("x", 100) + " -o json\ncapture A name\n" + "version " + strings.Repeat("$A", 65) + "\n": "stdin:3: a line",
+	} {
+		if code, _, stderr := admin.run(input, "swarmdeck --script -"); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("want %q: exit %d %.300s", want, code, stderr)
+		}
+	}
+	if code, _, stderr := admin.run(strings.Repeat("help task\n", 20_000), "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
+		t.Errorf("a flood: exit %d %.300s", code, stderr)
+	}
+	if code, _, stderr := admin.run("version\n", "swarmdeck --script -"); code != 0 {
+		t.Errorf("afterwards: exit %d %s", code, stderr)
+	}
+}
+
+func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	bob := d.client(1, "bob", "operator")
+	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","`+strings.Repeat("o", 3900)+`"]}`, "--wait", "-o", "json"), "task_id")
+	for flood, lines := range map[string]string{
+		"what was waited for": strings.Repeat("await task "+task+" status=succeeded\n", 2500),
+		"what was captured":   "task show " + task + " -o json\n" + strings.Repeat("capture A input\n", 2500),
+	} {
+		if code, _, stderr := bob.run(lines, "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
+			t.Errorf("%s: exit %d %.300s", flood, code, stderr)
+		}
+	}
+	for pattern, refused := range map[string]bool{
+		`stdout 'swarmdeck.*[0-9a-z]{1,64}$'`: false, `! stdout '((a{9}){9}){9}'`: false, `! stdout '^$A{0}a{3}$B'`: false,
+		`stdout '(` + strings.Repeat("a?", 100) + `){1000}'`: true, `! stderr '((x.*y){100}){100}'`: true, `screen /a{99999999999999999999}/`: true, `await -t 1s screen /($A$B){10}/`: true,
+	} {
+		code, _, stderr := bob.run("version\n"+pattern+"\n", "swarmdeck --script -")
+		if refused != (code == 2 && strings.Contains(stderr, "stdin:2: ") && strings.Contains(stderr, "written out")) || !refused && code != 0 {
+			t.Errorf("%s: exit %d %.300s", pattern, code, stderr)
+		}
+	}
+}
+
+func TestLinesArePipedOverSSH(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	bob := d.client(1, "bob", "operator")
+	lines := "task dispatch --kind exec.run --input '{\"argv\":[\"echo\",\"one\"]}' --wait\noperator here\n"
+	code, out, stderr := bob.run(lines, "")
+	if code != 0 || !strings.Contains(out, "succeeded") || !strings.Contains(out, "bob") || strings.ContainsAny(out, "\x1b\r") {
+		t.Errorf("exit %d %q %s", code, out, stderr)
+	}
+	code, out, stderr = bob.run("task show tk_none\nno such\nversion\n", "")
+	if code != 2 || !strings.Contains(stderr, "tk_none") || !strings.Contains(out, "swarmdeck") {
+		t.Errorf("exit %d %s%s", code, out, stderr)
+	}
+	code, _, stderr = d.client(2, "ann", "viewer").run(lines, "")
+	if code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
+		t.Errorf("a viewer: exit %d %s", code, stderr)
+	}
+}
+
+func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	d := u.daemon()
+	bob := d.client(1, "bob", "operator")
+	u.ok("agent", "create", "sayer", "--project", "p", "--role", "r", "--", "sh", "-c", "while read -r line; do while :; do echo tick; sleep 0.1; done; done")
+	u.ok("agent", "assign", "sayer", "go")
+	cmd := bob.command("agent log sayer --follow")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	buf, seen := make([]byte, 4096), ""
+	for !strings.Contains(seen, "tick") {
+		n, err := out.Read(buf)
+		if seen += string(buf[:n]); err != nil {
+			t.Fatalf("%v: %s", err, seen)
+		}
+	}
+	// The reader goes: what it followed ends, and the engine goes on.
+	_ = out.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("the command goes on without its reader")
+	}
+	if code, _, stderr := bob.run("", "version"); code != 0 {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+}

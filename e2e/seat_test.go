@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+)
+
+// seat is the program in a real terminal: what it writes is drawn by an
+// emulator, keys are sent as the bytes a terminal sends.
+type seat struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	tty  *os.File
+	done chan struct{} // its output has ended
+
+	mu  sync.Mutex
+	vt  vt10x.Terminal
+	raw bytes.Buffer
+	esc []byte // a sequence that is not complete yet
+	ch  []byte // the last character, for "repeat it"
+}
+
+func (u *user) sit(w, h int, args ...string) *seat {
+	u.t.Helper()
+	return u.sitAt(w, h, u.command(args...))
+}
+
+// sitAt is a terminal with another program in it.
+func (u *user) sitAt(w, h int, cmd *exec.Cmd) *seat {
+	u.t.Helper()
+	cmd.Dir, cmd.Env = u.home, u.env
+	s := &seat{t: u.t, cmd: cmd, done: make(chan struct{}), vt: vt10x.New(vt10x.WithSize(w, h))}
+	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	s.tty = tty
+	go func() {
+		defer close(s.done)
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := tty.Read(buf)
+			s.draw(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	u.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		tty.Close()
+		<-s.done
+	})
+	return s
+}
+
+var (
+	csi       = regexp.MustCompile(`^\x1b\[([<=>?]?)([0-9;:]*)[ -/]*([@-~])`)
+	openCSI   = regexp.MustCompile(`^\x1b(\[[ -?]*)?$`)
+	controls  = regexp.MustCompile(`\x1b\[[ -?]*[ -/]*[@-~]|\x1b[\]P_^][^\x07\x1b]*(\x07|\x1b\\)|\x1b[ -/]*[0-~]`)
+	colourSGR = regexp.MustCompile(`\x1b\[([0-9]*;)*(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;[0-9:]+)*m`)
+)
+
+// draw hands output to the emulator, which does not know "repeat the last
+// character" and takes private sequences for others that look alike.
+func (s *seat) draw(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.raw.Write(p)
+	if n := bytes.Count(p, []byte("\x1b[5n")); n > 0 { // as every terminal does
+		_, _ = s.tty.WriteString(strings.Repeat("\x1b[0n", n))
+	}
+	s.esc = append(s.esc, p...)
+	for len(s.esc) > 0 {
+		b := s.esc
+		switch m := csi.FindSubmatch(b); {
+		case m != nil:
+			s.esc = b[len(m[0]):]
+			n, _ := strconv.Atoi(string(m[2]))
+			switch {
+			case m[3][0] == 'b' && len(m[1]) == 0:
+				s.vt.Write(bytes.Repeat(s.ch, max(1, n)))
+			case len(m[1]) > 0 && m[1][0] != '?', m[3][0] == 'u', m[3][0] == 'p':
+			default:
+				s.vt.Write(m[0])
+			}
+		case openCSI.Match(b):
+			return
+		case b[0] == 0x1b:
+			s.vt.Write(b[:1])
+			s.esc = b[1:]
+		case !utf8.FullRune(b):
+			return
+		default:
+			_, n := utf8.DecodeRune(b)
+			if b[0] >= ' ' {
+				s.ch = append(s.ch[:0], b[:n]...)
+			}
+			s.vt.Write(b[:n])
+			s.esc = b[n:]
+		}
+	}
+}
+
+func (s *seat) screen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := strings.Split(s.vt.String(), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ")
+	}
+	return strings.Join(rows, "\n")
+}
+
+func (s *seat) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raw.String()
+}
+
+// see waits until the screen matches.
+func (s *seat) see(pattern string) {
+	s.t.Helper()
+	re := regexp.MustCompile("(?m)" + pattern)
+	s.until("/"+pattern+"/", func() bool { return re.MatchString(s.screen()) })
+}
+
+// gone waits until the screen does not match any more.
+func (s *seat) gone(pattern string) {
+	s.t.Helper()
+	re := regexp.MustCompile("(?m)" + pattern)
+	s.until("no /"+pattern+"/", func() bool { return !re.MatchString(s.screen()) })
+}
+
+func (s *seat) until(what string, ok func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("expected %s; the screen is\n%s", what, s.screen())
+		}
+	}
+}
+
+// press sends what a terminal sends for keys or typed text.
+func (s *seat) press(text string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.tty, text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *seat) resize(w, h int) {
+	s.t.Helper()
+	s.mu.Lock()
+	s.vt.Resize(w, h)
+	s.mu.Unlock()
+	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// leaves quits the cockpit: ctrl+c, and once more when work still runs. It
+// returns the exit code.
+func (s *seat) leaves() int {
+	s.t.Helper()
+	s.press(ctrlC)
+	re := regexp.MustCompile(`again to quit`)
+	for left := false; !left && !re.MatchString(s.screen()); {
+		select {
+		case <-s.done:
+			left = true
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	select {
+	case <-s.done:
+	default:
+		s.press(ctrlC)
+	}
+	return s.ends()
+}
+
+// ends waits for the program to end by itself and returns its exit code.
+func (s *seat) ends() int {
+	s.t.Helper()
+	timer := time.AfterFunc(15*time.Second, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := s.cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		s.t.Fatal(err)
+	}
+	<-s.done
+	return s.cmd.ProcessState.ExitCode()
+}
+
+const (
+	enter = "\r"
+	esc   = "\x1b"
+	down  = "\x1b[B"
+	home  = "\x1b[H"
+	ctrlC = "\x03"
+	ctrlK = "\x0b"
+	ctrlX = "\x18"
+)

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/ui/door/socket"
+)
+
+// servers are the processes of an engine's MCP servers, by /proc.
+func (u *user) servers() (pids []int) {
+	names, _ := filepath.Glob("/proc/[0-9]*/environ")
+	mark := cell.Marker + "=" + socket.Instance(u.data()) + "/mcp-"
+	for _, name := range names {
+		environ, err := os.ReadFile(name) // gone meanwhile, or another user's
+		if err != nil || !strings.Contains("\x00"+string(environ), "\x00"+mark) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func TestAKilledEngineLeavesNoServerBehind(t *testing.T) {
+	installed := drivertest.InstalledMCP(t)
+	u := newUser(t)
+	bin := filepath.Join(installed, "node_modules", ".bin")
+	path := "PATH=" + bin + ":" + os.Getenv("PATH")
+	if err := os.WriteFile(filepath.Join(u.home, "a.txt"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("mcp", "add", "filesystem", "--env", path, "--", filepath.Join(bin, "mcp-server-filesystem"), u.home)
+	u.ok("mcp", "add", "everything", "--env", path, "--", filepath.Join(bin, "mcp-server-everything"))
+	read := []string{"task", "dispatch", "--kind", "mcp.call", "--wait", "-o", "json", "--input", fmt.Sprintf(`{"server":"filesystem","tool":"read_text_file","args":{"path":%q}}`, filepath.Join(u.home, "a.txt"))}
+
+	// One server is idle and one works when the engine is killed.
+	script := filepath.Join(u.home, "work.txtar")
+	if err := os.WriteFile(script, []byte("mcp tools filesystem\n"+
+		`task dispatch --kind mcp.call --max-attempts 0 --wait --input '{"server":"everything","tool":"trigger-long-running-operation","args":{"duration":120,"steps":1}}'`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.command("--script", script, "--data", u.data())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	await(t, "two servers", func() bool { return len(u.servers()) >= 2 })
+	time.Sleep(700 * time.Millisecond) // the call is under way: it takes two minutes
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	// They stand still until the next engine ends them.
+
+	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json", "--status", "failed"); field(out, "status") != "failed" {
+		t.Errorf("the call that was cut: %s", out)
+	}
+	if out := u.ok(read...); field(out, "status") != "succeeded" {
+		t.Errorf("%s", out)
+	}
+	if pids := u.servers(); len(pids) != 0 {
+		t.Errorf("servers that outlive their engine: %v", pids)
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+	u.ok("store", "check")
+}

@@ -1,0 +1,124 @@
+// Package cockpit is the door for people: the full screen, or plain lines where
+// there is no terminal for it, and for scripts, which play one without a screen.
+package cockpit
+
+import (
+	"context"
+	"os"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/presence"
+	"swarmdeck/ui"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/plain"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/script"
+	"swarmdeck/ui/term"
+)
+
+// Show opens a cockpit on the start's engine until it is left.
+func Show(ctx context.Context, env *command.Env, s command.Start) error {
+	if !env.Abroad { // who comes over SSH is known by that
+		s.Caller.Door = core.DoorCockpit
+	}
+	flags := term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible}
+	caps := term.Detect(env.Getenv, term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout), flags)
+	if env.Away {
+		caps = term.Detect(env.Getenv, env.Terminal != nil, env.Terminal != nil, flags)
+	}
+	if caps.Plain {
+		return plain.Run(ctx, env, s, caps.Why)
+	}
+	opt, err := options(env, s)
+	if err != nil {
+		return err
+	}
+	if env.Away {
+		opt.Remote, opt.Abroad, opt.Terminal, opt.Pager = true, env.Abroad, env.Terminal, nil
+		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
+	}
+	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
+}
+
+// Play carries out a script, see package script.
+func Play(ctx context.Context, env *command.Env, s command.Start) error {
+	return script.Run(ctx, env, s, options)
+}
+
+// options are the options of a cockpit on the start's engine. Its
+// command lines go by the start's door.
+func options(env *command.Env, s command.Start) (ui.Options, error) {
+	keys, err := command.LoadKeys(env.Getenv)
+	if err != nil {
+		return ui.Options{}, err
+	}
+	theme, err := command.LoadTheme(env.Getenv, s.Theme)
+	if err != nil {
+		return ui.Options{}, err
+	}
+	tell, err := notice(env.Getenv)
+	if err != nil {
+		return ui.Options{}, err
+	}
+	return ui.Options{
+		Enter: func(tenant string) ui.Stay {
+			role := string(env.Role)
+			if role == "" {
+				role = string(command.Admin)
+			}
+			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: role, Door: s.Caller.Door})
+		},
+		Notice: tell,
+		Pager:  pager(env.Getenv),
+		World:  worldOf(env, s),
+		Caller: s.Caller,
+		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
+			return command.Capture(ctx, lines(env, s, tenant), args)
+		},
+		Complete: func(ctx context.Context, tenant, line string) []command.Candidate {
+			lineEnv := lines(env, s, tenant)
+			return command.Complete(ctx, &lineEnv, line)
+		},
+		Keys:     keys,
+		Theme:    theme,
+		Themes:   func(name string) (*screen.Theme, error) { return command.LoadTheme(env.Getenv, name) },
+		ASCII:    s.ASCII,
+		ReadOnly: s.ReadOnly,
+		Dir:      s.Dir,
+	}, nil
+}
+
+// worldOf is what a cockpit shows.
+func worldOf(env *command.Env, s command.Start) pane.World {
+	w := pane.Of(s.Engine)
+	if env.Abroad {
+		return bounded{w, s.Caller.Tenant}
+	}
+	return w
+}
+
+// lines is the environment of command lines given inside a door.
+func lines(env *command.Env, s command.Start, tenant string) command.Env {
+	line := *env
+	line.Caller, line.ReadOnly = s.Caller, s.ReadOnly
+	if !env.Abroad { // who comes over SSH stays in the tenant of their key
+		line.Caller.Tenant = tenant
+	}
+	line.Dir, line.Stdin, line.Close, line.Doors = s.Dir, nil, nil, command.Doors{}
+	line.Open = func(context.Context, command.Need) (*engine.Engine, error) { return s.Engine, nil }
+	return line
+}
+
+// bounded is a world of one tenant: its visitor sees no other.
+type bounded struct {
+	pane.World
+	tenant string
+}
+
+func (b bounded) Snapshot(string) *engine.Snapshot {
+	s := *b.World.Snapshot(b.tenant)
+	s.Tenants = []string{b.tenant}
+	return &s
+}

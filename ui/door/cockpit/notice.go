@@ -1,0 +1,40 @@
+package cockpit
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui"
+)
+
+// notify is the variable that says how a terminal out of focus is told: bell,
+// osc9, osc777, off.
+const notify = "SWARMDECK_NOTIFY"
+
+// notice is how the cockpit tells somebody who looks elsewhere.
+func notice(getenv func(string) string) (ui.Notice, error) {
+	switch n := ui.Notice(getenv(notify)); n {
+	case "":
+		return ui.NoticeBell, nil
+	case ui.NoticeBell, ui.NoticeOSC9, ui.NoticeOSC777, ui.NoticeOff:
+		return n, nil
+	default:
+		return "", core.Invalid(notify, string(n), "bell, osc9, osc777 or off")
+	}
+}
+
+// pager shows a text the way the operator reads long texts: $PAGER through the
+// shell, as other programs do, or less.
+func pager(getenv func(string) string) func(text string) *exec.Cmd {
+	return func(text string) *exec.Cmd {
+		program := getenv("PAGER")
+		if strings.TrimSpace(program) == "" {
+			program = "less"
+		}
+		cmd := exec.Command("sh", "-c", program)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stdout, os.Stderr
+		return cmd
+	}
+}

@@ -1,0 +1,114 @@
+// Package metrics serves what an engine counts in the text format of
+// Prometheus.
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/health"
+)
+
+// Serve serves the figures of an engine until ctx ends. More adds others.
+func Serve(ctx context.Context, l net.Listener, eng *engine.Engine, more func(io.Writer)) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		text, err := figures(r.Context(), eng, more)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(text)
+	})
+	srv := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve figures: %w", err)
+	}
+	return nil
+}
+
+// figures writes each tenant's live world: its size is that of the living, not
+// of the history.
+func figures(ctx context.Context, eng *engine.Engine, more func(io.Writer)) ([]byte, error) {
+	tenants, err := eng.Store().Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	snaps := make([]*engine.Snapshot, len(tenants))
+	for i, t := range tenants {
+		snaps[i] = eng.Snapshot(t)
+	}
+	var out bytes.Buffer
+	family := func(name, kind, help string, of func(s *engine.Snapshot, put func(labels string, v float64))) {
+		fmt.Fprintf(&out, "# HELP swarmdeck_%s %s\n# TYPE swarmdeck_%s %s\n", name, help, name, kind)
+		for i, s := range snaps {
+			of(s, func(labels string, v float64) {
+				fmt.Fprintf(&out, "swarmdeck_%s{tenant=%q%s} %g\n", name, tenants[i], labels, v)
+			})
+		}
+	}
+	family("tasks", "gauge", "Tasks by status, the finished ones included.", func(s *engine.Snapshot, put func(string, float64)) {
+		for _, status := range slices.Sorted(maps.Keys(s.Counts.ByStatus)) {
+			put(fmt.Sprintf(",status=%q", status), float64(s.Counts.ByStatus[status]))
+		}
+	})
+	family("agents", "gauge", "Agents by state.", func(s *engine.Snapshot, put func(string, float64)) {
+		states := map[string]int{}
+		for _, a := range s.Agents {
+			states[a.State()]++
+		}
+		for _, state := range slices.Sorted(maps.Keys(states)) {
+			put(fmt.Sprintf(",state=%q", state), float64(states[state]))
+		}
+	})
+	family("approvals_open", "gauge", "Approvals that wait for a person.", func(s *engine.Snapshot, put func(string, float64)) {
+		put("", float64(len(s.Approvals)))
+	})
+	family("emergency_stop", "gauge", "1 while the emergency stop is on.", func(s *engine.Snapshot, put func(string, float64)) {
+		on := 0.0
+		if s.EStop.On {
+			on = 1
+		}
+		put("", on)
+	})
+	degraded(&out, eng.Health.All())
+	family("audit_events_total", "counter", "Events of the audit log.", func(s *engine.Snapshot, put func(string, float64)) {
+		put("", float64(s.AuditSeq))
+	})
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	fmt.Fprintf(&out, "# HELP swarmdeck_goroutines Goroutines of the engine.\n# TYPE swarmdeck_goroutines gauge\nswarmdeck_goroutines %d\n", runtime.NumGoroutine())
+	fmt.Fprintf(&out, "# HELP swarmdeck_heap_bytes Live heap of the engine.\n# TYPE swarmdeck_heap_bytes gauge\nswarmdeck_heap_bytes %d\n", mem.HeapAlloc)
+	more(&out)
+	return out.Bytes(), nil
+}
+
+// degraded writes how many troubles each part of a tenant has; "" is the tenant
+// of those that concern all.
+func degraded(out *bytes.Buffer, all []health.Trouble) {
+	type part struct{ tenant, component string }
+	count := map[part]int{}
+	var parts []part
+	for _, t := range all {
+		p := part{t.Tenant, t.Component}
+		if count[p]++; count[p] == 1 {
+			parts = append(parts, p)
+		}
+	}
+	fmt.Fprint(out, "# HELP swarmdeck_degraded Troubles now: records that can't be read, work that fails; without tenant those of the whole engine.\n# TYPE swarmdeck_degraded gauge\n")
+	for _, p := range parts {
+		fmt.Fprintf(out, "swarmdeck_degraded{tenant=%q,component=%q} %d\n", p.tenant, p.component, count[p])
+	}
+}

@@ -1,0 +1,111 @@
+package refusal
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/serve"
+)
+
+func TestStrangersAreToldOfInFewRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var told []operator.Turned
+		s := &Strangers{Tell: func(r operator.Turned) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, r)
+		}}
+		for i := range 1500 { // ten a second
+			s.Key(fmt.Sprint("SHA256:", i))
+			s.Refused(serve.NoKey, fmt.Sprint("192.0.2.", i%200))
+			time.Sleep(100 * time.Millisecond)
+		}
+		s.End()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(told) < 3 || len(told) > 5 {
+			t.Fatalf("%d records in 150 s", len(told))
+		}
+		n := 0
+		for _, r := range told {
+			sum := r.Others
+			for _, of := range r.From {
+				sum += of
+			}
+			if n += r.Reasons["no_key"]; sum != r.Reasons["no_key"] || len(r.From) > maxNamed || len(r.Keys) > maxNamed {
+				t.Errorf("%+v", r)
+			}
+		}
+		if n != 1500 || told[0].Until.Sub(told[0].Since) > 2*time.Second {
+			t.Errorf("%d of 1500 counted; the first %+v", n, told[0])
+		}
+	})
+}
+
+// TestRefusalsOfAnOperatorAreToldOfInFewRecords has one be refused a thousand
+// times for one reason, another for ever new ones, and a third once.
+func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		first, again := map[string]int{}, map[string][]operator.Again{}
+		s := &Operators{
+			Tell: func(by core.Caller, _ error) {
+				mu.Lock()
+				defer mu.Unlock()
+				first[by.Name]++
+			},
+			TellAgain: func(by core.Caller, a operator.Again) {
+				mu.Lock()
+				defer mu.Unlock()
+				again[by.Name] = append(again[by.Name], a)
+			},
+		}
+		by := func(name string) core.Caller { return core.Caller{Tenant: "t_acme", Name: name} }
+		s.Refused(by("carol"), core.Errorf(core.Denied, "not hers"))
+		if first["carol"] != 1 {
+			t.Error("the first is not told at once")
+		}
+		for i := range 1500 { // ten a second
+			s.Refused(by("bob"), core.Errorf(core.Denied, "serve: needs the role admin"))
+			s.Refused(by("mallory"), core.Errorf(core.Denied, "%s %d", strings.Repeat("x", 150), i))
+			time.Sleep(100 * time.Millisecond)
+		}
+		s.End()
+		s.Refused(by("dave"), core.Errorf(core.Denied, "late"))
+		mu.Lock()
+		defer mu.Unlock()
+		count := func(name string) (n int) {
+			for _, a := range again[name] {
+				n += a.Others
+				for reason, of := range a.Reasons {
+					if n += of; len(reason) > maxReason+len("…") {
+						t.Errorf("a reason of %d bytes", len(reason))
+					}
+				}
+				if len(a.Reasons) > maxNamed || a.Until.Sub(a.Since) > thenTold {
+					t.Errorf("%s: %+v", name, a)
+				}
+			}
+			return first[name] + n
+		}
+		if len(again["bob"]) != 3 || first["bob"] != 1 || count("bob") != 1500 {
+			t.Errorf("bob: %d at once, %d later, %d of 1500 counted", first["bob"], len(again["bob"]), count("bob"))
+		}
+		if told := first["mallory"] + len(again["mallory"]); told > 3*(maxNamed+1) || count("mallory") != 1500 {
+			t.Errorf("mallory: %d records, %d of 1500 counted", told, count("mallory"))
+		}
+		if len(again["carol"]) != 0 {
+			t.Errorf("carol: %+v", again["carol"])
+		}
+		if first["dave"] != 1 {
+			t.Error("what comes after the end is lost")
+		}
+	})
+}

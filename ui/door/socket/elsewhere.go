@@ -1,0 +1,124 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+	"swarmdeck/ui/term"
+)
+
+// ExitElsewhere ends a command line here because the engine of its data file
+// runs in another process, which will carry it out.
+const ExitElsewhere = -1
+
+// Elsewhere carries this program's command lines out in the process that has the
+// data file.
+type Elsewhere struct {
+	In   *Input
+	next successors
+}
+
+// attach has the process that has the data file carry a command line out, and
+// returns its exit code.
+func attach(ctx context.Context, conn net.Conn, dir string, args []string, in *Input) (int, error) {
+	a := serve.Attachment{
+		Line: command.Join(args), Dir: dir, Env: surroundings(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Ahead: in.read(),
+	}
+	if showsCockpit(args) {
+		a.Screen = os.Stdin
+	}
+	return serve.Attach(ctx, conn, a)
+}
+
+// showsCockpit says whether a line is one that takes the screen over.
+func showsCockpit(args []string) bool {
+	flags, ok := command.Cockpit(args)
+	if !ok || !term.IsTerminal(os.Stdin) || !term.IsTerminal(os.Stdout) {
+		return false
+	}
+	return !term.Detect(os.Getenv, true, true, term.Flags{Color: flags.Color, ASCII: flags.ASCII, Accessible: flags.Accessible}).Plain
+}
+
+// mayRepeat says whether a command whose engine went away in its middle can be
+// carried out by the next: it shows something and changes nothing.
+func mayRepeat(args []string) bool {
+	_, cockpit := command.Cockpit(args)
+	return cockpit || command.Describe(args).Effect == command.Reads
+}
+
+// errUnknown is what became of a command whose engine went away.
+var errUnknown = errors.New("the engine that carried this out went away: it may have happened or not; look before you repeat it")
+
+// Run carries a command line out in the process that has the data file.
+// When that one goes away, again says that the line is to be tried anew: here,
+// or with who has the file then.
+func (e *Elsewhere) Run(ctx context.Context, env *command.Env, conn net.Conn, args []string) (code int, again bool) {
+	patience := patienceFor
+	if command.Completing(args) {
+		patience = completionPatience
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, patience)
+		defer done()
+	}
+	start := time.Now()
+	code, err := attach(ctx, conn, env.Dir, args, e.In)
+	gone, unbegun := errors.Is(err, serve.ErrGone), errors.Is(err, serve.ErrUnbegun)
+	if !unbegun && time.Since(start) > holds {
+		e.next = successors{}
+	}
+	switch {
+	case err == nil:
+		return code, false
+	case ctx.Err() != nil:
+		return command.ExitInterrupted, false
+	case gone && (unbegun || mayRepeat(args)):
+		if e.next.wait(ctx, patience) {
+			return 0, true
+		}
+		err = fmt.Errorf("%w; tried for %s", err, patience)
+	case gone:
+		err = errUnknown
+	}
+	return command.Report(env, args, core.Errorf(core.Unavailable, "%v", err)), false
+}
+
+// completionPatience is how long a shell waits for an engine to complete a word.
+const completionPatience = 2 * time.Second
+
+const (
+	firstPause   = 20 * time.Millisecond  // lets the process that went away let go of the file
+	longestPause = 500 * time.Millisecond // as often as an engine that goes away again and again is asked
+	patienceFor  = 5 * time.Second        // and as long
+	holds        = time.Second            // one that was there this long is another matter
+)
+
+// successors are the processes that have the data file one after the other, and go
+// away while a command is told to them.
+type successors struct {
+	since time.Time // the first went away
+	pause time.Duration
+}
+
+// wait lets the next come; false is that too much time has passed.
+func (s *successors) wait(ctx context.Context, patience time.Duration) bool {
+	if s.since.IsZero() {
+		*s = successors{since: time.Now(), pause: firstPause}
+	}
+	if time.Since(s.since) >= patience {
+		return false
+	}
+	select {
+	case <-time.After(s.pause):
+	case <-ctx.Done(): // which ends the next one at once
+	}
+	s.pause = min(2*s.pause, longestPause)
+	return true
+}

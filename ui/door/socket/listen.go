@@ -1,0 +1,77 @@
+package socket
+
+import (
+	"context"
+	"os"
+	osuser "os/user"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+)
+
+// Options of Listen.
+type Options struct {
+	Data   string // the data file
+	Engine *engine.Engine
+	// Find tells whose a process is.
+	Find     func(pid int, alive func() bool) operator.Origin
+	Doors    command.Doors // what a session may open
+	Doctor   func(context.Context, command.Look) []command.Check
+	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
+}
+
+// Listen lets this user's other processes in to an engine until end is called.
+// An engine that can't listen is still one: others then find its data file
+// locked.
+func Listen(o Options) (end func() error) {
+	l, err := serve.Listen(serve.SocketPath(os.Getenv, Instance(o.Data)))
+	if err != nil {
+		return func() error { return nil }
+	}
+	own := newOwn(o.Engine)
+	s := serve.New(serve.Options{
+		Split: command.Split, Find: o.Find,
+		Run: func(ctx context.Context, t *serve.Session) int {
+			e := env(o, t)
+			if err := own.bind(e, t); err != nil {
+				return command.Report(e, t.Args, err)
+			}
+			return command.Run(ctx, e, t.Args)
+		},
+	})
+	if err := s.Local(l, operatorName()); err != nil {
+		return l.Close
+	}
+	return func() error {
+		defer own.refusals.End()
+		return s.Close()
+	}
+}
+
+// env is the environment of one command line, or of one cockpit, for
+// another process of this user.
+func env(o Options, t *serve.Session) *command.Env {
+	return &command.Env{
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: Person()},
+		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
+		Away: true, Terminal: t.Terminal, Doctor: o.Doctor,
+		Troubles: o.Troubles, Doors: o.Doors,
+		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
+			if Instance(asked.Data) != Instance(o.Data) {
+				return nil, core.Errorf(core.InvalidInput, "data: this engine has %s, not %s", o.Data, asked.Data).With("field", "data")
+			}
+			return o.Engine, nil
+		},
+	}
+}
+
+func operatorName() string {
+	if u, err := osuser.Current(); err == nil {
+		return u.Username
+	}
+	return "operator"
+}

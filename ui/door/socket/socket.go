@@ -1,0 +1,80 @@
+// Package socket is the door between the processes of one user: the process that
+// has a data file listens on a private socket, and the others have it carry out
+// their command lines.
+package socket
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/serve"
+)
+
+// Instance names the engine of a data file, the same at each start.
+func Instance(data string) string {
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	sum := sha256.Sum256([]byte(data))
+	return "swarmdeck-" + hex.EncodeToString(sum[:6])
+}
+
+// Dial finds the process that has a data file, when it listens.
+func Dial(ctx context.Context, data string) (net.Conn, error) {
+	if _, err := os.Stat(data); err != nil {
+		return nil, err
+	}
+	path := serve.SocketPath(os.Getenv, Instance(data))
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("no engine listens: %w", err)
+	}
+	return serve.Dial(ctx, path)
+}
+
+// Person is the person at this user's own doors: all names that a line can
+// choose are one person's.
+func Person() string { return "uid:" + strconv.Itoa(os.Getuid()) }
+
+// surroundings are the variables of the environment that mean something to a
+// command or a cockpit.
+func surroundings() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "TRACEPARENT", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE",
+			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "HOME", "USER":
+			env = append(env, kv)
+		default:
+			if strings.HasPrefix(name, "SWARMDECK_") || strings.HasPrefix(name, "XDG_") {
+				env = append(env, kv)
+			}
+		}
+	}
+	return env
+}
+
+// Ask has the process that has a data file carry out a command that only reads,
+// and gives what it printed.
+func Ask(ctx context.Context, conn net.Conn, args []string) ([]byte, error) {
+	var out, said bytes.Buffer
+	none, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer none.Close()
+	code, err := serve.Attach(ctx, conn, serve.Attachment{Line: command.Join(args), Env: surroundings(), Stdin: none, Stdout: &out, Stderr: &said})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit %d: %s", code, said.String())
+	}
+	return out.Bytes(), err
+}

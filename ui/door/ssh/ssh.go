@@ -1,0 +1,183 @@
+// Package ssh is the door for operators on other machines: whoever has a key
+// that is known here gets command lines, and a cockpit, in their tenant.
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/refusal"
+	"swarmdeck/ui/serve"
+)
+
+// Serve lets operators in from elsewhere until end is called. Doors are those
+// that they may open.
+func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors) (end func(), err error) {
+	key, err := serve.HostKey(v.HostKey)
+	if err != nil {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.SSH)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
+	}
+	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
+	r := &reception{eng: s.Engine, doors: doors, version: env.Version}
+	r.strangers.Tell = func(t operator.Turned) {
+		if err := s.Engine.Operators.Turned(ctx, core.DoorSSH, t); err != nil {
+			failed(err)
+		}
+	}
+	r.refusals.Tell = func(by core.Caller, cause error) {
+		_ = r.eng.Operators.Refused(ctx, by, cause) // it is refused all the same
+	}
+	r.refusals.TellAgain = func(by core.Caller, a operator.Again) {
+		if err := r.eng.Operators.RefusedAgain(ctx, by, a); err != nil {
+			failed(err)
+		}
+	}
+	server := serve.New(serve.Options{Split: command.Split, Run: r.session, Limits: v.Limits, Failed: failed})
+	end = func() {
+		if err := server.Close(); err != nil {
+			failed(err)
+		}
+		r.strangers.End()
+		r.refusals.End()
+	}
+	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.Refused, Crowded: r.crowded}); err != nil {
+		end()
+		return nil, err
+	}
+	fmt.Fprintf(env.Stderr, "operators enter at ssh://%s\n", l.Addr())
+	return end, nil
+}
+
+// reception knows who may come in.
+type reception struct {
+	eng     *engine.Engine
+	doors   command.Doors
+	version string
+
+	strangers refusal.Strangers
+	refusals  refusal.Operators
+}
+
+// admit tells who has a key. The user's name chooses the tenant when it is one.
+func (r *reception) admit(name, print, _ string) (serve.Who, error) {
+	grants := r.eng.Operators.Grants(print)
+	if strings.HasPrefix(name, "t_") {
+		grants = slices.DeleteFunc(grants, func(g operator.Grant) bool { return g.Tenant != name })
+	}
+	switch len(grants) {
+	case 0:
+		r.strangers.Key(print)
+		return serve.Who{}, core.Errorf(core.Denied, "nobody has this key")
+	case 1:
+		g := grants[0]
+		return serve.Who{Name: g.Name, Role: string(g.Role), Tenant: g.Tenant, Key: print}, nil
+	}
+	return serve.Who{Name: grants[0].Name, Key: print}, nil
+}
+
+// crowded tells the tenants of someone whose key has too many connections.
+func (r *reception) crowded(who serve.Who, why error) {
+	for _, g := range r.eng.Operators.Grants(who.Key) {
+		if who.Tenant == "" || g.Tenant == who.Tenant {
+			by := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: g.Name, Tenant: g.Tenant}
+			r.refusals.Refused(by, core.Errorf(core.Denied, "%v", why))
+		}
+	}
+}
+
+// settle refuses someone whose tenant is not clear, and who came before their
+// key or role was taken away.
+func (r *reception) settle(who serve.Who) error {
+	if who.Tenant != "" {
+		if ok, _ := r.eng.Operators.Holds(grantOf(who)); !ok {
+			return errChanged
+		}
+		return nil
+	}
+	var tenants []string
+	for _, g := range r.eng.Operators.Grants(who.Key) {
+		tenants = append(tenants, g.Tenant)
+	}
+	if len(tenants) == 0 {
+		return errChanged
+	}
+	return fmt.Errorf("your key is known in %s: name one as the user, as in ssh %s@…", strings.Join(tenants, ", "), tenants[0])
+}
+
+// errChanged is told to someone who came in with what is no longer so.
+var errChanged = errors.New("what your key opens was changed: connect again")
+
+func grantOf(who serve.Who) operator.Grant {
+	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Print: who.Key}
+}
+
+// follow tells when who has to go: their key or their role was taken away.
+func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		for {
+			ok, changed := r.eng.Operators.Holds(grantOf(who))
+			if !ok && who.Tenant != "" {
+				close(gone)
+				return
+			}
+			select {
+			case <-changed:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return gone
+}
+
+// session carries out one command line, or shows one cockpit, for someone on
+// another machine.
+func (r *reception) session(ctx context.Context, t *serve.Session) int {
+	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Person: t.Who.Key}
+	env := &command.Env{
+		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
+		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
+		Away: true, Abroad: true, Terminal: t.Terminal,
+		Doors: r.doors,
+		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
+		Refused: func(by core.Caller, err error) {
+			by.Tenant = t.Who.Tenant
+			r.refusals.Refused(by, err)
+		},
+	}
+	args := t.Args
+	if len(args) > 0 && args[0] == "swarmdeck" { // the same line as for a machine that has the program
+		args = args[1:]
+	}
+	return command.Run(ctx, env, args)
+}
+
+// foreign are the variables that a client on another machine may set: what its
+// terminal is, and nothing that chooses files or tenants here.
+func foreign(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		switch name {
+		case "TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM":
+			if v := getenv(name); v != "" || name != "LANG" {
+				return v
+			}
+			return "C.UTF-8" // sshd passes LANG on only when asked: today's terminals are UTF-8
+		case "SSH_CONNECTION":
+			return "remote"
+		}
+		return ""
+	}
+}
