@@ -41,6 +41,10 @@ func list[T any](c *call, page core.Page[T], cols []column[T]) error {
 		}
 		return c.flush(&out)
 	}
+	if c.g.Output == "sentence" && !c.reads && len(page.Items) > 0 {
+		fmt.Fprintln(&out, term.Clean(c.sentence(page.Items[0])))
+		return c.flush(&out)
+	}
 	table(&out, page.Items, cols, c.g.Output == "wide")
 	if i := page.Info; c.flags.Changed("page") || i.Next {
 		fmt.Fprintf(&out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
