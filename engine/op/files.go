@@ -22,11 +22,11 @@ func fileRules() []*Op {
 			Long: "Let agents, tasks and servers read a file or a directory with all that is in it, for everybody, a role or an agent.\n",
 		}),
 		filesPut(files.Write, Op{
-			Name: "files write", Short: "Let agents read and write a file or a directory", Example: "files write /work/shared --role coder",
+			Name: "files write", Short: "Let agents read and write a file or a directory", Example: "files write /srv/shared --role coder",
 			Long: "Let agents, tasks and servers read and write a file or a directory with all that is in it, for everybody, a role or\nan agent. ",
 		}),
 		filesPut(files.Hide, Op{
-			Name: "files hide", Short: "Hide a file or a directory", Example: "files hide /work/app/.env",
+			Name: "files hide", Short: "Hide a file or a directory", Example: "files hide /srv/app/.env",
 			Long: "Hide a file or a directory from agents, tasks and servers, wherever it lies and whatever else names it.\n",
 		}),
 		fileRule(files.Hide, "filerule", Op{Name: "files remove", Short: "End a rule", Confirm: ConfirmAsk, Done: "removed the rule about"},

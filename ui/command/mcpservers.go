@@ -58,7 +58,7 @@ func (t *tree) mcpAdd() *cobra.Command {
 			"replaced. Tasks of kind mcp.call and skills with the runner mcp call its tools, each call judged. A command is a worker:\n" +
 			"it reads the system, writes its directory, a home of its own and the directories that its command names by absolute\n" +
 			"paths, and connects where egress rules and you allow it.",
-		example: "mcp add files -- npx -y @modelcontextprotocol/server-filesystem /work/app\nmcp add notes --read ~/notes -- notes-mcp",
+		example: "mcp add files -- npx -y @modelcontextprotocol/server-filesystem /srv/app\nmcp add notes --read ~/notes -- notes-mcp",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&s.URL, "url", "", "where it is: `URL`")
 			f.StringArrayVar(&headers, "header", nil, "`NAME=VAR`: header with the value of an environment variable; may be repeated")
