@@ -189,7 +189,7 @@ func (m *Model) sync() tea.Cmd {
 		cmd, again = m.bind(m.arrange())
 		cmds = append(cmds, cmd)
 	}
-	m.trail.note(&m.place)
+	m.visited.note(&m.place)
 	if m.place.visible(card.Name) && !m.over.open() {
 		cmds = append(cmds, m.track(m.card.Drawn(m.env())))
 	}

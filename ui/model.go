@@ -31,13 +31,13 @@ type Model struct {
 	now    time.Time
 	theme  *screen.Theme
 
-	panes map[string]pane.Pane
-	lists []string // names of the lists, in the order of their keys
-	list  *approvals.Pane
-	card  *card.Pane
-	notes *messages.Pane
-	place placement
-	trail trail
+	panes   map[string]pane.Pane
+	lists   []string // names of the lists, in the order of their keys
+	list    *approvals.Pane
+	card    *card.Pane
+	notes   *messages.Pane
+	place   placement
+	visited visited
 
 	w, h    int
 	colors  colorprofile.Profile // of the terminal, once it is known

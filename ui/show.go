@@ -34,7 +34,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	rest := newRest(out)
 	out = rest
 	if local {
-		e := &early{tty: tty, to: out, profile: caps.Color}
+		e := &firstFrame{tty: tty, to: out, profile: caps.Color}
 		defer e.leave()
 		opt.First, out = e.paint, e
 	}

@@ -10,7 +10,7 @@ import (
 // check holds an event against what is recorded already. References to what is
 // not here are let pass.
 func (w *writer) check(e *Event, h *head) error {
-	f := &flaws{}
+	f := &problems{}
 	if h.RunID != "" && h.AgentID != "" && e.AgentID != "" && h.AgentID != e.AgentID {
 		f.add("agent_id", "run %s is of agent %q, not %q", shorten(e.RunID), shorten(h.AgentID), shorten(e.AgentID))
 	}
@@ -44,7 +44,7 @@ func (w *writer) check(e *Event, h *head) error {
 
 // checkFork: imperative resources, and those without restore, are kept by one
 // branch, snapshotted where that is possible, or discarded.
-func (w *writer) checkFork(e *Event, b *AgentForked, f *flaws) error {
+func (w *writer) checkFork(e *Event, b *AgentForked, f *problems) error {
 	branch, _, err := w.num(nameKey(NodeRef{TypeBranch, BranchID(e.AgentID, b.ToBranch)}))
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *flaws) error {
 	return nil
 }
 
-func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *flaws) error {
+func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *problems) error {
 	r, err := w.resource(e, b.ResourceRef)
 	if err == nil && r != nil && b.Outcome == OutcomeOK && !r.Can(CanSnapshot) {
 		f.add("outcome", "resource %s can't be snapshotted; allowed: error", shorten(r.ID))
@@ -101,7 +101,7 @@ func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *flaws) error {
 }
 
 // checkRestore: restoring what is not restorable ends as unsupported.
-func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *flaws) error {
+func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *problems) error {
 	v, err := w.newest(NodeRef{TypeSnapshot, b.SnapshotRef})
 	if err != nil || v == nil || b.Outcome == OutcomeUnsupported {
 		return err

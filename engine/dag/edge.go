@@ -110,7 +110,7 @@ type Attrs struct {
 	Mode  Mode   `json:"mode,omitempty"`
 }
 
-func (e Edge) check(f *flaws, at Time) {
+func (e Edge) check(f *problems, at Time) {
 	all := relations()
 	i := slices.IndexFunc(all, func(r relation) bool { return r.typ == e.Type })
 	if i < 0 {
@@ -144,7 +144,7 @@ func (e Edge) check(f *flaws, at Time) {
 
 // end checks the type of one end. An event may be named by what it stands for,
 // and the other way round.
-func end(f *flaws, field string, r relation, given NodeType, allowed []NodeType) {
+func end(f *problems, field string, r relation, given NodeType, allowed []NodeType) {
 	if allowed == nil || slices.Contains(allowed, given) || given == "" ||
 		given == TypeEvent && slices.ContainsFunc(allowed, NodeType.ofEvent) || given.ofEvent() && slices.Contains(allowed, TypeEvent) {
 		return

@@ -24,23 +24,23 @@ func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subjec
 				return false, nil
 			}
 			w, err := asRow(record.LastSeq(k), value)
-			var gist Event
+			var event Event
 			if err == nil {
-				gist, err = w.folded()
+				event, err = w.folded()
 			}
 			if err != nil {
 				of.Leave("an event of the record that can't be read")
 				return false, nil
 			}
-			if gist.Erased != nil {
+			if event.Erased != nil {
 				return false, nil
 			}
-			task, err := reader{tx}.taskOf(&gist)
+			task, err := reader{tx}.taskOf(&event)
 			if err != nil {
 				return false, err
 			}
 			whose, over, err := of.Task(tx, task)
-			theirs := whose == record.Theirs || gist.AgentID == of.Name
+			theirs := whose == record.Theirs || event.AgentID == of.Name
 			if err != nil || !over || !theirs && !repeats(of.Said[task], w.raw) {
 				return false, err
 			}
@@ -52,8 +52,8 @@ func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subjec
 			if err != nil || !some || e == nil {
 				return some, err
 			}
-			e.Add(gist.EventID, value)
-			tx.Changed("dag", gist.EventID)
+			e.Add(event.EventID, value)
+			tx.Changed("dag", event.EventID)
 			return true, stored.Put(tx, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
 		},
 	}.Slice(ctx, by, of, from)

@@ -34,7 +34,7 @@ type Head struct {
 // Body are the fields of one kind, for example *ToolCall.
 type Body interface {
 	Kind() Kind
-	check(*flaws)
+	check(*problems)
 }
 
 // Event is one immutable fact. It is made by Parse or NewEvent and must not be
@@ -201,7 +201,7 @@ func decode(data []byte) (e Event, given string, err error) {
 	}
 	e.Head, given = in.Head, in.EventID
 	if e.Body = newBody(e.Kind); e.Body == nil {
-		f := &flaws{}
+		f := &problems{}
 		oneOf(f, "kind", e.Kind, Kinds()...)
 		return e, "", f.err()
 	}
@@ -212,7 +212,7 @@ func decode(data []byte) (e Event, given string, err error) {
 }
 
 func (e *Event) check() error {
-	f := &flaws{}
+	f := &problems{}
 	if e.TS.IsZero() {
 		f.add("ts", "missing; a UTC time such as 2026-01-02T15:04:05.678Z")
 	}
@@ -247,7 +247,7 @@ func (e *Event) check() error {
 }
 
 // checkGraph looks at the nodes and edges that an event carries.
-func (e *Event) checkGraph(f *flaws) {
+func (e *Event) checkGraph(f *problems) {
 	if !f.count("nodes", len(e.Nodes), maxNodes) || !f.count("edges", len(e.Edges), maxEdges) {
 		return
 	}

@@ -24,7 +24,7 @@ type TestsSummary struct {
 	Failed int64 `json:"failed"`
 }
 
-func (p *Policy) check(f *flaws) {
+func (p *Policy) check(f *problems) {
 	f.name("id", p.ID)
 	oneOf(f, "kind", p.Kind, PolicyActive, PolicyProposal)
 	p.Place.check(f, "path_or_uri")
@@ -43,7 +43,7 @@ type PolicyActivated struct {
 // Kind implements Body.
 func (*PolicyActivated) Kind() Kind { return KindPolicyActivated }
 
-func (b *PolicyActivated) check(f *flaws) { f.name("policy_ref", b.PolicyRef) }
+func (b *PolicyActivated) check(f *problems) { f.name("policy_ref", b.PolicyRef) }
 
 // Subagent is an agent that another one made.
 type Subagent struct {
@@ -52,7 +52,7 @@ type Subagent struct {
 	Constraints   core.Raw `json:"constraints,omitzero"` // an object
 }
 
-func (s *Subagent) check(f *flaws) {
+func (s *Subagent) check(f *problems) {
 	f.name("id", s.ID)
 	f.name("parent_agent_id", s.ParentAgentID)
 	if s.ID == s.ParentAgentID && s.ID != "" {
@@ -80,7 +80,7 @@ type VolumePlan struct {
 // Kind implements Body.
 func (*AgentForked) Kind() Kind { return KindAgentForked }
 
-func (b *AgentForked) check(f *flaws) {
+func (b *AgentForked) check(f *problems) {
 	f.name("from_branch", b.FromBranch)
 	f.name("to_branch", b.ToBranch)
 	if b.FromBranch == b.ToBranch && b.ToBranch != "" {
@@ -119,7 +119,7 @@ type Interruption struct {
 // Kind implements Body.
 func (*Interruption) Kind() Kind { return KindInterruption }
 
-func (b *Interruption) check(f *flaws) {
+func (b *Interruption) check(f *problems) {
 	oneOf(f, "reason", b.Reason, Reasons()...)
 	if b.Affects == nil {
 		f.add("affects", "missing; a list, which may be empty")
@@ -141,7 +141,7 @@ type Substitution struct {
 // Kind implements Body.
 func (*Substitution) Kind() Kind { return KindSubstitution }
 
-func (b *Substitution) check(f *flaws) {
+func (b *Substitution) check(f *problems) {
 	b.OriginalEvent.check(f, "original_event")
 	b.ReplacementEvent.check(f, "replacement_event")
 	if b.OriginalEvent == b.ReplacementEvent && b.OriginalEvent.EventID != "" {
@@ -157,7 +157,7 @@ type RunStarted struct {
 // Kind implements Body.
 func (*RunStarted) Kind() Kind { return KindRunStarted }
 
-func (b *RunStarted) check(f *flaws) { maybe(f, "reason", b.Reason, "user", "schedule", "subagent") }
+func (b *RunStarted) check(f *problems) { maybe(f, "reason", b.Reason, "user", "schedule", "subagent") }
 
 // RunFinished ends a run.
 type RunFinished struct {
@@ -183,7 +183,7 @@ const maxHosts = 65
 // Kind implements Body.
 func (*RunFinished) Kind() Kind { return KindRunFinished }
 
-func (b *RunFinished) check(f *flaws) {
+func (b *RunFinished) check(f *problems) {
 	maybe(f, "exit", b.Exit, "success", "error")
 	b.SummaryRef.check(f, "summary_ref")
 	if !f.count("network", len(b.Network), maxHosts) {
@@ -208,7 +208,7 @@ type RunSnapshot struct {
 	ContentRef ExtRef `json:"content_ref"`
 }
 
-func (s *RunSnapshot) check(f *flaws) {
+func (s *RunSnapshot) check(f *problems) {
 	f.name("id", s.ID)
 	f.optional("run_id", s.RunID)
 	s.ContentRef.check(f, "content_ref")
@@ -223,7 +223,7 @@ type SnapshotMaterialized struct {
 // Kind implements Body.
 func (*SnapshotMaterialized) Kind() Kind { return KindSnapshotMaterialized }
 
-func (b *SnapshotMaterialized) check(f *flaws) {
+func (b *SnapshotMaterialized) check(f *problems) {
 	f.name("snapshot_ref", b.SnapshotRef)
 	b.ContentRef.check(f, "content_ref")
 }

@@ -50,7 +50,7 @@ func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Linea
 	if q.Most == 0 {
 		q.Most = 1000
 	}
-	f := &flaws{}
+	f := &problems{}
 	q.Node.check(f, "node")
 	if q.Depth < 1 || q.Depth > maxDepth {
 		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxDepth)

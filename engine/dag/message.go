@@ -46,7 +46,7 @@ func partFields(typ string) []string {
 	return nil
 }
 
-func (m *Message) check(f *flaws) {
+func (m *Message) check(f *problems) {
 	f.name("id", m.ID)
 	oneOf(f, "role", m.Role, roles()...)
 	if m.CreatedAt.IsZero() {
@@ -63,7 +63,7 @@ func (m *Message) check(f *flaws) {
 	}
 }
 
-func (p *ContentPart) check(f *flaws) {
+func (p *ContentPart) check(f *problems) {
 	oneOf(f, "type", p.Type, "text", "image_url", "tool_use", "tool_result", "reasoning")
 	allowed := map[string]bool{}
 	for _, name := range partFields(p.Type) {

@@ -17,7 +17,7 @@ type ModelRequest struct {
 // Kind implements Body.
 func (*ModelRequest) Kind() Kind { return KindModelRequest }
 
-func (b *ModelRequest) check(f *flaws) {
+func (b *ModelRequest) check(f *problems) {
 	f.name("model", b.Model)
 	f.object("params", b.Params)
 	if b.InputRefs == nil {
@@ -58,7 +58,7 @@ type Usage struct {
 // Kind implements Body.
 func (*ModelResponse) Kind() Kind { return KindModelResponse }
 
-func (b *ModelResponse) check(f *flaws) {
+func (b *ModelResponse) check(f *problems) {
 	f.name("request_id", b.RequestID)
 	f.name("output_ref", b.OutputRef)
 	f.optional("finish_reason", b.FinishReason)
@@ -84,7 +84,7 @@ type HistoryAppend struct {
 // Kind implements Body.
 func (*HistoryAppend) Kind() Kind { return KindHistoryAppend }
 
-func (b *HistoryAppend) check(f *flaws) {
+func (b *HistoryAppend) check(f *problems) {
 	f.name("list", b.List)
 	f.name("message_ref", b.MessageRef)
 }
@@ -101,7 +101,7 @@ type ToolCall struct {
 // Kind implements Body.
 func (*ToolCall) Kind() Kind { return KindToolCall }
 
-func (b *ToolCall) check(f *flaws) {
+func (b *ToolCall) check(f *problems) {
 	f.name("server", b.Server)
 	f.name("tool", b.Tool)
 	f.name("call_id", b.CallID)
@@ -120,7 +120,7 @@ type ToolResult struct {
 // Kind implements Body.
 func (*ToolResult) Kind() Kind { return KindToolResult }
 
-func (b *ToolResult) check(f *flaws) {
+func (b *ToolResult) check(f *problems) {
 	f.name("call_id", b.CallID)
 	oneOf(f, "status", b.Status, callStatuses()...)
 	f.object("result", b.Result)
@@ -139,7 +139,7 @@ type MCPResourceUpdated struct {
 // Kind implements Body.
 func (*MCPResourceUpdated) Kind() Kind { return KindMCPResourceUpdated }
 
-func (b *MCPResourceUpdated) check(f *flaws) {
+func (b *MCPResourceUpdated) check(f *problems) {
 	f.name("server", b.Server)
 	f.text("uri", b.URI, maxURI)
 	if b.URI == "" {
@@ -157,4 +157,4 @@ type MCPListChanged struct {
 // Kind implements Body.
 func (*MCPListChanged) Kind() Kind { return KindMCPListChanged }
 
-func (b *MCPListChanged) check(f *flaws) { f.name("server", b.Server) }
+func (b *MCPListChanged) check(f *problems) { f.name("server", b.Server) }

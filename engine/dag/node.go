@@ -62,7 +62,7 @@ type NodeRef struct {
 
 func (r NodeRef) String() string { return string(r.Type) + ":" + r.ID }
 
-func (r NodeRef) check(f *flaws, field string) {
+func (r NodeRef) check(f *problems, field string) {
 	oneOf(f, field+".type", r.Type, NodeTypes()...)
 	if r.Type.ofEvent() {
 		f.eventID(field+".id", r.ID)
@@ -81,7 +81,7 @@ type Node struct {
 
 // NodeBody are the fields of a node: *Message, *Resource, *Snapshot,
 // *RunSnapshot, *Handle, *Policy or *Subagent.
-type NodeBody interface{ check(*flaws) }
+type NodeBody interface{ check(*problems) }
 
 // bodyOf makes an empty body.
 func bodyOf(t NodeType) NodeBody {
@@ -138,7 +138,7 @@ func (n Node) ID() string {
 // Ref names the node.
 func (n Node) Ref() NodeRef { return NodeRef{n.Type, n.ID()} }
 
-func (n Node) check(f *flaws, at Time) {
+func (n Node) check(f *problems, at Time) {
 	if n.Body == nil {
 		oneOf(f, "type", n.Type, NodeTypes()[:7]...)
 		return

@@ -194,7 +194,7 @@ type Ancestor struct {
 // on, nearest first, 100 generations at most.
 func (d *DAG) Ancestry(ctx context.Context, tenant, id string) ([]Ancestor, error) {
 	all := []Ancestor{}
-	f := &flaws{}
+	f := &problems{}
 	if f.name("agent", id); len(f.all) > 0 {
 		return nil, f.err()
 	}

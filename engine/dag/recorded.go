@@ -103,7 +103,7 @@ func (d *DAG) FindNode(ctx context.Context, tenant, name string) (NodeRef, error
 				return ref, err
 			}
 		}
-		f := &flaws{}
+		f := &problems{}
 		ref.check(f, "node")
 		return ref, f.err()
 	}

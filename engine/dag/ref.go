@@ -14,7 +14,7 @@ type EventRef struct {
 	EventID string `json:"event_id"`
 }
 
-func (r EventRef) check(f *flaws, field string) { f.eventID(field+".event_id", r.EventID) }
+func (r EventRef) check(f *problems, field string) { f.eventID(field+".event_id", r.EventID) }
 
 // ExtRef names something outside: a stream, a tar, a digest.
 type ExtRef struct {
@@ -22,7 +22,7 @@ type ExtRef struct {
 	ID   string `json:"id"`
 }
 
-func (r *ExtRef) check(f *flaws, field string) {
+func (r *ExtRef) check(f *problems, field string) {
 	if r != nil {
 		f.name(field+".kind", r.Kind)
 		f.text(field+".id", r.ID, maxURI)
@@ -38,7 +38,7 @@ type Place struct {
 	URI  string `json:"uri,omitempty"`
 }
 
-func (p Place) check(f *flaws, field string) {
+func (p Place) check(f *problems, field string) {
 	switch {
 	case p.Path == "" && p.URI == "":
 		f.add(field, "missing; allowed: {path} or {uri}")
@@ -79,7 +79,7 @@ func (r InputRef) MarshalJSON() ([]byte, error) {
 	return core.Encode(r.Message)
 }
 
-func (r InputRef) check(f *flaws, field string) {
+func (r InputRef) check(f *problems, field string) {
 	if r.Event != "" {
 		f.eventID(field+".event_id", r.Event)
 		return
@@ -128,7 +128,7 @@ type Valid struct {
 	To   Time `json:"valid_to,omitzero"`
 }
 
-func (v Valid) check(f *flaws, at Time) {
+func (v Valid) check(f *problems, at Time) {
 	from := v.From
 	if from.IsZero() {
 		from = at

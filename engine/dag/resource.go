@@ -39,7 +39,7 @@ func (r *Resource) Can(c Capability) bool { return slices.Contains(r.Capabilitie
 // imperative, and has the capability.
 func (r *Resource) Restorable() bool { return !r.Imperative && r.Can(CanRestore) }
 
-func (r *Resource) check(f *flaws) {
+func (r *Resource) check(f *problems) {
 	f.name("id", r.ID)
 	oneOf(f, "kind", r.Kind, resourceKinds()...)
 	f.name("name", r.Name)
@@ -78,7 +78,7 @@ type Snapshot struct {
 	Restorable  *bool  `json:"restorable,omitzero"`
 }
 
-func (s *Snapshot) check(f *flaws) {
+func (s *Snapshot) check(f *problems) {
 	f.name("id", s.ID)
 	f.name("resource_ref", s.ResourceRef)
 	f.name("method", s.Method)
@@ -102,7 +102,7 @@ type Handle struct {
 	Capabilities []string `json:"capabilities,omitempty"` // attach, exec, kill, logs, …
 }
 
-func (h *Handle) check(f *flaws) {
+func (h *Handle) check(f *problems) {
 	f.name("id", h.ID)
 	f.name("resource_ref", h.ResourceRef)
 	f.name("provider", h.Provider)
@@ -126,7 +126,7 @@ type SnapshotCreated struct {
 // Kind implements Body.
 func (*SnapshotCreated) Kind() Kind { return KindSnapshotCreated }
 
-func (b *SnapshotCreated) check(f *flaws) {
+func (b *SnapshotCreated) check(f *problems) {
 	f.name("resource_ref", b.ResourceRef)
 	f.name("snapshot_ref", b.SnapshotRef)
 	oneOf(f, "outcome", b.Outcome, OutcomeOK, OutcomeError)
@@ -143,7 +143,7 @@ type ResourceAttached struct {
 // Kind implements Body.
 func (*ResourceAttached) Kind() Kind { return KindResourceAttached }
 
-func (b *ResourceAttached) check(f *flaws) {
+func (b *ResourceAttached) check(f *problems) {
 	f.name("resource_ref", b.ResourceRef)
 	oneOf(f, "mode", b.Mode, ReadOnly, ReadWrite)
 	f.text("mount", b.Mount, maxURI)
@@ -157,7 +157,7 @@ type ResourceDetached struct {
 // Kind implements Body.
 func (*ResourceDetached) Kind() Kind { return KindResourceDetached }
 
-func (b *ResourceDetached) check(f *flaws) { f.name("resource_ref", b.ResourceRef) }
+func (b *ResourceDetached) check(f *problems) { f.name("resource_ref", b.ResourceRef) }
 
 // LivenessProbe tells what a probe found.
 type LivenessProbe struct {
@@ -168,7 +168,7 @@ type LivenessProbe struct {
 // Kind implements Body.
 func (*LivenessProbe) Kind() Kind { return KindLivenessProbe }
 
-func (b *LivenessProbe) check(f *flaws) {
+func (b *LivenessProbe) check(f *problems) {
 	f.name("resource_ref", b.ResourceRef)
 	oneOf(f, "status", b.Status, livenesses()...)
 }
@@ -185,7 +185,7 @@ type RestoreAttempted struct {
 // Kind implements Body.
 func (*RestoreAttempted) Kind() Kind { return KindRestoreAttempted }
 
-func (b *RestoreAttempted) check(f *flaws) {
+func (b *RestoreAttempted) check(f *problems) {
 	f.name("snapshot_ref", b.SnapshotRef)
 	oneOf(f, "outcome", b.Outcome, OutcomeOK, OutcomeUnsupported, OutcomeError)
 	f.optional("new_resource_ref", b.NewResourceRef)
@@ -203,7 +203,7 @@ type Fault struct {
 }
 
 // check looks at a fault; none says that there must be none.
-func (e *Fault) check(f *flaws, none bool) {
+func (e *Fault) check(f *problems, none bool) {
 	switch {
 	case e == nil:
 	case none:

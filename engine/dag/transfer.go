@@ -183,7 +183,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 	if err != nil {
 		return done, err
 	}
-	c := &customs{d: d, ctx: ctx, tenant: by.Tenant, streams: map[string]*lane{}, calls: map[[32]byte]string{}}
+	c := &inspector{d: d, ctx: ctx, tenant: by.Tenant, streams: map[string]*lane{}, calls: map[[32]byte]string{}}
 	manifest, err := f.Import(ctx, src, c.inspect)
 	if err == nil {
 		err = c.settle(manifest)

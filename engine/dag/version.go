@@ -88,7 +88,7 @@ type NodeInfo struct {
 // Node finds a node that some event names.
 func (d *DAG) Node(ctx context.Context, tenant string, ref NodeRef) (NodeInfo, error) {
 	info := NodeInfo{Type: ref.Type, ID: ref.ID}
-	f := &flaws{}
+	f := &problems{}
 	if ref.check(f, "node"); len(f.all) > 0 {
 		return info, f.err()
 	}

@@ -58,7 +58,7 @@ func (d *DAG) Around(ctx context.Context, tenant string, q GraphQuery) (Graph, e
 	if q.Most == 0 {
 		q.Most = 60
 	}
-	f := &flaws{}
+	f := &problems{}
 	q.Node.check(f, "node")
 	if q.Depth < 1 || q.Depth > maxLevels {
 		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxLevels)

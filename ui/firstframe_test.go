@@ -11,13 +11,13 @@ import (
 )
 
 // newEarly is an early terminal with a way to read all it got.
-func newEarly(t *testing.T) (e *early, written func() string) {
+func newEarly(t *testing.T) (e *firstFrame, written func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &early{tty: w, to: w, profile: colorprofile.ANSI}, func() string {
+	return &firstFrame{tty: w, to: w, profile: colorprofile.ANSI}, func() string {
 		w.Close()
 		defer r.Close()
 		all, err := io.ReadAll(r)

@@ -10,8 +10,8 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// customs looks at an import before any of it is taken in.
-type customs struct {
+// inspector looks at an import before any of it is taken in.
+type inspector struct {
 	d       *DAG
 	ctx     context.Context
 	tenant  string
@@ -29,7 +29,7 @@ type lane struct {
 }
 
 // inspect looks at the next event.
-func (c *customs) inspect(rec Record) error {
+func (c *inspector) inspect(rec Record) error {
 	e := &rec.Event
 	if rec.Pos <= c.pos {
 		return tampered(e.EventID, "its pos %d comes after %d", rec.Pos, c.pos)
@@ -69,7 +69,7 @@ func (c *customs) inspect(rec Record) error {
 	})
 }
 
-func (c *customs) lane(e *Event) (*lane, string, error) {
+func (c *inspector) lane(e *Event) (*lane, string, error) {
 	k, name := streamOf(e)
 	if l := c.streams[name]; l != nil {
 		return l, name, nil
@@ -88,7 +88,7 @@ func (c *customs) lane(e *Event) (*lane, string, error) {
 }
 
 // surroundings are what the writer will find, as far as edges go by it.
-func (c *customs) surroundings(e *Event, stream string, seq uint64) surroundings {
+func (c *inspector) surroundings(e *Event, stream string, seq uint64) surroundings {
 	at := surroundings{seq: seq}
 	name := func(kind, id string) [32]byte { return sha256.Sum256([]byte(stream + "\x00" + kind + "\x00" + id)) }
 	switch b := e.Body.(type) {
@@ -138,7 +138,7 @@ func (e Edge) plain() Edge {
 
 // near names the event that comes before what an error is about, when it names
 // none: what was cut off or is garbage has no id of its own.
-func (c *customs) near(err error) error {
+func (c *inspector) near(err error) error {
 	var refused *core.Error
 	if !errors.As(err, &refused) || refused.Code != core.InvalidInput || c.newest == "" || refused.Details["event_id"] != nil {
 		return err
@@ -148,7 +148,7 @@ func (c *customs) near(err error) error {
 }
 
 // settle looks at what can be known only at the end.
-func (c *customs) settle(m Manifest) error {
+func (c *inspector) settle(m Manifest) error {
 	if err := m.Check(); err != nil {
 		return err
 	}

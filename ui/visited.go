@@ -6,8 +6,8 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// trail is the history of views that [ and ] walk through.
-type trail struct {
+// visited is the history of views that [ and ] walk through.
+type visited struct {
 	stops []stop
 	at    int
 }
@@ -20,7 +20,7 @@ type stop struct {
 const trailMost = 50
 
 // note adds the view that is shown when it is a new one.
-func (t *trail) note(p *placement) {
+func (t *visited) note(p *placement) {
 	if len(t.stops) > 0 {
 		s := t.stops[t.at]
 		same := slices.EqualFunc(s.open, p.open, func(a, b pane.Item) bool { return a.Kind == b.Kind && a.ID == b.ID })
@@ -38,11 +38,11 @@ func (t *trail) note(p *placement) {
 
 // visit goes back (-1) or forward (1) in the history of views.
 func (m *Model) visit(step int) {
-	at := m.trail.at + step
-	if at < 0 || at >= len(m.trail.stops) {
+	at := m.visited.at + step
+	if at < 0 || at >= len(m.visited.stops) {
 		return
 	}
-	m.trail.at = at
-	s := m.trail.stops[at]
+	m.visited.at = at
+	s := m.visited.stops[at]
 	m.place.base, m.place.lead, m.place.open = s.base, s.base, slices.Clone(s.open)
 }

@@ -4,10 +4,10 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// gist is what fold reads of an event. Decoding just that of a stored event, in
+// foldedEvent is what fold reads of an event. Decoding just that of a stored event, in
 // one pass and without its nodes, edges and payloads, is what makes states as
 // of long ago cheap.
-type gist struct {
+type foldedEvent struct {
 	Kind          Kind         `json:"kind"`
 	TS            Time         `json:"ts"`
 	RunID         string       `json:"run_id"`
@@ -34,7 +34,7 @@ type gist struct {
 
 // folded decodes a row as far as fold looks at it.
 func (w row) folded() (Event, error) {
-	var g gist
+	var g foldedEvent
 	if w.unread != nil {
 		return Event{}, w.unread
 	}
@@ -51,7 +51,7 @@ func (w row) folded() (Event, error) {
 
 // body is the part of the event's fields that fold looks at; nil of a kind
 // that it has no look into.
-func (g *gist) body() Body {
+func (g *foldedEvent) body() Body {
 	switch g.Kind {
 	case KindRunStarted:
 		return &RunStarted{Reason: g.Reason}

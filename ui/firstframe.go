@@ -11,11 +11,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// early is a terminal that shows the first frame as soon as there is one. The
+// firstFrame is a terminal that shows the first frame as soon as there is one. The
 // toolkit writes at the ticks of its clock only, the first of which comes 17
 // ms after its start. It then draws that frame itself, on the alternate screen
 // and from a cleared one, so it need not know.
-type early struct {
+type firstFrame struct {
 	tty     *os.File
 	to      io.Writer // the same, by way of what it understands
 	profile colorprofile.Profile
@@ -28,7 +28,7 @@ type early struct {
 
 // paint shows a frame unless the toolkit has begun to. A failure is left to
 // the toolkit, which writes to the same terminal next.
-func (e *early) paint(frame string) {
+func (e *firstFrame) paint(frame string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.begun || e.painted {
@@ -44,7 +44,7 @@ func (e *early) paint(frame string) {
 
 // leave takes the frame away when the toolkit ended before it drew one: it
 // then leaves no alternate screen.
-func (e *early) leave() {
+func (e *firstFrame) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.painted && !e.entered {
@@ -53,7 +53,7 @@ func (e *early) leave() {
 }
 
 // Write is the toolkit's.
-func (e *early) Write(p []byte) (int, error) {
+func (e *firstFrame) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	e.begun = true
 	e.entered = e.entered || bytes.Contains(p, []byte(ansi.SetModeAltScreenSaveCursor))
@@ -62,6 +62,6 @@ func (e *early) Write(p []byte) (int, error) {
 }
 
 // Read, Close and Fd let the toolkit see that this is a terminal.
-func (e *early) Read(p []byte) (int, error) { return e.tty.Read(p) }
-func (e *early) Close() error               { return e.tty.Close() }
-func (e *early) Fd() uintptr                { return e.tty.Fd() }
+func (e *firstFrame) Read(p []byte) (int, error) { return e.tty.Read(p) }
+func (e *firstFrame) Close() error               { return e.tty.Close() }
+func (e *firstFrame) Fd() uintptr                { return e.tty.Fd() }

@@ -22,29 +22,29 @@ const (
 	maxFlaws = 20      // mistakes that one error names
 )
 
-// flaw is one mistake in an event.
-type flaw struct {
+// problem is one mistake in an event.
+type problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// flaws gathers all mistakes of an event.
-type flaws struct {
+// problems gathers all mistakes of an event.
+type problems struct {
 	at   string // prefix of the fields: "nodes[0]."
-	all  []flaw
+	all  []problem
 	more int
 }
 
-func (f *flaws) add(field, format string, args ...any) {
+func (f *problems) add(field, format string, args ...any) {
 	if len(f.all) == maxFlaws {
 		f.more++
 		return
 	}
-	f.all = append(f.all, flaw{strings.TrimSuffix(f.at+field, "."), fmt.Sprintf(format, args...)})
+	f.all = append(f.all, problem{strings.TrimSuffix(f.at+field, "."), fmt.Sprintf(format, args...)})
 }
 
 // within runs check with its fields under a prefix.
-func (f *flaws) within(prefix string, check func()) {
+func (f *problems) within(prefix string, check func()) {
 	was := f.at
 	f.at += prefix + "."
 	check()
@@ -52,7 +52,7 @@ func (f *flaws) within(prefix string, check func()) {
 }
 
 // err is one error that names every mistake; nil when there is none.
-func (f *flaws) err() error {
+func (f *problems) err() error {
 	if len(f.all) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (f *flaws) err() error {
 }
 
 // name checks a required id or name.
-func (f *flaws) name(field, value string) {
+func (f *problems) name(field, value string) {
 	if value == "" {
 		f.add(field, "missing")
 		return
@@ -76,9 +76,9 @@ func (f *flaws) name(field, value string) {
 }
 
 // optional checks an id or name that may be absent.
-func (f *flaws) optional(field, value string) { f.text(field, value, maxID) }
+func (f *problems) optional(field, value string) { f.text(field, value, maxID) }
 
-func (f *flaws) text(field, value string, most int) {
+func (f *problems) text(field, value string, most int) {
 	switch {
 	case len(value) > most:
 		f.add(field, "%d bytes are too many; allowed: %d", len(value), most)
@@ -91,21 +91,21 @@ func (f *flaws) text(field, value string, most int) {
 // by people.
 func hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-func (f *flaws) count(field string, n, most int) bool {
+func (f *problems) count(field string, n, most int) bool {
 	if n > most {
 		f.add(field, "%d are too many; allowed: %d", n, most)
 	}
 	return n <= most
 }
 
-func (f *flaws) atLeast0(field string, n int64) {
+func (f *problems) atLeast0(field string, n int64) {
 	if n < 0 {
 		f.add(field, "%d is not allowed; allowed: 0 or more", n)
 	}
 }
 
 // object checks a required JSON object.
-func (f *flaws) object(field string, v core.Raw) {
+func (f *problems) object(field string, v core.Raw) {
 	if len(v) == 0 {
 		f.add(field, "missing")
 		return
@@ -114,14 +114,14 @@ func (f *flaws) object(field string, v core.Raw) {
 }
 
 // dict checks a JSON object that may be absent.
-func (f *flaws) dict(field string, v core.Raw) {
+func (f *problems) dict(field string, v core.Raw) {
 	if len(v) > 0 && v.Kind() != '{' {
 		f.add(field, "want an object")
 	}
 }
 
 // oneOf checks a required word.
-func oneOf[T ~string](f *flaws, field string, value T, allowed ...T) {
+func oneOf[T ~string](f *problems, field string, value T, allowed ...T) {
 	switch {
 	case value == "":
 		f.add(field, "missing; allowed: %s", words(allowed))
@@ -131,7 +131,7 @@ func oneOf[T ~string](f *flaws, field string, value T, allowed ...T) {
 }
 
 // maybe checks a word that may be absent.
-func maybe[T ~string](f *flaws, field string, value T, allowed ...T) {
+func maybe[T ~string](f *problems, field string, value T, allowed ...T) {
 	if value != "" {
 		oneOf(f, field, value, allowed...)
 	}
@@ -158,7 +158,7 @@ var eventIDPattern = core.Pattern(`^[0-9a-f]{64}$`)
 // IsEventID reports whether s reads as an event's id.
 func IsEventID(s string) bool { return len(s) == 64 && eventIDPattern().MatchString(s) }
 
-func (f *flaws) eventID(field, id string) {
+func (f *problems) eventID(field, id string) {
 	switch {
 	case id == "":
 		f.add(field, "missing")
