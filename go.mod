@@ -26,7 +26,7 @@ require (
 	github.com/itchyny/gojq v0.12.20
 	github.com/mattn/go-runewidth v0.0.31
 	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/ncruces/go-sqlite3 v0.35.2
+	github.com/ncruces/go-sqlite3 v0.30.4
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
@@ -47,7 +47,6 @@ require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/anmitsu/go-shlex v0.0.0-20200514113438-38f4b401e2be // indirect
 	github.com/charmbracelet/x/conpty v0.2.0 // indirect
-	github.com/ncruces/go-sqlite3-wasm/v3 v3.2.35303 // indirect
 	github.com/ncruces/julianday v1.0.0 // indirect
 	github.com/pires/go-proxyproto v0.12.0 // indirect
 )
@@ -56,10 +55,7 @@ require (
 	cdr.dev/slog/v3 v3.0.0-rc1 // indirect
 	cel.dev/expr v0.25.1 // indirect
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect
-	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
-	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
-	github.com/aymanbagabas/go-osc52/v2 v2.0.1 // indirect
 	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
 	github.com/brianvoe/gofakeit/v7 v7.14.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -68,7 +64,6 @@ require (
 	github.com/charmbracelet/x/termios v0.1.1 // indirect
 	github.com/charmbracelet/x/windows v0.2.2 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
-	github.com/coder/pretty v0.0.0-20230908205945-e89ba86370e0 // indirect
 	github.com/coder/serpent v0.13.0 // indirect
 	github.com/coder/terraform-provider-coder/v2 v2.13.1 // indirect
 	github.com/coreos/go-oidc/v3 v3.17.0 // indirect
@@ -83,20 +78,14 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/itchyny/timefmt-go v0.1.9 // indirect
 	github.com/lucasb-eyer/go-colorful v1.4.1 // indirect
-	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/microcosm-cc/bluemonday v1.0.27 // indirect
-	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
 	github.com/muesli/cancelreader v0.2.2 // indirect
-	github.com/muesli/termenv v0.16.0 // indirect
-	github.com/pion/transport/v2 v2.2.10 // indirect
-	github.com/pion/udp v0.1.4 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/tetratelabs/wazero v1.12.0
 	github.com/valyala/fasthttp v1.69.0 // indirect
-	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
 	github.com/xo/terminfo v0.0.0-20220910002029-abceb7e1c41e // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/zclconf/go-cty v1.17.0 // indirect
@@ -131,9 +120,12 @@ require (
 // start, an eighth of its size and 77 modules.
 replace (
 	github.com/brianvoe/gofakeit/v7 => ./drivers/coder/unused/gofakeit
+	github.com/coder/serpent => ./drivers/coder/unused/serpent
 	github.com/coder/terraform-provider-coder/v2 => ./drivers/coder/unused/provider
+	github.com/hashicorp/hcl/v2 => ./drivers/coder/unused/hcl
 	github.com/microcosm-cc/bluemonday => ./drivers/coder/unused/bluemonday
 	github.com/prometheus/client_golang => ./drivers/coder/unused/prometheus
+	github.com/zclconf/go-cty => ./drivers/coder/unused/cty
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace => ./drivers/coder/unused/otlptrace
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc => ./drivers/coder/unused/otlptracegrpc
 	gopkg.in/DataDog/dd-trace-go.v1 => ./drivers/coder/unused/datadog

@@ -2,8 +2,8 @@
 // can query: events, edges and nodes are tables, runs, calls and messages are
 // views of them.
 //
-// SQLite itself is compiled to Go by way of WebAssembly: a file from outside
-// can at worst spoil the memory that SQLite has for itself.
+// SQLite itself runs as WebAssembly: a file from outside can at worst spoil the
+// memory that SQLite has for itself.
 package sqlite
 
 import (
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 
 	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/embed" // the database itself, as wasm
 
 	"swarmdeck/drivers/dag/jsonl"
 	"swarmdeck/engine/dag"

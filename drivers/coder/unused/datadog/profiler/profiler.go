@@ -4,14 +4,10 @@ package profiler
 
 type (
 	Option      struct{}
-	ProfileType int
+	ProfileType struct{}
 )
 
-const (
-	CPUProfile ProfileType = iota
-	HeapProfile
-	GoroutineProfile
-)
+var CPUProfile, HeapProfile, GoroutineProfile ProfileType
 
 func Start(...Option) error
 
