@@ -97,6 +97,19 @@ func sameArgs(a, b core.Raw) bool {
 	return errA == nil && errB == nil && string(ca) == string(cb)
 }
 
+// State is how a rule stands: active, revoked, expired or used.
+func (r Rule) State(now time.Time) string {
+	switch {
+	case r.Revoked:
+		return "revoked"
+	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
+		return "expired"
+	case r.Uses >= r.MaxUses:
+		return "used"
+	}
+	return "active"
+}
+
 // alive reports whether the rule may still be used.
 func (r *Rule) alive(now time.Time) bool {
 	return !r.Revoked && r.Uses < r.MaxUses && now.Before(r.ExpiresAt)

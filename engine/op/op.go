@@ -83,6 +83,12 @@ type Call struct {
 	Now   time.Time
 	// Note tells the caller something beside the result.
 	Note func(text string)
+	// Read gives what a value stands for: itself, a file after @, the caller's
+	// input for -.
+	Read func(field, value string) ([]byte, error)
+	// Place makes a path absolute that the engine is to write to. It refuses one
+	// from another machine, and the engine's own files.
+	Place func(path *string) error
 }
 
 // Run carries the operation out. Its caller has filled and checked its

@@ -13,7 +13,8 @@ type Param struct {
 	// About is a line of help with the value's word in backquotes: "why, for
 	// `TEXT`". Of an argument it is that word alone: ID.
 	About string
-	Arg   bool // given by its place
+	Arg   bool // given by its place, a *string
+	Rest  bool // all that follows --, a *[]string
 	Need  bool // can't be left out
 	// Whole says that a comma is a part of a value of a *[]string, not between two.
 	Whole bool
@@ -57,6 +58,11 @@ func (p *Param) enum(values ...string) *Param {
 // arg describes the argument of show and change.
 func arg(word, source string) Param {
 	return Param{Name: strings.ToLower(word), About: word, From: source}
+}
+
+// place is an argument.
+func place(into any, word, source string) *Param {
+	return &Param{Name: strings.ToLower(word), About: word, Arg: true, Need: true, Into: into, From: source}
 }
 
 // why is the reason that goes into the record.

@@ -6,6 +6,9 @@ import "strings"
 type Noun struct {
 	Name  string // "task"
 	About string // "Units of work"
+	// Parts are what is kept below the noun, with what they are about: "rules" for
+	// "policy rules list".
+	Parts map[string]string
 	// Ops makes its operations for one call.
 	Ops func() []*Op
 }
@@ -13,19 +16,27 @@ type Noun struct {
 // Nouns are all nouns with operations.
 func Nouns() []Noun {
 	return []Noun{
-		{"session", "Time-bounded operating contexts", sessions},
-		{"task", "Units of work", tasks},
-		{"result", "What came of tasks", results},
-		{"agent", "The fleet", agents},
-		{"project", "Sets of agents' roles", projects},
-		{"role", "What agents of a project are for", roles},
-		{"approval", "Questions that wait for a person", approvals},
-		{"decision", "What the judge and people decided", decisions},
-		{"egress", "Where agents may connect to", egressRules},
-		{"files", "What agents may read and write beside their directory, and what is hidden", fileRules},
-		{"budget", "Limits on tokens, cost, tasks and time", budgets},
-		{"estop", "Emergency stop of a tenant", estops},
-		{"secret", "Credentials that agents and tasks get unseen", secrets},
+		{Name: "session", About: "Time-bounded operating contexts", Ops: sessions},
+		{Name: "task", About: "Units of work", Ops: tasks},
+		{Name: "result", About: "What came of tasks", Ops: results},
+		{Name: "agent", About: "The fleet", Ops: agents},
+		{Name: "project", About: "Sets of agents' roles", Ops: projects},
+		{Name: "role", About: "What agents of a project are for", Ops: roles},
+		{Name: "approval", About: "Questions that wait for a person", Ops: approvals},
+		{Name: "decision", About: "What the judge and people decided", Ops: decisions},
+		{
+			Name: "policy", About: "What the judge goes by", Ops: policies,
+			Parts: map[string]string{"rules": `The "always" rules operators made`},
+		},
+		{Name: "subagent", About: "What runs skills", Ops: subagents},
+		{Name: "tenant", About: "Isolated worlds within the data file", Ops: retentions, Parts: map[string]string{"retention": "How long finished things stay"}},
+		{Name: "operator", About: "Who may enter the tenant over SSH", Ops: operators},
+		{Name: "notice", About: "Tell those who look at no screen", Ops: notices},
+		{Name: "egress", About: "Where agents may connect to", Ops: egressRules},
+		{Name: "files", About: "What agents may read and write beside their directory, and what is hidden", Ops: fileRules},
+		{Name: "budget", About: "Limits on tokens, cost, tasks and time", Ops: budgets},
+		{Name: "estop", About: "Emergency stop of a tenant", Ops: estops},
+		{Name: "secret", About: "Credentials that agents and tasks get unseen", Ops: secrets},
 	}
 }
 

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/egress"
@@ -9,7 +10,11 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/notice"
+	"swarmdeck/engine/operator"
+	"swarmdeck/engine/retention"
 	"swarmdeck/engine/session"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 )
 
@@ -42,6 +47,36 @@ func (o *Op) Sentence(out any) string {
 		return o.told("agent", v.Name, "")
 	case DeletedAgent:
 		return o.told("agent", v.Name, "")
+	case skill.Subagent:
+		return o.told("subagent", v.AgentID, v.Name)
+	case judge.Policy:
+		if v.Status != judge.PolicyActive && (o.Name == "policy activate" || o.Name == "policy restore") {
+			_, verb, _ := strings.Cut(o.Name, " ")
+			return "you are the first of two: another person must " + verb + " policy " + v.PolicyID + " too"
+		}
+		return o.told("policy", v.PolicyID, "")
+	case TestedPolicy:
+		if v.Summary.Failed > 0 {
+			return fmt.Sprintf("%d of %d cases fail", v.Summary.Failed, v.Summary.Total)
+		}
+		return fmt.Sprintf("%d of %d cases pass", v.Summary.Total, v.Summary.Total)
+	case judge.Rule:
+		return o.told("rule", v.RuleID, "")
+	case operator.Operator:
+		return o.told("operator", v.Name, "")
+	case retention.Policy:
+		return o.told("retention of", v.Kind, "")
+	case notice.Status:
+		return o.told("notice", v.Name, "")
+	case NoticeDone:
+		return v.String()
+	case Applied:
+		if v.Left {
+			return "what was too old has left"
+		}
+		return "nothing was too old"
+	case judge.BacktestReport:
+		return fmt.Sprintf("%d of %d decisions would change", v.Flips, v.Checked)
 	case budget.Budget:
 		return o.told("budget", v.Subject, "")
 	case UsedSecret:

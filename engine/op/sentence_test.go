@@ -7,7 +7,9 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/operator"
 	"swarmdeck/engine/session"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 )
 
@@ -28,6 +30,15 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"agent pause", fleet.Agent{Name: "bob"}, "asked to pause: agent bob"},
 		{"agent delete", DeletedAgent{fleet.Agent{Name: "bob"}}, "deleted agent bob"},
 		{"session stop", session.Session{SessionID: "s_1"}, "stopped session s_1"},
+		{"policy activate", judge.Policy{PolicyID: "p_1", Status: judge.PolicyActive}, "activated policy p_1"},
+		{"policy restore", judge.Policy{PolicyID: "p_1"}, "you are the first of two: another person must restore policy p_1 too"},
+		{"policy test", TestedPolicy{Summary: &judge.TestsSummary{Total: 3, Failed: 1}}, "1 of 3 cases fail"},
+		{"policy backtest", judge.BacktestReport{Checked: 9, Flips: 2}, "2 of 9 decisions would change"},
+		{"policy rules revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
+		{"subagent pause", skill.Subagent{AgentID: "a_1", Name: "Navigator"}, "asked to pause: subagent a_1: Navigator"},
+		{"operator set", operator.Operator{Name: "bob"}, "let in operator bob"},
+		{"tenant retention apply", Applied{}, "nothing was too old"},
+		{"notice remove", NoticeDone{"pager", "removed"}, "pager tells nothing any more"},
 		{"estop on", estop.State{On: true}, "emergency stop: everything is told to freeze"},
 		{"estop off", estop.State{}, "thawed: work goes on"},
 	} {

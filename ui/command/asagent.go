@@ -12,7 +12,7 @@ import (
 func forAgents() []string {
 	return []string{
 		"version", "help",
-		"agent log", "task wait", "task log", "policy list", "policy show",
+		"agent log", "task wait", "task log",
 		"skill list", "skill show", "skill order", "cad agent list", "cad workspace list",
 	}
 }

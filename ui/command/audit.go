@@ -299,3 +299,23 @@ func (t *tree) auditReconcile() *cobra.Command {
 		},
 	})
 }
+
+func (t *tree) auditCheckSegment() *cobra.Command {
+	return t.command(spec{
+		use: "check-segment FILE", short: "Check events that left the log against it", effect: Reads, args: []string{sourceText},
+		long: "Check a file that audit events were written to before they left (tenant retention set audit --export): its events and\n" +
+			"hashes lead to the signed checkpoint in it, and the log extends that.",
+		run: func(c *call, args []string) error {
+			in, err := c.large("file", args[0])
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			found, err := c.eng.Audit.VerifySegment(c.ctx, c.by.Tenant, in)
+			if err != nil {
+				return inFile(err)
+			}
+			return c.show(found)
+		},
+	})
+}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,17 @@ func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Co
 			all = append(all, make())
 		}
 		n := op.Of(noun)
+		parts := map[string][]*cobra.Command{}
 		for _, o := range n.Ops() {
-			all = append(all, t.operation(o))
+			words := strings.Fields(o.Name)
+			if len(words) == 2 {
+				all = append(all, t.operation(o))
+			} else {
+				parts[words[1]] = append(parts[words[1]], t.operation(o))
+			}
+		}
+		for part, about := range n.Parts {
+			all = append(all, t.group(part, about, parts[part]...))
 		}
 		return t.group(n.Name, n.About, all...)
 	}
@@ -37,10 +47,16 @@ func (t *tree) operation(o *op.Op) *cobra.Command {
 		effect: o.Effect, role: o.Role, confirm: o.Confirm, forAgents: o.ForAgents, flags: given.bind, check: given.check, run: given.run,
 	}
 	for _, p := range o.Params {
-		if p.Arg {
-			s.use += " " + p.About
-			s.args = append(s.args, p.From)
+		switch {
+		case p.Rest:
+			s.use += " [-- " + p.About + "…]"
+			s.anyArg = true
+			continue
+		case !p.Arg:
+			continue
 		}
+		s.use += " " + p.About
+		s.args = append(s.args, p.From)
 	}
 	for n := len(s.args); n > 0 && s.args[n-1] == ""; n-- {
 		s.args = s.args[:n-1] // as if it were not said
@@ -66,7 +82,7 @@ func (o *operation) bind(f *pflag.FlagSet) {
 		}
 	}
 	for _, p := range o.Params {
-		if p.Arg {
+		if p.Arg || p.Rest {
 			continue
 		}
 		switch into := p.Into.(type) {
@@ -110,13 +126,19 @@ func (o *operation) bind(f *pflag.FlagSet) {
 
 // check fills the parameters and refuses what is not allowed.
 func (o *operation) check(c *call, args []string) (err error) {
+	if args, err = o.after(c, args); err != nil {
+		return err
+	}
 	for _, p := range o.Params {
-		if p.Arg {
-			*p.Into.(*string), args = args[0], args[1:]
-		} else {
+		switch {
+		case p.Arg:
+			if p.Given = len(args) > 0; p.Given {
+				*p.Into.(*string), args = args[0], args[1:]
+			}
+		case !p.Rest:
 			p.Given = c.flags.Changed(p.Name)
 		}
-		if p.Need && (!p.Given && !p.Arg || blank(p.Into)) {
+		if p.Need && (!p.Given || blank(p.Into)) {
 			return usage(field(p), "%s: %s is missing", o.Name, what(p))
 		}
 		if text := o.texts[p]; text != nil {
@@ -143,11 +165,34 @@ func (o *operation) check(c *call, args []string) (err error) {
 	o.call = op.Call{
 		Dir: c.env.Dir, Away: c.env.Abroad, Wait: o.wait.on, Trace: c.traceparent(), Now: c.now(),
 		Note: func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
+		Read: c.text, Place: c.namesPlace,
 	}
 	if o.Check == nil {
 		return nil
 	}
 	return o.Check(&o.call)
+}
+
+// after fills the parameter that takes all that follows --.
+func (o *operation) after(c *call, args []string) ([]string, error) {
+	at := slices.IndexFunc(o.Params, func(p *op.Param) bool { return p.Rest })
+	if at < 0 {
+		return args, nil
+	}
+	rest := o.Params[at]
+	if dash := c.flags.ArgsLenAtDash(); dash >= 0 {
+		*rest.Into.(*[]string), args, rest.Given = args[dash:], args[:dash], true
+	}
+	places := 0
+	for _, p := range o.Params {
+		if p.Arg {
+			places++
+		}
+	}
+	if len(args) > places {
+		return nil, usage("args", "%s: unexpected argument %q; a command goes after --", o.Name, core.Clip(args[places]))
+	}
+	return args, nil
 }
 
 // blank reports a value that can't stand where one is needed.
@@ -176,7 +221,7 @@ func (c *call) value(p *op.Param, text string) (err error) {
 	case *op.Content:
 		*into, err = c.file(p.Name, text)
 	case *core.Raw:
-		if p.Given {
+		if text != "" {
 			*into, err = c.document(p.Name, text)
 		}
 	case *time.Time:

@@ -16,53 +16,6 @@ import (
 	"swarmdeck/ui/command/swarmfile"
 )
 
-// The commands about policies: proposed, tested, tried on the past, and
-// activated by a person.
-
-func (t *tree) policies() *cobra.Command {
-	return t.group("policy", "What the judge goes by",
-		lists(t, spec{use: "list", short: "List the policies, newest first", effect: Reads},
-			[]string{"proposal", "active", "retired", "withdrawn"}, policyColumns,
-			func(c *call, f core.Filter) (core.Page[judge.Policy], error) {
-				all, err := c.eng.Judge.Policies(c.ctx, c.by.Tenant)
-				return core.Pick(all, err, f, func(p judge.Policy) core.Traits {
-					return core.Traits{
-						Status: string(p.Status), Agent: p.ProposedBy, Kind: string(p.Kind), At: p.CreatedAt,
-						Text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
-					}
-				})
-			}),
-		t.policyPropose(),
-		t.command(spec{
-			use: "show ID", short: "Show a policy with its source and cases", effect: Reads, args: []string{"policy"},
-			run: shows(func(c *call, id string) (judge.PolicyDetail, error) {
-				return c.eng.Judge.GetPolicy(c.ctx, c.by.Tenant, id)
-			}),
-		}),
-		t.policyTest(),
-		t.policyBacktest(),
-		t.command(spec{
-			use: "activate ID", short: "Let a policy rule from now on", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"policy"},
-			long: "Let a policy rule from now on. Its cases are run once more, and all must pass. Where the tenant asks for two\n" +
-				"persons the first activation leaves it a proposal. The deny rules of the embedded policy stand above any other.",
-			run: changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Activate(c.ctx, c.by, id) }),
-		}),
-		t.command(spec{
-			use: "withdraw ID", short: "Take a policy back", effect: Writes, confirm: ConfirmAsk, args: []string{"policy"},
-			run: changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Withdraw(c.ctx, c.by, id) }),
-		}),
-		t.command(spec{
-			use: "restore ID", short: "Let a policy rule again that ruled before", effect: Writes, role: Approver, confirm: ConfirmAsk, args: []string{"policy"},
-			long:    "Let a policy rule again that ruled before. \"default\" is the embedded one.",
-			example: "policy restore default",
-			run:     changes(policyColumns, func(c *call, id string) (judge.Policy, error) { return c.eng.Judge.Restore(c.ctx, c.by, id) }),
-		}),
-		t.policyDecide(),
-		t.policyTerms(),
-		t.policyRules(),
-	)
-}
-
 func (t *tree) policyPropose() *cobra.Command {
 	var in judge.Proposal
 	var tests, interpreter string
@@ -120,81 +73,6 @@ func proposalOf(p judge.Proposal, path, interpreter string, atGates []string) (j
 		p.Gates = append(p.Gates, judge.Gate(g))
 	}
 	return p, nil
-}
-
-func (t *tree) policyTest() *cobra.Command {
-	return t.command(spec{
-		use: "test ID", short: "Run a policy's cases", effect: Writes, args: []string{"policy"},
-		long: "Run a policy's cases as real decisions are made, without effect. Fails when one does.",
-		run: func(c *call, args []string) error {
-			p, results, err := c.eng.Judge.TestPolicy(c.ctx, c.by, args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.showTest(tested{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}); err != nil {
-				return err
-			}
-			if p.TestsSummary.Failed > 0 {
-				return &ExitError{Code: ExitFailed}
-			}
-			return nil
-		},
-	})
-}
-
-func (t *tree) policyBacktest() *cobra.Command {
-	var last int
-	return t.command(spec{
-		use: "backtest ID", short: "See which past decisions a policy would change", effect: Writes, args: []string{"policy"},
-		flags: func(f *pflag.FlagSet) {
-			f.IntVar(&last, "last", judge.DefaultHistory, fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory))
-		},
-		check: func(*call, []string) error {
-			if last < 1 || last > judge.MaxHistory {
-				return core.Invalid("last", last, fmt.Sprintf("1-%d", judge.MaxHistory))
-			}
-			return nil
-		},
-		run: func(c *call, args []string) error {
-			rep, err := c.eng.Judge.BacktestPolicy(c.ctx, c.by, args[0], last)
-			if err != nil {
-				return err
-			}
-			return c.showBacktest(rep)
-		},
-	})
-}
-
-func (t *tree) policyDecide() *cobra.Command {
-	var input, policy string
-	return t.command(spec{
-		use: "decide", short: "Ask the policy about an input, without effect", effect: Reads,
-		long: "Ask the policy about an input, without effect: which rule decides, and what it read. The input is\n" +
-			"{action: {server, tool, args, kind}, agent, context: {gate, actor_kind …}} or {name, arguments}.",
-		example: `policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/tmp/x"}}}'`,
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&input, "input", "", "what to decide: `JSON`, @file, - for stdin")
-			f.StringVar(&policy, "policy", "", "ask the policy of this `ID` (default the active one)")
-			source(f, "policy", "policy")
-		},
-		check: func(c *call, _ []string) error {
-			if input == "" {
-				return usage("input", "policy decide: --input is needed")
-			}
-			return nil
-		},
-		run: func(c *call, _ []string) error {
-			doc, err := c.document("input", input)
-			if err != nil {
-				return err
-			}
-			found, err := c.eng.Judge.Explain(c.ctx, c.by.Tenant, policy, doc)
-			if err != nil {
-				return err
-			}
-			return c.showExplanation(found)
-		},
-	})
 }
 
 func (t *tree) policyTerms() *cobra.Command {

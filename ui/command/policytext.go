@@ -7,23 +7,16 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 	"swarmdeck/ui/term"
 )
 
 // What people read of a test, a backtest and a question. With -o json they get
 // what the engine says.
 
-// tested is what a test prints.
-type tested struct {
-	PolicyID    string              `json:"policy_id"`
-	Version     string              `json:"policy_version"`
-	Summary     *judge.TestsSummary `json:"tests_summary"`
-	Unsandboxed bool                `json:"unsandboxed,omitzero"`
-	Cases       []judge.CaseResult  `json:"cases"`
-}
-
-func (c *call) showTest(t tested) error {
-	return c.print(t, func(w io.Writer) error {
+// showTest fails when a case does.
+func (c *call) showTest(t op.TestedPolicy) error {
+	err := c.print(t, func(w io.Writer) error {
 		if len(t.Cases) > 0 {
 			table(w, t.Cases, caseColumns(), c.g.Output == "wide")
 		}
@@ -51,6 +44,10 @@ func (c *call) showTest(t tested) error {
 		}
 		return nil
 	})
+	if err == nil && t.Summary.Failed > 0 {
+		err = &ExitError{Code: ExitFailed}
+	}
+	return err
 }
 
 func caseColumns() []column[judge.CaseResult] {

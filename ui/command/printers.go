@@ -3,6 +3,7 @@ package command
 import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/swarm"
 )
@@ -18,6 +19,11 @@ func printers() []printer {
 		text(func(c *call, v swarm.Reason) error { return c.showReason(v) }),
 		text(func(c *call, v estop.State) error { return c.showEStop(v) }),
 		text(func(c *call, v op.DeletedAgent) error { return c.say(v.Agent, "agent %s deleted", v.Name) }),
+		text(func(c *call, v op.TestedPolicy) error { return c.showTest(v) }),
+		text(func(c *call, v judge.BacktestReport) error { return c.showBacktest(v) }),
+		text(func(c *call, v judge.Explanation) error { return c.showExplanation(v) }),
+		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
+		text(func(c *call, v op.NoticeDone) error { return c.say(v, "%s", v) }),
 		showCard,
 		halfApproved,
 		full,
@@ -35,6 +41,12 @@ func printers() []printer {
 		rows(filesColumns),
 		rows(budgetColumns),
 		rows(secretColumns),
+		rows(policyColumns),
+		rows(ruleColumns),
+		rows(subagentColumns),
+		rows(retentionColumns),
+		rows(operatorColumns),
+		rows(noticeColumns),
 	}
 }
 

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -13,7 +12,7 @@ var past = map[string]string{
 	"cancel": "cancelled", "create": "created", "delete": "deleted", "set": "set", "revoke": "revoked", "pause": "asked to pause:", "resume": "resumed",
 	"start": "started", "stop": "stopped", "retry": "queued again:", "assign": "gave work to", "dispatch": "dispatched",
 	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
-	"fork": "forked to", "propose": "proposed", "activate": "activated", "withdraw": "withdrew", "restore": "restored", "test": "tested", "backtest": "backtested",
+	"fork": "forked to", "propose": "proposed", "restore": "restored", "test": "tested",
 }
 
 // reported are the fields of a record that name it, by noun.
@@ -35,13 +34,7 @@ func (c *call) sentence(v any) string {
 	if err != nil || core.Decode(data, &rec) != nil {
 		return "done: " + path
 	}
-	if tests, _ := rec["tests_summary"].(map[string]any); tests != nil && tests["failed"] != 0.0 {
-		return fmt.Sprintf("%v of %v cases fail", tests["failed"], tests["total"])
-	}
 	id, _ := rec[reported[noun]].(string)
-	if noun == "policy" && (verb == "activate" || verb == "restore") && rec["status"] != "active" {
-		return "you are the first of two: another person must " + verb + " policy " + id + " too"
-	}
 	if args := c.flags.Args(); id == "" && len(args) > 0 {
 		id = args[len(args)-1]
 	}

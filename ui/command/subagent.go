@@ -12,64 +12,6 @@ import (
 	"swarmdeck/engine/skill"
 )
 
-func (t *tree) subagents() *cobra.Command {
-	return t.group("subagent", "What runs skills",
-		t.subagentSpawn(),
-		t.subagentList(),
-		t.command(spec{
-			use: "show ID", short: "Show a subagent with its results", effect: Reads, args: []string{"subagent"},
-			run: shows(func(c *call, id string) (skill.Subagent, error) { return c.eng.Skills.Subagent(c.ctx, c.by.Tenant, id) }),
-		}),
-		t.subagentAssign(),
-		t.subagentParallel(),
-		t.command(spec{
-			use: "pause ID", short: "Make a subagent stand still, at once or before its next step", effect: Writes, args: []string{"subagent:pause"},
-			run: changes(subagentColumns, func(c *call, id string) (skill.Subagent, error) { return c.eng.Skills.Pause(c.ctx, c.by, id) }),
-		}),
-		t.command(spec{
-			use: "resume ID", short: "Let a paused subagent go on", effect: Writes, args: []string{"subagent:resume"},
-			run: changes(subagentColumns, func(c *call, id string) (skill.Subagent, error) { return c.eng.Skills.Resume(c.ctx, c.by, id) }),
-		}),
-		t.command(spec{
-			use: "cancel ID", short: "Interrupt a subagent; it fails with cancelled", effect: Destroys, confirm: ConfirmAsk, args: []string{"subagent:end"},
-			flags: withReason,
-			run: changes(subagentColumns, func(c *call, id string) (skill.Subagent, error) {
-				return c.eng.Skills.Cancel(c.ctx, c.by, id, c.reason())
-			}),
-		}),
-		t.command(spec{
-			use: "stop ID", short: "End a subagent when its step has; it fails with stopped unless that was the last", effect: Destroys, confirm: ConfirmAsk, args: []string{"subagent:end"},
-			run: changes(subagentColumns, func(c *call, id string) (skill.Subagent, error) { return c.eng.Skills.Stop(c.ctx, c.by, id) }),
-		}),
-	)
-}
-
-func (t *tree) subagentSpawn() *cobra.Command {
-	var w skill.Spawn
-	var metadata string
-	return t.command(spec{
-		use: "spawn", short: "Make a subagent; it is idle until it is assigned a skill", effect: Writes,
-		example: `subagent spawn --name Navigator-1 --metadata '{"priority":"high"}'`,
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&w.Name, "name", "", "`NAME` for people, at most 100 characters")
-			f.StringVar(&metadata, "metadata", "", "`JSON` object of at most 20 keys")
-		},
-		check: func(c *call, _ []string) (err error) {
-			if metadata != "" {
-				w.Metadata, err = c.document("metadata", metadata)
-			}
-			return err
-		},
-		run: func(c *call, _ []string) error {
-			made, err := c.eng.Skills.Spawn(c.ctx, c.by, w)
-			if err != nil {
-				return err
-			}
-			return record(c, made, subagentColumns(c))
-		},
-	})
-}
-
 func (t *tree) subagentList() *cobra.Command {
 	var state string
 	states := core.Strings(skill.States()...)

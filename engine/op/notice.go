@@ -1,0 +1,89 @@
+package op
+
+import (
+	"context"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/notice"
+)
+
+func notices() []*Op {
+	name := arg("NAME", "notice")
+	return []*Op{
+		noticeAdd(),
+		list(Op{Name: "notice list", Short: "List the notices, how far they are and what went wrong"},
+			func(ctx context.Context, c *Call, f core.Filter) (core.Page[notice.Status], error) {
+				all, err := c.Notices.List(ctx, c.By.Tenant)
+				return core.Pick(all, err, f, func(n notice.Status) core.Traits {
+					words := append(append([]string{n.Name, n.URL, n.LastError}, n.Events...), n.Command...)
+					return core.Traits{At: n.CreatedAt, Text: strings.Join(words, " ")}
+				})
+			}),
+		show(Op{Name: "notice show", Short: "Show a notice in full"}, name,
+			func(ctx context.Context, c *Call, name string) (notice.Status, error) {
+				return c.Notices.Status(ctx, c.By.Tenant, name)
+			}),
+		change(Op{Name: "notice test", Short: "Send a message that says it is a test", Done: "delivered"}, name,
+			func(ctx context.Context, c *Call, name string) (NoticeDone, error) {
+				n, err := c.Notices.Test(ctx, c.By, name)
+				return NoticeDone{n.Name, "delivered"}, err
+			}),
+		change(Op{
+			Name: "notice remove", Short: "End a notice, with what it has not told yet", Done: "removed",
+			Effect: Destroys, Role: Admin, Confirm: ConfirmAsk,
+		}, name, func(ctx context.Context, c *Call, name string) (NoticeDone, error) {
+			n, err := c.Notices.Remove(ctx, c.By, name)
+			return NoticeDone{n.Name, "removed"}, err
+		}),
+	}
+}
+
+// NoticeDone is what was done with a notice: delivered or removed.
+type NoticeDone struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+// String tells it.
+func (d NoticeDone) String() string {
+	if d.Status == "removed" {
+		return d.Name + " tells nothing any more"
+	}
+	return d.Name + " took the test"
+}
+
+func noticeAdd() *Op {
+	n := notice.Notice{Events: []string{"approval", "budget", "stuck", "estop"}, Rate: notice.DefaultRate}
+	risk := "low"
+	return define(Op{
+		Name: "notice add", Short: "Tell a URL or a command what needs a person", Role: Admin, Undo: "notice remove", Done: "added",
+		Long: "Tell a URL, or a command after --, what happens from now on. --on takes words: approval (opened, at half of its time,\n" +
+			"expired), failure, budget, stuck (agents that are stuck, failed or offline), estop; or patterns over the engine's\n" +
+			"events, such as sys.task.cancelled. A URL gets a POST with JSON, signed by the Standard Webhooks scheme when\n" +
+			"--secret-env names a variable of the engine's environment that holds a secret (whsec_ and base64). A command gets the\n" +
+			"same JSON on stdin. Each message is sent until it was taken, at least once, always under the same id; what is more than\n" +
+			"the rate, or older than an hour, comes as one summary. Another notice of the same name is replaced.",
+		Example: "notice add pager --on approval,stuck,estop --min-risk high --url https://hooks.example/swarm --secret-env PAGER_SECRET\n" +
+			"notice add mail --on failure -- sh -c 'mail -s swarm ops'",
+		Params: []*Param{
+			place(&n.Name, "NAME", ""),
+			{Name: "command", About: "COMMAND", Rest: true, Into: &n.Command},
+			flag(&n.Events, "on", "`EVENTS`: words or patterns, with commas"),
+			flag(&risk, "min-risk", "leave out approvals below: low|medium|high|critical").enum("low", "medium", "high", "critical"),
+			flag(&n.URL, "url", "POST to this `URL`"),
+			flag(&n.SecretEnv, "secret-env", "`VAR` of the engine's environment that holds the signing secret"),
+			flag(&n.Rate, "rate", "messages a minute, 1-600"),
+		},
+		Check: func(*Call) error {
+			if n.MinRisk = judge.Risk(risk); risk == "low" {
+				n.MinRisk = "" // nothing is below low
+			}
+			return n.Check()
+		},
+	}, func(ctx context.Context, c *Call) (notice.Status, error) {
+		made, _, err := c.Notices.Put(ctx, c.By, n)
+		return notice.Status{Notice: made}, err
+	})
+}

@@ -1,0 +1,113 @@
+package op
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+func policies() []*Op {
+	type P = judge.Policy
+	id := arg("ID", "policy")
+	return []*Op{
+		list(Op{
+			Name: "policy list", Short: "List the policies, newest first", ForAgents: true,
+			Statuses: []string{"proposal", "active", "retired", "withdrawn"},
+		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[P], error) {
+			all, err := c.Judge.Policies(ctx, c.By.Tenant)
+			return core.Pick(all, err, f, func(p P) core.Traits {
+				return core.Traits{
+					Status: string(p.Status), Agent: p.ProposedBy, Kind: string(p.Kind), At: p.CreatedAt,
+					Text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
+				}
+			})
+		}),
+		show(Op{Name: "policy show", Short: "Show a policy with its source and cases", ForAgents: true}, id,
+			func(ctx context.Context, c *Call, id string) (judge.PolicyDetail, error) {
+				return c.Judge.GetPolicy(ctx, c.By.Tenant, id)
+			}),
+		change(Op{
+			Name: "policy test", Short: "Run a policy's cases", Done: "tested",
+			Long: "Run a policy's cases as real decisions are made, without effect. Fails when one does.",
+		}, id, func(ctx context.Context, c *Call, id string) (t TestedPolicy, err error) {
+			p, results, err := c.Judge.TestPolicy(ctx, c.By, id)
+			return TestedPolicy{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}, err
+		}),
+		policyBacktest(),
+		change(Op{
+			Name: "policy activate", Short: "Let a policy rule from now on", Role: Approver, Confirm: ConfirmAsk, Done: "activated",
+			Long: "Let a policy rule from now on. Its cases are run once more, and all must pass. Where the tenant asks for two\n" +
+				"persons the first activation leaves it a proposal. The deny rules of the embedded policy stand above any other.",
+		}, id, func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Activate(ctx, c.By, id) }),
+		change(Op{Name: "policy withdraw", Short: "Take a policy back", Confirm: ConfirmAsk, Done: "withdrew"}, id,
+			func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Withdraw(ctx, c.By, id) }),
+		change(Op{
+			Name: "policy restore", Short: "Let a policy rule again that ruled before", Role: Approver, Confirm: ConfirmAsk, Done: "restored",
+			Long:    "Let a policy rule again that ruled before. \"default\" is the embedded one.",
+			Example: "policy restore default",
+		}, id, func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Restore(ctx, c.By, id) }),
+		policyDecide(),
+		list(Op{Name: "policy rules list", Short: "List the rules", Statuses: []string{"active", "revoked", "expired", "used"}},
+			func(ctx context.Context, c *Call, f core.Filter) (core.Page[judge.Rule], error) {
+				all, err := c.Judge.Rules(ctx, c.By.Tenant)
+				return core.Pick(all, err, f, c.ruleTraits)
+			}),
+		change(Op{Name: "policy rules revoke", Short: "End a rule", Role: Approver, Confirm: ConfirmAsk, Done: "revoked"}, arg("ID", "rule"),
+			func(ctx context.Context, c *Call, id string) (judge.Rule, error) {
+				return c.Judge.RevokeRule(ctx, c.By, id)
+			}),
+	}
+}
+
+// TestedPolicy is what the cases of a policy came to.
+type TestedPolicy struct {
+	PolicyID    string              `json:"policy_id"`
+	Version     string              `json:"policy_version"`
+	Summary     *judge.TestsSummary `json:"tests_summary"`
+	Unsandboxed bool                `json:"unsandboxed,omitzero"`
+	Cases       []judge.CaseResult  `json:"cases"`
+}
+
+func policyBacktest() *Op {
+	last := judge.DefaultHistory
+	return change(Op{
+		Name: "policy backtest", Short: "See which past decisions a policy would change", Done: "tried on the past:",
+		Params: []*Param{flag(&last, "last", fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory))},
+		Check: func(*Call) error {
+			if last < 1 || last > judge.MaxHistory {
+				return core.Invalid("last", last, fmt.Sprintf("1-%d", judge.MaxHistory))
+			}
+			return nil
+		},
+	}, arg("ID", "policy"), func(ctx context.Context, c *Call, id string) (judge.BacktestReport, error) {
+		return c.Judge.BacktestPolicy(ctx, c.By, id, last)
+	})
+}
+
+func policyDecide() *Op {
+	var input core.Raw
+	var policy string
+	return define(Op{
+		Name: "policy decide", Short: "Ask the policy about an input, without effect", Effect: Reads,
+		Long: "Ask the policy about an input, without effect: which rule decides, and what it read. The input is\n" +
+			"{action: {server, tool, args, kind}, agent, context: {gate, actor_kind …}} or {name, arguments}.",
+		Example: `policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/tmp/x"}}}'`,
+		Params: []*Param{
+			need(&input, "input", "what to decide: `JSON`, @file, - for stdin"),
+			flag(&policy, "policy", "ask the policy of this `ID` (default the active one)").from("policy"),
+		},
+	}, func(ctx context.Context, c *Call) (judge.Explanation, error) {
+		return c.Judge.Explain(ctx, c.By.Tenant, policy, input)
+	})
+}
+
+func (c *Call) ruleTraits(r judge.Rule) core.Traits {
+	tool := cmp.Or(r.Action.Tool, r.Action.Kind)
+	return core.Traits{
+		Status: r.State(c.Now), Agent: r.Agent, Kind: tool, Session: r.Session, At: r.CreatedAt,
+		Text: r.RuleID + " " + r.Scope + " " + tool + " " + r.Agent + " " + r.Owner,
+	}
+}

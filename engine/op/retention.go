@@ -1,0 +1,75 @@
+package op
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/retention"
+)
+
+func retentions() []*Op {
+	return []*Op{
+		retentionSet(),
+		list(Op{Name: "tenant retention list", Short: "List what leaves, and when"},
+			func(ctx context.Context, c *Call, f core.Filter) (core.Page[retention.Policy], error) {
+				all, err := c.Retention.List(ctx, c.By.Tenant)
+				return core.Pick(all, err, f, func(p retention.Policy) core.Traits {
+					return core.Traits{At: p.CreatedAt, Kind: p.Kind, Text: p.Kind + " " + p.Export}
+				})
+			}),
+		define(Op{
+			Name: "tenant retention apply", Short: "Let what is too old leave now, not in some seconds",
+			Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Done: "applied",
+		}, func(ctx context.Context, c *Call) (Applied, error) {
+			some, err := c.Retention.Apply(ctx, c.By.Tenant)
+			return Applied{some}, err
+		}),
+		change(Op{Name: "tenant retention delete", Short: "Keep everything of a kind from now on", Role: Admin, Done: "deleted"}, arg("KIND", "retention"),
+			func(ctx context.Context, c *Call, kind string) (retention.Policy, error) {
+				return c.Retention.Delete(ctx, c.By, kind)
+			}),
+	}
+}
+
+// Applied says whether anything left.
+type Applied struct {
+	Left bool `json:"left"`
+}
+
+func retentionSet() *Op {
+	var p retention.Policy
+	var age time.Duration
+	old, most := flag(&age, "age", "what ended longer than this `TIME` ago leaves"), flag(&p.Count, "count", "at most `N` of the newest stay; for logs, lines of each")
+	return define(Op{
+		Name: "tenant retention set", Short: "Let old things of a kind leave, by age or number", Done: "set",
+		Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Undo: "tenant retention delete",
+		Long: "Let things of a kind leave once they ended longer than --age ago, or once there are more than --count: " + strings.Join(retention.Kinds(), ", ") + ".\n" +
+			"What runs, waits or is open stays, and so does what that needs. Each slice that leaves is an event of the audit log, so that\n" +
+			"audit reconcile knows it from what somebody removed. Audit events leave as sealed pieces, after they were written to the\n" +
+			"directory --export; the rest of the log, and every checkpoint that was given out, still verifies.",
+		Example: "tenant retention set tasks --age 30d --count 100000\ntenant retention set audit --age 365d --export /srv/audit",
+		Params: []*Param{
+			place(&p.Kind, "KIND", "retention"), old, most,
+			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave"),
+		},
+		Check: func(c *Call) error {
+			if p.AgeS = int64(age / time.Second); old.Given && p.AgeS == 0 {
+				p.AgeS = -1 // 0 would be no age
+			}
+			if most.Given && p.Count == 0 {
+				p.Count = -1
+			}
+			if p.Export != "" {
+				if err := c.Place(&p.Export); err != nil {
+					return err
+				}
+			}
+			return p.Check()
+		},
+	}, func(ctx context.Context, c *Call) (retention.Policy, error) {
+		kept, _, err := c.Retention.Set(ctx, c.By, p)
+		return kept, err
+	})
+}

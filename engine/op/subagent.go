@@ -1,0 +1,42 @@
+package op
+
+import (
+	"context"
+
+	"swarmdeck/engine/skill"
+)
+
+func subagents() []*Op {
+	type A = skill.Subagent
+	return []*Op{
+		subagentSpawn(),
+		show(Op{Name: "subagent show", Short: "Show a subagent with its results"}, arg("ID", "subagent"),
+			func(ctx context.Context, c *Call, id string) (A, error) {
+				return c.Skills.Subagent(ctx, c.By.Tenant, id)
+			}),
+		change(Op{Name: "subagent pause", Short: "Make a subagent stand still, at once or before its next step", Undo: "subagent resume", Done: "asked to pause:"},
+			arg("ID", "subagent:pause"), func(ctx context.Context, c *Call, id string) (A, error) { return c.Skills.Pause(ctx, c.By, id) }),
+		change(Op{Name: "subagent resume", Short: "Let a paused subagent go on", Undo: "subagent pause", Done: "resumed"},
+			arg("ID", "subagent:resume"), func(ctx context.Context, c *Call, id string) (A, error) { return c.Skills.Resume(ctx, c.By, id) }),
+		changeWhy(Op{Name: "subagent cancel", Short: "Interrupt a subagent; it fails with cancelled", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled"},
+			arg("ID", "subagent:end"), func(ctx context.Context, c *Call, id, reason string) (A, error) {
+				return c.Skills.Cancel(ctx, c.By, id, reason)
+			}),
+		change(Op{
+			Name: "subagent stop", Short: "End a subagent when its step has; it fails with stopped unless that was the last",
+			Effect: Destroys, Confirm: ConfirmAsk, Done: "stopped",
+		}, arg("ID", "subagent:end"), func(ctx context.Context, c *Call, id string) (A, error) { return c.Skills.Stop(ctx, c.By, id) }),
+	}
+}
+
+func subagentSpawn() *Op {
+	var w skill.Spawn
+	return define(Op{
+		Name: "subagent spawn", Short: "Make a subagent; it is idle until it is assigned a skill", Undo: "subagent cancel", Done: "spawned",
+		Example: `subagent spawn --name Navigator-1 --metadata '{"priority":"high"}'`,
+		Params: []*Param{
+			flag(&w.Name, "name", "`NAME` for people, at most 100 characters"),
+			flag(&w.Metadata, "metadata", "`JSON` object of at most 20 keys"),
+		},
+	}, func(ctx context.Context, c *Call) (skill.Subagent, error) { return c.Skills.Spawn(ctx, c.By, w) })
+}
