@@ -91,6 +91,9 @@ func New(opt Options) *Model {
 	// The bell is taken before the snapshot: nothing falls between.
 	m.bell = opt.World.Watch(m.ctx)
 	m.look()
+	if opt.Warning != "" {
+		m.say(true, "", opt.Warning)
+	}
 	return m
 }
 

@@ -55,6 +55,9 @@ type Options struct {
 	// Notice is how a terminal out of focus is told that something waits; "" is
 	// not at all.
 	Notice Notice
+	// Warning is told when the cockpit opens, and stays until it is dismissed; ""
+	// is nothing.
+	Warning string
 	// Pager shows a text with the screen given up for it; nil refuses.
 	Pager func(text string) *exec.Cmd
 	// First is called once, from a Cmd, with the first frame as terminal text;

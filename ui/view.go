@@ -106,7 +106,11 @@ func (m *Model) footer(c *screen.Canvas) {
 		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && m.changes(h.Binding) {
 			continue
 		}
-		put(h.Key, h.Text)
+		text := h.Text
+		if h.Binding.Action == "estop" && m.snap.EStop.On {
+			text = "thaw"
+		}
+		put(h.Key, text)
 	}
 }
 

@@ -46,7 +46,12 @@ func budgetSet() *Op {
 			"Reaching a limit opens an approval; it never kills work.",
 		Example: "budget set agent:lister --tokens 100000 --cost 2.50",
 		Params:  limits,
-		Check:   func(*Call) error { return positive(b) },
+		Check: func(*Call) error {
+			if !slices.ContainsFunc(limits, func(p *Param) bool { return p.Given }) {
+				return usage("limit", "budget set: no limit is given; give --tokens, --cost, --tasks or --wall, 0 to take one away")
+			}
+			return positive(b)
+		},
 	}, arg("SUBJECT", "subject"), func(ctx context.Context, c *Call, subject string) (budget.Budget, error) {
 		next := budget.Budget{TenantID: c.By.Tenant, Subject: subject}
 		all, err := c.Swarm.Budgets.List(ctx, c.By.Tenant)

@@ -166,8 +166,12 @@ func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *ta
 			return fmt.Errorf("parent_task_id: %w", err)
 		}
 		t.ParentTaskID = parent.TaskID
-		if t.TraceID == "" {
-			t.TraceID = parent.TraceID
+		switch {
+		case t.TraceID == parent.TraceID || d.retryOf != "":
+		case t.TraceID == "" || t.ParentSpan != "": // none, or that of the caller's surroundings
+			t.TraceID, t.ParentSpan = parent.TraceID, ""
+		default:
+			return core.Invalid("trace_id", t.TraceID, "that of the parent, "+parent.TraceID)
 		}
 	}
 	if len(d.After) > 64 {

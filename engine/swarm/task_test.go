@@ -67,9 +67,15 @@ func TestDispatchFillsTheSeedsFields(t *testing.T) {
 	if string(got.Input) != `{"n":1}` {
 		t.Errorf("input read back: %s", got.Input)
 	}
-	child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = tk.TaskID })
+	child := r.dispatch(`{}`, func(d *swarm.Dispatch) {
+		d.Parent, d.Trace = tk.TaskID, "00-"+strings.Repeat("cd", 16)+"-0123456789abcdef-01" // of the dispatching process
+	})
 	if child.TraceID != tk.TraceID || child.ParentTaskID != tk.TaskID {
 		t.Errorf("child: trace %s parent %s", child.TraceID, child.ParentTaskID)
+	}
+	other := strings.Repeat("ab", 16)
+	if _, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: tk.TaskID, Trace: other}); !hasCode(err, core.InvalidInput) || !strings.Contains(err.Error(), tk.TraceID) {
+		t.Errorf("a child with a trace of its own: %v", err)
 	}
 	tree, err := r.tasks.Tree(t.Context(), acme, tk.TaskID)
 	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {

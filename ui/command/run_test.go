@@ -81,6 +81,7 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"estop on", 2, "INVALID_INPUT", "reason", "--reason is missing"},
 		{"budget set nothing --tasks 1", 2, "INVALID_INPUT", "subject", ""},
 		{"budget set tenant --tasks -5", 2, "INVALID_INPUT", "tasks", "-5 is not allowed"},
+		{"budget set tenant", 2, "INVALID_INPUT", "limit", "no limit is given"},
 		{"budget set tenant --cost NaN", 2, "INVALID_INPUT", "cost", "not allowed"},
 		{"session create --budget tokens=-1", 2, "INVALID_INPUT", "tokens", "-1"},
 		{"session create --budget bad=1", 2, "INVALID_INPUT", "budget", "tokens=N"},

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/presence"
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/plain"
 	"swarmdeck/ui/screen"
@@ -50,7 +51,7 @@ func Play(ctx context.Context, env *command.Env, s command.Start) error {
 // options are the options of a cockpit on the start's engine. Its
 // command lines go by the start's door.
 func options(env *command.Env, s command.Start) (ui.Options, error) {
-	keys, err := command.LoadKeys(env.Getenv)
+	keys, warning, err := keysInForce(env, s)
 	if err != nil {
 		return ui.Options{}, err
 	}
@@ -70,10 +71,11 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 			}
 			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: role, Door: s.Caller.Door})
 		},
-		Notice: tell,
-		Pager:  pager(env.Getenv),
-		World:  worldOf(env, s),
-		Caller: s.Caller,
+		Notice:  tell,
+		Warning: warning,
+		Pager:   pager(env.Getenv),
+		World:   worldOf(env, s),
+		Caller:  s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
 			return command.Capture(ctx, lines(env, s, tenant), args)
 		},
@@ -88,6 +90,18 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 		ReadOnly: s.ReadOnly,
 		Dir:      s.Dir,
 	}, nil
+}
+
+// keysInForce reads the user's keys. A mistake in their file is told in the
+// cockpit, which opens with the default keys; a script would press others than
+// it means, so it ends.
+func keysInForce(env *command.Env, s command.Start) (keys *keymap.Keymap, warning string, err error) {
+	if keys, err = command.LoadKeys(env.Getenv); err == nil || s.Script != "" {
+		return keys, "", err
+	}
+	warning = core.AsError(err).Message + "; the default keys are in force"
+	keys, err = keymap.Load(nil, "", command.Vocabulary())
+	return keys, warning, err
 }
 
 // worldOf is what a cockpit shows.

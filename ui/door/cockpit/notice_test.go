@@ -1,10 +1,13 @@
 package cockpit
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"swarmdeck/ui"
+	"swarmdeck/ui/command"
 )
 
 func environment(pairs ...string) func(string) string {
@@ -35,5 +38,23 @@ func TestThePagerGetsTheText(t *testing.T) {
 	out, err := cmd.Output()
 	if err != nil || string(out) != "A DIFF\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {
+	dir := t.TempDir()
+	env := &command.Env{Getenv: environment("XDG_CONFIG_HOME", dir)}
+	if err := os.MkdirAll(filepath.Join(dir, "swarmdeck"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "swarmdeck", "keys.toml"), []byte("[[bind]]\nnosuch = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys, warning, err := keysInForce(env, command.Start{})
+	if err != nil || keys == nil || !strings.Contains(warning, "keys.toml:2") || !strings.Contains(warning, "default keys") {
+		t.Errorf("%v, %q, %v", keys, warning, err)
+	}
+	if _, _, err := keysInForce(env, command.Start{Globals: command.Globals{Script: "x.txt"}}); err == nil {
+		t.Error("a script runs with keys that it does not mean")
 	}
 }
