@@ -105,15 +105,19 @@ func (s *Skills) invoked(ctx context.Context, r *Reaction, m *bus.Message, seen 
 		}
 		params = filled
 	}
-	d, err := s.dispatch(r.TenantID, "", Invoke{Skill: r.Skill, Params: params, Trace: m.TraceID, Intent: "as a reaction to " + m.Topic})
+	parent, err := s.cause(ctx, r, m, seen)
 	if err != nil {
 		return task.Task{}, err
 	}
-	// A message that comes again, after a crash, starts nothing new.
-	d.IdempotencyKey = r.ReactionID + " " + m.MessageID
-	if d.Parent, err = s.cause(ctx, r, m, seen); err != nil {
+	d, err := s.dispatch(r.TenantID, "", Invoke{Skill: r.Skill, Params: params, Intent: "as a reaction to " + m.Topic})
+	if err != nil {
 		return task.Task{}, err
 	}
+	if d.Parent = parent; parent == "" {
+		d.Trace = m.TraceID // a child keeps its parent's, whatever its sender wrote
+	}
+	// A message that comes again, after a crash, starts nothing new.
+	d.IdempotencyKey = r.ReactionID + " " + m.MessageID
 	return s.opt.Swarm.Dispatch(ctx, core.Self(r.TenantID, r.ReactionID), d)
 }
 
@@ -140,7 +144,7 @@ func (s *Skills) cause(ctx context.Context, r *Reaction, m *bus.Message, seen lo
 		}
 		id = a.TaskID
 	}
-	depth, itself := 0, false
+	depth, itself, trace := 0, false, ""
 	for n, at := 0, id; at != ""; n++ {
 		t, err := s.opt.Tasks.Get(ctx, r.TenantID, at)
 		switch {
@@ -148,6 +152,9 @@ func (s *Skills) cause(ctx context.Context, r *Reaction, m *bus.Message, seen lo
 			return "", nil
 		case err != nil:
 			return "", err
+		}
+		if n == 0 {
+			trace = t.TraceID
 		}
 		if t.CreatedKind == core.Engine && strings.HasPrefix(t.CreatedBy, "react-") {
 			depth++
@@ -158,7 +165,7 @@ func (s *Skills) cause(ctx context.Context, r *Reaction, m *bus.Message, seen lo
 		}
 		at = t.ParentTaskID
 	}
-	if itself && seen.count(m.TraceID) > maxLoops {
+	if itself && seen.count(trace) > maxLoops {
 		return "", core.Errorf(core.Conflict, "a loop: this reaction came of itself %d times", maxLoops)
 	}
 	return id, nil
