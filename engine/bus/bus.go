@@ -87,10 +87,10 @@ type Bus struct {
 	ledger *audit.Ledger
 	loop   *loop.Loop
 
-	messages record.Kind[Message]
-	dead     record.Kind[DeadLetter]
-	topics   record.Kind[Topic]
-	subs     record.Kind[subscription]
+	messages record.Table[Message]
+	dead     record.Table[DeadLetter]
+	topics   record.Table[Topic]
+	subs     record.Table[subscription]
 
 	mu      sync.Mutex
 	tenants map[string]*tenant

@@ -48,14 +48,16 @@ const (
 	unsent    = "unsent"
 )
 
-func (b *Bus) deadKind() record.Kind[DeadLetter] {
-	return record.Kind[DeadLetter]{
+func (d *DeadLetter) key() record.Key {
+	kind, name := d.consumer()
+	return ofConsumer(d.Seq, kind, name)
+}
+
+func (b *Bus) deadKind() record.Table[DeadLetter] {
+	return &record.Kind[DeadLetter]{
 		Noun: "dead letter", Bucket: "message.dead", Quiet: true, Ledger: b.ledger,
-		ID: func(d *DeadLetter) string { return d.MessageID },
-		Place: func(d *DeadLetter) record.Key {
-			kind, name := d.consumer()
-			return ofConsumer(d.Seq, kind, name)
-		},
+		ID:    func(d *DeadLetter) string { return d.MessageID },
+		Place: (*DeadLetter).key,
 		Indexes: []record.Index[DeadLetter]{
 			{Bucket: bGrave, Count: string(bGrave), Word: (*DeadLetter).grave},
 			{Count: countDead, Word: func(d *DeadLetter) string {
@@ -109,7 +111,7 @@ type burial struct {
 // add makes a message a dead letter, unless it is one already, and drops the
 // oldest of too many.
 func (g *burial) add(tx *audit.Tx, m *Message) error {
-	letters := &g.b.dead
+	letters := g.b.dead
 	d := DeadLetter{
 		MessageID: m.MessageID, Seq: m.Seq, Topic: m.Topic, SenderID: m.SenderID, RecipientID: m.RecipientID, MessageType: m.MessageType,
 		Timestamp: m.Timestamp, Reason: g.reason, Detail: g.detail, At: tx.Now(), TraceID: m.TraceID, TaskID: m.TaskID,
@@ -120,7 +122,7 @@ func (g *burial) add(tx *audit.Tx, m *Message) error {
 	case toSubscription, toEvents:
 		d.Subscription = g.name
 	}
-	known, err := letters.At(tx, letters.Place(&d))
+	known, err := letters.At(tx, d.key())
 	if err != nil || known != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (b *Bus) EraseMessages(ctx context.Context, by core.Caller, of *record.Subj
 		t := b.of(tx.Tenant())
 		tx.OnCommit(func() { t.feed.erased(m) })
 		tx.Changed("message", m.MessageID)
-		return true, tx.Put(b.messages.Bucket, bytes.Clone(k), data) // not as a new one, which followers hear of
+		return true, tx.Put(messages, bytes.Clone(k), data) // not as a new one, which followers hear of
 	}).Slice(ctx, by, of, from)
 }
 

@@ -200,13 +200,13 @@ const (
 
 // kinds are the nouns of a tenant.
 type kinds struct {
-	settings   record.Kind[settings]
-	agent      record.Kind[Agent]
-	workspace  record.Kind[Workspace]
-	workflow   record.Kind[Workflow]
-	assignment record.Kind[TaskAssignment]
-	role       record.Kind[RoleTemplate]
-	scenario   record.Kind[Scenario]
+	settings   record.Table[settings]
+	agent      record.Table[Agent]
+	workspace  record.Table[Workspace]
+	workflow   record.Table[Workflow]
+	assignment record.Table[TaskAssignment]
+	role       record.Table[RoleTemplate]
+	scenario   record.Table[Scenario]
 }
 
 func (c *Controller) declare() {
@@ -223,8 +223,8 @@ func (c *Controller) declare() {
 // settingsID is that of the one record of settings.
 const settingsID = "controller"
 
-func (c *Controller) settingsKind() record.Kind[settings] {
-	return record.Kind[settings]{
+func (c *Controller) settingsKind() record.Table[settings] {
+	return &record.Kind[settings]{
 		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
 		ID:    func(*settings) string { return settingsID },
 		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
@@ -235,8 +235,8 @@ func (c *Controller) settingsKind() record.Kind[settings] {
 	}
 }
 
-func (c *Controller) agentKind() record.Kind[Agent] {
-	return record.Kind[Agent]{
+func (c *Controller) agentKind() record.Table[Agent] {
+	return &record.Kind[Agent]{
 		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
 		ID:   func(a *Agent) string { return a.AgentID },
 		Head: func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
@@ -255,8 +255,8 @@ func (c *Controller) agentKind() record.Kind[Agent] {
 	}
 }
 
-func (c *Controller) workspaceKind() record.Kind[Workspace] {
-	return record.Kind[Workspace]{
+func (c *Controller) workspaceKind() record.Table[Workspace] {
+	return &record.Kind[Workspace]{
 		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
 		ID:   func(w *Workspace) string { return w.WorkspaceID },
 		Head: func(w *Workspace) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },

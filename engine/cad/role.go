@@ -183,8 +183,8 @@ func finderOf(roles []RoleTemplate) roleFinder {
 	}
 }
 
-func (c *Controller) roleKind() record.Kind[RoleTemplate] {
-	return record.Kind[RoleTemplate]{
+func (c *Controller) roleKind() record.Table[RoleTemplate] {
+	return &record.Kind[RoleTemplate]{
 		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
 		ID:   func(r *RoleTemplate) string { return r.Name },
 		Head: func(r *RoleTemplate) record.Head { return record.Head{Seq: &r.AuditSeq} },

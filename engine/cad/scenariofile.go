@@ -167,8 +167,8 @@ func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
 	return s, found.err()
 }
 
-func (c *Controller) scenarioKind() record.Kind[Scenario] {
-	return record.Kind[Scenario]{
+func (c *Controller) scenarioKind() record.Table[Scenario] {
+	return &record.Kind[Scenario]{
 		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
 		ID:   func(s *Scenario) string { return s.Name },
 		Head: func(s *Scenario) record.Head { return record.Head{Seq: &s.AuditSeq} },

@@ -29,8 +29,8 @@ const (
 	carried = "carried"
 )
 
-func (c *Controller) workflowKind() record.Kind[Workflow] {
-	return record.Kind[Workflow]{
+func (c *Controller) workflowKind() record.Table[Workflow] {
+	return &record.Kind[Workflow]{
 		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
 		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
 		Head: func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
@@ -47,8 +47,8 @@ func (c *Controller) workflowKind() record.Kind[Workflow] {
 	}
 }
 
-func (c *Controller) assignmentKind() record.Kind[TaskAssignment] {
-	return record.Kind[TaskAssignment]{
+func (c *Controller) assignmentKind() record.Table[TaskAssignment] {
+	return &record.Kind[TaskAssignment]{
 		Noun: "assignment", Subject: "cad.assignment", Bucket: "cad.assignment", Ledger: c.ledger,
 		ID: (*TaskAssignment).name, Place: (*TaskAssignment).key,
 		Name: func(tenant string, key []byte) string {

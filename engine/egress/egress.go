@@ -74,7 +74,7 @@ type Service struct {
 	work     func(tenant, agent string) (Work, bool)
 	patience time.Duration
 
-	kind    record.Kind[Rule]
+	kind    record.Table[Rule]
 	rules   core.Condition              // of what follows
 	known   map[string]map[string]*Rule // by tenant and ID
 	indexes map[string]*index           // by tenant; made of what is known when it is asked for

@@ -12,8 +12,8 @@ import (
 )
 
 // ruleKind keeps the rules.
-func (s *Service) ruleKind() record.Kind[Rule] {
-	return record.Kind[Rule]{
+func (s *Service) ruleKind() record.Table[Rule] {
+	return &record.Kind[Rule]{
 		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {

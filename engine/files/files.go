@@ -38,7 +38,7 @@ type Options struct {
 type Service struct {
 	ledger *audit.Ledger
 	own    *safeopen.Own
-	kind   record.Kind[Rule]
+	kind   record.Table[Rule]
 
 	mu    sync.Mutex                 // guards what follows
 	rules map[string]map[string]Rule // by tenant and ID
@@ -47,7 +47,7 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{ledger: opt.Ledger, own: opt.Own, rules: map[string]map[string]Rule{}}
-	s.kind = record.Kind[Rule]{
+	s.kind = &record.Kind[Rule]{
 		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {

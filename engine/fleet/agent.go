@@ -193,8 +193,8 @@ const (
 	attention record.Rows[string] = "agent.attention" // task id → why it asked for a person
 )
 
-func (f *Fleet) agentKind() record.Kind[Agent] {
-	return record.Kind[Agent]{
+func (f *Fleet) agentKind() record.Table[Agent] {
+	return &record.Kind[Agent]{
 		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
 		ID: func(a *Agent) string { return a.Name },
 		Head: func(a *Agent) record.Head {
@@ -232,34 +232,38 @@ func stateOf(a *Agent) any {
 	return s
 }
 
-func (f *Fleet) projectKind() record.Kind[Project] {
-	return record.Kind[Project]{
+func (f *Fleet) projectKind() record.Table[Project] {
+	return &record.Kind[Project]{
 		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
 		ID:    func(p *Project) string { return p.ID },
-		Place: func(p *Project) record.Key { return record.Key(p.Name) },
+		Place: (*Project).key,
 		State: func(p *Project) any { return p },
 	}
 }
 
-func (f *Fleet) roleKind() record.Kind[Role] {
-	return record.Kind[Role]{
+func (p *Project) key() record.Key { return record.Key(p.Name) }
+
+func (r *Role) key() record.Key { return record.Text(r.ProjectName).Last(r.Name) }
+
+func (f *Fleet) roleKind() record.Table[Role] {
+	return &record.Kind[Role]{
 		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
 		ID:    func(r *Role) string { return r.ID },
-		Place: func(r *Role) record.Key { return record.Text(r.ProjectName).Last(r.Name) },
+		Place: (*Role).key,
 		State: func(r *Role) any { return r },
 	}
 }
 
 // keep keeps a project or role that is not there yet, with learned also in place
 // of another: the id may have been made up before the server was known.
-func keep[T comparable](tx *audit.Tx, k *record.Kind[T], v T, learned bool) error {
-	old, err := k.At(tx, k.Place(&v))
+func keep[T comparable](tx *audit.Tx, k record.Table[T], key record.Key, v T, learned bool) error {
+	old, err := k.At(tx, key)
 	if err != nil || old != nil && (*old == v || !learned) {
 		return err
 	}
-	event := k.Noun + ".created"
+	event := k.Called() + ".created"
 	if learned {
-		event = k.Noun + ".learned"
+		event = k.Called() + ".learned"
 	}
 	return k.Save(tx, record.Event{Type: event}, old, &v)
 }

@@ -176,7 +176,7 @@ func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
 	tenant := tx.Tenant()
 	p := Project{ID: stableID("project", tenant, project), Name: project}
 	r := Role{ID: stableID("role", tenant, project, role), Name: role, ProjectID: p.ID, ProjectName: project}
-	return errors.Join(keep(tx, &f.projects, p, false), keep(tx, &f.roles, r, false))
+	return errors.Join(keep(tx, f.projects, p.key(), p, false), keep(tx, f.roles, r.key(), r, false))
 }
 
 // Update changes what an agent is made of: project, role, command,

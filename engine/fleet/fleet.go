@@ -47,9 +47,9 @@ type Options struct {
 type Fleet struct {
 	opt      Options
 	asked    *swarm.Questions
-	agents   record.Kind[Agent]
-	projects record.Kind[Project]
-	roles    record.Kind[Role]
+	agents   record.Table[Agent]
+	projects record.Table[Project]
+	roles    record.Table[Role]
 
 	mu     sync.RWMutex
 	fleet  map[string]map[string]*member // tenant → name

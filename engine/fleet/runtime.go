@@ -250,11 +250,11 @@ func (f *Fleet) Offers(ctx context.Context, by core.Caller, runtime string, opti
 	offers = fit(offers)
 	return offers, f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		for _, o := range offers {
-			if err := keep(tx, &f.projects, o.Project, true); err != nil {
+			if err := keep(tx, f.projects, o.Project.key(), o.Project, true); err != nil {
 				return err
 			}
 			for _, r := range o.Roles {
-				if err := keep(tx, &f.roles, r, true); err != nil {
+				if err := keep(tx, f.roles, r.key(), r, true); err != nil {
 					return err
 				}
 			}

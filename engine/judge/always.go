@@ -296,8 +296,8 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 }
 
 // ruleKind keeps the always rules.
-func (j *Judge) ruleKind() record.Kind[Rule] {
-	return record.Kind[Rule]{
+func (j *Judge) ruleKind() record.Table[Rule] {
+	return &record.Kind[Rule]{
 		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
 		ID:  func(r *Rule) string { return r.RuleID },
 		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),

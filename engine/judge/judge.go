@@ -85,11 +85,11 @@ type Judge struct {
 	past      History
 	rulings   perTenant[ruling]
 	versions  versions
-	approvals record.Kind[Approval]
+	approvals record.Table[Approval]
 	live      record.Mirror[Approval] // those that are open
-	decisions record.Kind[decisionRow]
-	policies  record.Kind[Policy]
-	rules     record.Kind[Rule]
+	decisions record.Table[decisionRow]
+	policies  record.Table[Policy]
+	rules     record.Table[Rule]
 	always    perTenant[ruleSet]
 	loop      *loop.Loop        // nil without a ledger
 	failed    map[string]*retry // of the loop alone, by approval

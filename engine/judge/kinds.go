@@ -8,8 +8,10 @@ import (
 
 // Indexes.
 const (
-	decisionRare  store.Bucket = "decision.rare"  // decisions that are not approve, by what they are
-	approvalShape store.Bucket = "approval.shape" // answered approvals, by their shape
+	decisionRare   store.Bucket = "decision.rare" // decisions that are not approve, by what they are
+	approvalBucket store.Bucket = "approval"
+	decisionBucket store.Bucket = "decision"
+	approvalShape  store.Bucket = "approval.shape" // answered approvals, by their shape
 )
 
 // What is kept beside the records, by their numbers unless said.
@@ -33,9 +35,9 @@ func keyOf(id string) record.Key {
 	return record.Seq(n)
 }
 
-func (j *Judge) approvalKind() record.Kind[Approval] {
-	return record.Kind[Approval]{
-		Noun: "approval", Bucket: "approval", Ledger: j.ledger, Follow: j.live.Follow,
+func (j *Judge) approvalKind() record.Table[Approval] {
+	return &record.Kind[Approval]{
+		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
 		Head: func(a *Approval) record.Head {
 			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}
@@ -52,9 +54,9 @@ func (j *Judge) approvalKind() record.Kind[Approval] {
 
 // decisionKind keeps decisions: an event of the caller, or of the decision
 // itself, tells of each.
-func (j *Judge) decisionKind() record.Kind[decisionRow] {
-	return record.Kind[decisionRow]{
-		Noun: "decision", Bucket: "decision", Ledger: j.ledger, Quiet: true,
+func (j *Judge) decisionKind() record.Table[decisionRow] {
+	return &record.Kind[decisionRow]{
+		Noun: "decision", Bucket: decisionBucket, Ledger: j.ledger, Quiet: true,
 		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
 		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
 		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
@@ -68,8 +70,8 @@ func (j *Judge) decisionKind() record.Kind[decisionRow] {
 	}
 }
 
-func (j *Judge) policyKind() record.Kind[Policy] {
-	return record.Kind[Policy]{
+func (j *Judge) policyKind() record.Table[Policy] {
+	return &record.Kind[Policy]{
 		Noun: "policy", Bucket: "policy", Ledger: j.ledger,
 		ID: func(p *Policy) string { return p.PolicyID }, Number: record.Numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
 		Head: func(p *Policy) record.Head {

@@ -188,7 +188,7 @@ func queryOf[T any](f core.Filter) (q record.Query[T], err error) {
 		return q, err
 	}
 	if !f.Until.IsZero() {
-		q.Until = f.Until.Add(1)
+		q.Filter.Until = f.Until.Add(1)
 	}
 	var hints [][]byte
 	for _, want := range []string{f.Status, f.Agent, f.Kind, f.Session, f.Trace, f.Task} {

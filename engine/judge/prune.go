@@ -131,7 +131,7 @@ func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) err
 	for from := []byte(nil); ; {
 		seen := 0
 		err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return tx.Scan(j.approvals.Bucket, from, nil, false, func(k, value []byte) bool {
+			return tx.Scan(approvalBucket, from, nil, false, func(k, value []byte) bool {
 				from = append(bytes.Clone(k), 0)
 				// One that can't be read is named when its turn comes.
 				if a, err := decodeApproval(value); err == nil && of.Is(a.AnsweredBy, a.AnsweredPerson) && a.AnswerReason != "" && !core.IsErasedText(a.AnswerReason) {
@@ -237,7 +237,7 @@ func (j *Judge) EraseDecisions(ctx context.Context, by core.Caller, of *record.S
 			return true, err
 		}
 		tx.Changed("decision", d.DecisionID)
-		return true, tx.Put(j.decisions.Bucket, bytes.Clone(key), data)
+		return true, tx.Put(decisionBucket, bytes.Clone(key), data)
 	}).Slice(ctx, by, of, from)
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
@@ -20,7 +19,7 @@ const restAfter = 10 * time.Second
 // and gives way to another when it changes.
 type Crew[V any] struct {
 	Component string // names it among troubles
-	Kind      *record.Kind[V]
+	Kind      record.Table[V]
 	Health    *health.Troubles
 	Tenants   func(context.Context) ([]string, error)
 	// Same says that a worker need not be exchanged for another.
@@ -56,7 +55,7 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("read the %ss: %w", c.Kind.Noun, err)
+			return fmt.Errorf("read the %ss: %w", c.Kind.Called(), err)
 		}
 		for k, w := range at {
 			if v := wanted[k]; v == nil || !c.Same(w.at, v) {
@@ -93,12 +92,10 @@ func (c *Crew[V]) wanted(ctx context.Context) (map[place]*V, error) {
 	}
 	all := map[place]*V{}
 	err = c.Health.Tenants(ctx, c.Component, tenants, func(tenant string) error {
-		err := c.Kind.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return c.Kind.Each(tx, func(v *V) error {
-				all[place{tenant, c.Kind.ID(v)}] = v
-				return nil
-			})
-		})
+		found, err := c.Kind.Map(ctx, tenant)
+		for id, v := range found {
+			all[place{tenant, id}] = v
+		}
 		if errors.Is(err, store.ErrNoTenant) {
 			return nil
 		}
@@ -108,7 +105,7 @@ func (c *Crew[V]) wanted(ctx context.Context) (map[place]*V, error) {
 }
 
 func (c *Crew[V]) keep(ctx context.Context, at place, v *V) {
-	about := c.Kind.Noun + " " + at.id
+	about := c.Kind.Called() + " " + at.id
 	for {
 		err := health.Caught(func() error { return c.Work(ctx, v) })
 		if ctx.Err() != nil {

@@ -56,7 +56,7 @@ type Options struct {
 type Notices struct {
 	opt    Options
 	ledger *audit.Ledger
-	kind   record.Kind[Notice]
+	kind   record.Table[Notice]
 	crew   loop.Crew[Notice]
 
 	mu   sync.Mutex
@@ -66,7 +66,7 @@ type Notices struct {
 // New makes the service; Run sends.
 func New(opt Options) *Notices {
 	s := &Notices{opt: opt, ledger: opt.Ledger, live: map[place]uint64{}}
-	s.kind = record.Kind[Notice]{
+	s.kind = &record.Kind[Notice]{
 		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(n *Notice) string { return n.Name },
 		Head: func(n *Notice) record.Head {
@@ -75,7 +75,7 @@ func New(opt Options) *Notices {
 		State: (*Notice).state,
 	}
 	s.crew = loop.Crew[Notice]{
-		Component: "notices", Kind: &s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Component: "notices", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
 		Same:    func(n, o *Notice) bool { return n.same(o) && n.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}

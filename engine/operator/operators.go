@@ -23,7 +23,7 @@ type Grant struct {
 type Operators struct {
 	ledger  *audit.Ledger
 	tenants func(context.Context) ([]string, error)
-	kind    record.Kind[Operator]
+	kind    record.Table[Operator]
 
 	state  core.Condition     // of what follows
 	grants map[string][]Grant // by fingerprint
@@ -32,7 +32,7 @@ type Operators struct {
 // New reads who may enter. A record that can't be read lets nobody in.
 func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
 	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
-	o.kind = record.Kind[Operator]{
+	o.kind = &record.Kind[Operator]{
 		Noun: "operator", Bucket: "operator", Ledger: ledger, Follow: o.follow,
 		ID: func(who *Operator) string { return who.Name },
 		Head: func(who *Operator) record.Head {

@@ -94,6 +94,9 @@ type Index[T any] struct {
 	Count string
 }
 
+// Called is the Noun.
+func (k *Kind[T]) Called() string { return k.Noun }
+
 // Hold has the ledger hold how many records there are, how many were ever made,
 // and other counters.
 func (k *Kind[T]) Hold(more ...string) {

@@ -13,7 +13,7 @@ import (
 type Query[T any] struct {
 	// Filter is checked. Its page counts, and of a numbered kind its times: those
 	// of a record's making.
-	core.Filter
+	Filter core.Filter
 	// Along is the bucket of an index, "" for none, and Word the word by which it
 	// finds the records.
 	Along store.Bucket
@@ -30,21 +30,21 @@ type Query[T any] struct {
 // told of them. What it costs without Match and Along does not depend on
 // how many records there are.
 func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error) {
-	p := pager[T]{k: k, tx: tx, q: &q, total: -1, skip: q.Offset()}
+	p := pager[T]{k: k, tx: tx, q: &q, total: -1, skip: q.Filter.Offset()}
 	bucket, under := k.Bucket, Key(nil)
 	if q.Along != "" {
 		bucket, under = q.Along, Text(q.Word)
 	}
 	from, to := under.Under()
 	lo, hi := uint64(0), uint64(0)
-	if k.Number != nil && (q.Along == "" || !q.Since.IsZero() || !q.Until.IsZero()) {
+	if k.Number != nil && (q.Along == "" || !q.Filter.Since.IsZero() || !q.Filter.Until.IsZero()) {
 		var err error
 		if lo, hi, err = k.Span(tx, q.Filter); err != nil {
 			return core.Page[T]{}, err
 		}
 		if q.Along == "" && q.Match == nil {
 			p.total, p.skip = int(hi-lo), 0
-			hi -= min(hi-lo, uint64(q.Offset()))
+			hi -= min(hi-lo, uint64(q.Filter.Offset()))
 		}
 		from, to = append(Key(nil), under...).Seq(lo), append(Key(nil), under...).Seq(hi)
 	} else if q.Match == nil {
@@ -112,11 +112,11 @@ func (p *pager[T]) take(key Key, data []byte) (more bool, err error) {
 			return err == nil, err
 		}
 	}
-	if v != nil && p.n >= p.skip && p.n < p.skip+p.q.Size {
+	if v != nil && p.n >= p.skip && p.n < p.skip+p.q.Filter.Size {
 		p.items = append(p.items, *v)
 	}
 	p.n++
-	return p.total < 0 || p.n < p.skip+p.q.Size, nil
+	return p.total < 0 || p.n < p.skip+p.q.Filter.Size, nil
 }
 
 // counter begins the names of an index's counters.

@@ -361,8 +361,8 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		total int
 	}
 	check := func(name string, c wanted) {
-		c.q.Size = 3
-		c.q.Page = max(1, c.q.Page)
+		c.q.Filter.Size = 3
+		c.q.Filter.Page = max(1, c.q.Filter.Page)
 		got := ""
 		var page core.Page[part]
 		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) (err error) {

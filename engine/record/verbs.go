@@ -86,6 +86,18 @@ func (k *Kind[T]) List(ctx context.Context, tenant string) (all []T, err error) 
 	return all, err
 }
 
+// Map is List by id.
+func (k *Kind[T]) Map(ctx context.Context, tenant string) (map[string]*T, error) {
+	all := map[string]*T{}
+	err := k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return k.Each(tx, func(v *T) error {
+			all[k.ID(v)] = v
+			return nil
+		})
+	})
+	return all, err
+}
+
 // Delete removes the record of an id and returns it, with an event of that
 // type; core.NotFound when there is none.
 func (k *Kind[T]) Delete(ctx context.Context, by core.Caller, event, id string) (gone T, err error) {

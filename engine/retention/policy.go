@@ -88,8 +88,8 @@ func (p *Policy) limit(now time.Time) record.Limit {
 	return l
 }
 
-func (s *Service) policies() record.Kind[Policy] {
-	return record.Kind[Policy]{
+func (s *Service) policies() record.Table[Policy] {
+	return &record.Kind[Policy]{
 		Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID: func(p *Policy) string { return p.Kind },
 		Head: func(p *Policy) record.Head {

@@ -40,7 +40,7 @@ type Options struct {
 // old leave. It is safe for concurrent use.
 type Service struct {
 	opt  Options
-	kind record.Kind[Policy]
+	kind record.Table[Policy]
 	all  record.Mirror[Policy]
 	loop *loop.Loop
 	pass sync.Mutex // one at a time

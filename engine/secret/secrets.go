@@ -54,7 +54,7 @@ func (s *stored) state() any {
 // Secrets keeps the secrets of every tenant. It is safe for concurrent use.
 type Secrets struct {
 	ledger *audit.Ledger
-	kind   record.Kind[stored]
+	kind   record.Table[stored]
 	keys   keyring
 	out    handedOut
 	held   func(tenant, agent string) map[string]string
@@ -73,7 +73,7 @@ type Options struct {
 func New(opt Options) *Secrets {
 	s := &Secrets{
 		ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held,
-		kind: record.Kind[stored]{
+		kind: &record.Kind[stored]{
 			Noun: "secret", Bucket: "secret", Limit: MaxSecrets, Ledger: opt.Ledger,
 			ID: func(one *stored) string { return one.Name },
 			Head: func(one *stored) record.Head {

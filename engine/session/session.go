@@ -82,8 +82,8 @@ const (
 	unfinished record.Rows[string] = "session.stopping" // number of a stopped session that still holds tasks → why
 )
 
-func (s *Sessions) declared() record.Kind[Session] {
-	return record.Kind[Session]{
+func (s *Sessions) declared() record.Table[Session] {
+	return &record.Kind[Session]{
 		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID:     func(ses *Session) string { return ses.SessionID },
 		Number: record.Numbers(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),

@@ -38,7 +38,7 @@ type Work interface {
 // Sessions are the sessions of all tenants.
 type Sessions struct {
 	opt  Options
-	kind record.Kind[Session]
+	kind record.Table[Session]
 
 	mu      sync.Mutex
 	tenants map[string]*live

@@ -88,8 +88,8 @@ const (
 	bExecTask   store.Bucket = "execution.task"
 )
 
-func (s *Skills) execKind() record.Kind[Execution] {
-	return record.Kind[Execution]{
+func (s *Skills) execKind() record.Table[Execution] {
+	return &record.Kind[Execution]{
 		Noun: "execution", Bucket: "execution", Ledger: s.ledger,
 		ID: func(e *Execution) string { return e.ExecutionID }, Number: record.UUIDs("execution_id"),
 		Head: func(e *Execution) record.Head {

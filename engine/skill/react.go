@@ -292,8 +292,8 @@ func (s *Skills) Reactions(tenant string) []Reaction {
 }
 
 // reactionKind keeps the reactions.
-func (s *Skills) reactionKind() record.Kind[Reaction] {
-	return record.Kind[Reaction]{
+func (s *Skills) reactionKind() record.Table[Reaction] {
+	return &record.Kind[Reaction]{
 		Noun: "reaction", Bucket: "skill.reaction", Limit: maxReactions, Ledger: s.ledger, Follow: s.reactions.Follow,
 		ID:    func(r *Reaction) string { return r.ReactionID },
 		Head:  func(r *Reaction) record.Head { return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt} },

@@ -26,10 +26,10 @@ type registry struct {
 	writing   chan struct{} // one slot: one change of the registry at a time
 	stir      chan struct{} // one slot: there are new sources to watch
 
-	skills  record.Kind[Skill]
-	kept    record.Kind[Source]
+	skills  record.Table[Skill]
+	kept    record.Table[Source]
 	sources record.Mirror[Source]
-	refused record.Kind[refusal]
+	refused record.Table[refusal]
 	bad     record.Mirror[refusal]
 
 	mu      sync.RWMutex

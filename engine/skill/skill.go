@@ -153,9 +153,9 @@ type Skills struct {
 	asked   *swarm.Questions
 	running atomic.Bool // Run is at work
 
-	agents    record.Kind[Subagent]
-	execs     record.Kind[Execution]
-	kind      record.Kind[Reaction]
+	agents    record.Table[Subagent]
+	execs     record.Table[Execution]
+	kind      record.Table[Reaction]
 	live      record.Mirror[Subagent] // those that are not over
 	reactions record.Mirror[Reaction]
 	crew      loop.Crew[Reaction] // carries them out
@@ -185,7 +185,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	s := &Skills{asked: opt.Swarm.Questions(), plans: map[string]*index{}}
 	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
 	s.crew = loop.Crew[Reaction]{
-		Component: component, Kind: &s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
+		Component: component, Kind: s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
 		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
 	}
 	s.reactions.Changed = func() { ring(s.crew.Changed) }

@@ -152,8 +152,8 @@ const (
 	taskAgents   record.Rows[string]   = "subagent.task"   // task number → id of the subagent made for it
 )
 
-func (s *Skills) agentKind() record.Kind[Subagent] {
-	return record.Kind[Subagent]{
+func (s *Skills) agentKind() record.Table[Subagent] {
+	return &record.Kind[Subagent]{
 		Noun: "subagent", Bucket: "subagent", Ledger: s.ledger, Follow: s.follow,
 		ID: func(a *Subagent) string { return a.AgentID }, Number: record.UUIDs("agent_id"),
 		Head: func(a *Subagent) record.Head {

@@ -65,14 +65,15 @@ type Options struct {
 
 // Tools keeps the servers of every tenant.
 type Tools struct {
-	kind    record.Kind[Server]
+	ledger  *audit.Ledger
+	kind    record.Table[Server]
 	source  Source
 	secrets *secret.Secrets
 }
 
 // New makes it.
 func New(opt Options) *Tools {
-	t := &Tools{source: opt.Source, secrets: opt.Secrets, kind: record.Kind[Server]{
+	t := &Tools{ledger: opt.Ledger, source: opt.Source, secrets: opt.Secrets, kind: &record.Kind[Server]{
 		Noun: "server", Subject: "mcp_server", Bucket: "mcp.server", Ledger: opt.Ledger,
 		ID: func(s *Server) string { return s.Name },
 		Head: func(s *Server) record.Head {
@@ -177,7 +178,7 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 	if err != nil {
 		return s, "", err
 	}
-	err = t.kind.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err = t.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		old, err := t.kind.Load(tx, s.Name)
 		if err != nil {
 			return err

@@ -43,14 +43,14 @@ type Options struct {
 type Witnesses struct {
 	opt    Options
 	ledger *audit.Ledger
-	kind   record.Kind[Witness]
+	kind   record.Table[Witness]
 	crew   loop.Crew[Witness]
 }
 
 // New makes the service; Run publishes.
 func New(opt Options) *Witnesses {
 	s := &Witnesses{opt: opt, ledger: opt.Ledger}
-	s.kind = record.Kind[Witness]{
+	s.kind = &record.Kind[Witness]{
 		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(w *Witness) string { return w.Name },
 		Head: func(w *Witness) record.Head {
@@ -59,7 +59,7 @@ func New(opt Options) *Witnesses {
 		State: (*Witness).state,
 	}
 	s.crew = loop.Crew[Witness]{
-		Component: "witnesses", Kind: &s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Component: "witnesses", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
 		Same:    func(w, o *Witness) bool { return w.same(o) && w.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}

@@ -48,7 +48,7 @@ type Controller struct {
 	kinds  map[string]Kind // not changed after Run begins
 	loop   *loop.Loop
 
-	intents record.Kind[Intent]
+	intents record.Table[Intent]
 
 	working sync.WaitGroup
 	begin   func(*held, context.Context) // works on what was leased

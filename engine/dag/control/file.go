@@ -28,8 +28,8 @@ const (
 	countTurn = "intents.turns" // counter of the turns that were given out
 )
 
-func (c *Controller) intentKind() record.Kind[Intent] {
-	return record.Kind[Intent]{
+func (c *Controller) intentKind() record.Table[Intent] {
+	return &record.Kind[Intent]{
 		Noun: "intent", Bucket: "intent", Ledger: c.ledger, Follow: c.settled,
 		ID: func(i *Intent) string { return i.IntentID }, Number: record.Numbers(core.IntentPrefix), Name: record.NumberedName(core.IntentPrefix),
 		Head: func(i *Intent) record.Head {

@@ -116,7 +116,7 @@ func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, ope
 		q.Along, q.Word = bOpen, open
 	}
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if q.Narrows() {
+		if q.Filter.Narrows() {
 			q.Match = func(i *Intent) (bool, error) {
 				err := c.show(tx, i)
 				return i.matches(q.Filter), err

@@ -1,0 +1,56 @@
+package record
+
+import (
+	"context"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/store"
+)
+
+// Table is what can be done with the records of a Kind, which is the only one.
+// Services hold it in place of the Kind: whoever sees one in a service's fields
+// compiles all methods of it anew, and with 36 kinds that was more than half of a
+// build.
+type Table[T any] interface {
+	// Called is the kind's Noun.
+	Called() string
+
+	Load(tx store.Tx, id string) (*T, error)
+	Need(tx store.Tx, id string) (*T, error)
+	At(tx store.Tx, key Key) (*T, error)
+	Glance(tx store.Tx, key Key) (*T, error)
+	Each(tx store.Tx, visit func(*T) error) error
+	Under(tx store.Tx, under Key, visit func(*T) error) error
+	Along(tx store.Tx, index store.Bucket, word string, visit func(*T) error) error
+	Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error)
+	Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error)
+
+	Next(tx *audit.Tx) uint64
+	Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (action string, err error)
+	Save(tx *audit.Tx, e Event, old, v *T) error
+	Keep(tx *audit.Tx, e Event, v *T) error
+	Write(tx *audit.Tx, old, v *T) error
+	Remove(tx *audit.Tx, e Event, old *T) error
+	Leave(tx *audit.Tx, r *Removal, old *T) error
+	Leaving(tx store.Tx, limit Limit, ended func(*T) time.Time) (*T, error)
+
+	Get(ctx context.Context, tenant, id string) (T, error)
+	List(ctx context.Context, tenant string) ([]T, error)
+	Map(ctx context.Context, tenant string) (map[string]*T, error)
+	Delete(ctx context.Context, by core.Caller, event, id string) (T, error)
+	ByOperator(ctx context.Context, by core.Caller, id string) error
+	Erase(ctx context.Context, by core.Caller, of *Subject, from []byte, kind string, take func(tx *audit.Tx, e *Erasure, v *T) (some bool, err error)) (next []byte, n int, err error)
+	Sweep(of *Subject, kind string, erase func(tx *audit.Tx, e *Erasure, key, value []byte, v *T) (some bool, err error)) Sweep
+
+	Read(ctx context.Context, tenant string) error
+	ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error
+	Auditable() audit.Auditable
+
+	Hold(more ...string)
+	Count(c Counters) int64
+	Counted(c Counters, count, word string) int64
+	Newest(c Counters) uint64
+}
