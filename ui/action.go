@@ -7,10 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/card"
 	"swarmdeck/ui/pane/fleet"
-	"swarmdeck/ui/pane/messages"
-	"swarmdeck/ui/pane/tenants"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/log"
 )
 
 // action does one of the cockpit's own actions.
@@ -51,9 +50,9 @@ func (m *Model) action(name string) tea.Cmd {
 	case "history-forward":
 		m.visit(1)
 	case "messages":
-		m.goTo(messages.Name)
+		m.goTo(log.MessagesName)
 	case "tenants":
-		m.goTo(tenants.Name)
+		m.goTo(fleet.TenantsName)
 	case "dismiss":
 		m.toasts.Dismiss()
 	case "redraw":
@@ -115,7 +114,7 @@ func (m *Model) paneAction(name string) tea.Cmd {
 				return nil
 			}
 		}
-		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != card.Name {
+		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != gate.CardName {
 			m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
 		}
 	case "left":
@@ -191,13 +190,20 @@ func (m *Model) openTimeline() tea.Cmd {
 	return m.say(true, "", "there is no timeline of a "+it.Kind)
 }
 
-// openPicture opens the picture of the selected thing.
+// openPicture opens the picture of the selected thing, or the solids of the
+// workspace that it is in.
 func (m *Model) openPicture() tea.Cmd {
-	if v, ok := m.focused().(pane.Viewer); ok {
-		if it := v.Picture(m.env()); !it.Empty() {
-			m.openItem(it)
-			return nil
-		}
+	it := pane.Item{}
+	switch p := m.focused().(type) {
+	case nil:
+	case pane.Viewer:
+		it = p.Picture(m.env())
+	default:
+		it = pane.PictureOf(p.Selected(m.env()).Workspace, "")
 	}
-	return m.say(true, "", "there is nothing here to see as a picture")
+	if it.Empty() {
+		return m.say(true, "", "there is nothing here to see as a picture")
+	}
+	m.openItem(it)
+	return nil
 }

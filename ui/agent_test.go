@@ -6,7 +6,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/pane/agent"
+	panes "swarmdeck/ui/pane/fleet"
 )
 
 // openScribe opens the sheet of the agent that does the most.
@@ -38,7 +38,7 @@ func TestADiffOpensAndFolds(t *testing.T) {
 		t.Fatal("diffs are not folded at first")
 	}
 	for range 60 { // down to the older diff
-		if r.m.panes[agent.Name].(*agent.Pane).Page.Item().ID == "1" {
+		if r.m.panes["agent"].(*panes.Agent).Page.Item().ID == "1" {
 			break
 		}
 		r.keys("j")

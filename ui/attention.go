@@ -9,9 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/approvals"
-	"swarmdeck/ui/pane/card"
 	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/term"
 )
 
@@ -36,7 +35,7 @@ func (n *need) key() string {
 func (m *Model) queue() []need {
 	var out []need
 	for _, a := range m.snap.Approvals {
-		out = append(out, need{item: approvals.Item(a), text: "asks: " + pane.Intent(a)})
+		out = append(out, need{item: gate.ApprovalItem(a), text: "asks: " + pane.Intent(a)})
 	}
 	agent := func(name, text string) {
 		out = append(out, need{item: pane.Item{Kind: "agent", ID: name, Agent: name}, text: text})
@@ -51,7 +50,7 @@ func (m *Model) queue() []need {
 			agent(a.Name, a.Name+" is stuck: "+a.Stuck.Text)
 		}
 	}
-	for _, a := range m.workers().Failed(m.env()) {
+	for _, a := range m.fleet.Failed(m.env()) {
 		n := need{item: pane.Item{Kind: "subagent", ID: a.AgentID, Task: a.TaskID}, text: a.Label() + " failed: " + a.Error, once: true}
 		if !m.looked[n.key()] {
 			out = append(out, n)
@@ -59,8 +58,6 @@ func (m *Model) queue() []need {
 	}
 	return out
 }
-
-func (m *Model) workers() *fleet.Pane { return m.panes[fleet.Name].(*fleet.Pane) }
 
 // nextNeed goes to the next thing that waits for the operator, from the one
 // that is shown on to the end, then round.
@@ -70,8 +67,8 @@ func (m *Model) nextNeed() tea.Cmd {
 		return m.say(false, "", "nothing needs you")
 	}
 	here := pane.Item{}
-	if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
-		here = approvals.Item(a)
+	if a := m.card.Approval(); a != nil && m.place.visible(gate.CardName) {
+		here = gate.ApprovalItem(a)
 	} else if p := m.focused(); p != nil {
 		here = p.Selected(m.env())
 	}
@@ -81,7 +78,7 @@ func (m *Model) nextNeed() tea.Cmd {
 		m.lookedAt(next, queue)
 	}
 	if next.item.Kind == "approval" {
-		m.goTo(approvals.Name)
+		m.goTo(gate.ApprovalsName)
 		m.list.Refresh(m.env())
 		_, _ = m.list.Filter(m.env(), "")
 		m.list.Select(next.item.ID)
@@ -91,7 +88,7 @@ func (m *Model) nextNeed() tea.Cmd {
 		return nil
 	}
 	m.goTo(fleet.Name)
-	p := m.workers()
+	p := m.fleet
 	_, _ = p.Filter(m.env(), "")
 	p.Select(next.item.ID)
 	return nil

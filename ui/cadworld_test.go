@@ -26,7 +26,7 @@ type models struct {
 
 func sec(t time.Time) cad.Seconds { return cad.Seconds(float64(t.UnixMicro()) / 1e6) }
 
-func (w *fakeWorld) CADAgent(_ context.Context, _, id string) (cad.Agent, error) {
+func (w fakeCAD) Agent(_ context.Context, _, id string) (cad.Agent, error) {
 	return findID("agent_id", id, w.makers, func(a *cad.Agent) string { return a.AgentID })
 }
 
@@ -55,12 +55,12 @@ func pageOf[T any](all []T, f core.Filter, text func(*T) string) (core.Page[T], 
 	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
 }
 
-func (w *fakeWorld) CADAgents(_ context.Context, _ string, f core.Filter) (core.Page[cad.Agent], error) {
+func (w fakeCAD) Agents(_ context.Context, _ string, f core.Filter) (core.Page[cad.Agent], error) {
 	return pageOf(w.makers, f, func(a *cad.Agent) string { return a.AgentID + " " + a.Role })
 }
 
-func (w *fakeWorld) CADMetrics(ctx context.Context, tenant, id string) (cad.Metrics, error) {
-	a, err := w.CADAgent(ctx, tenant, id)
+func (w fakeCAD) Metrics(ctx context.Context, tenant, id string) (cad.Metrics, error) {
+	a, err := w.Agent(ctx, tenant, id)
 	if err != nil {
 		return cad.Metrics{}, err
 	}
@@ -70,19 +70,19 @@ func (w *fakeWorld) CADMetrics(ctx context.Context, tenant, id string) (cad.Metr
 	}, nil
 }
 
-func (w *fakeWorld) CADRole(_, name string) (cad.RoleTemplate, error) {
+func (w fakeCAD) Role(_, name string) (cad.RoleTemplate, error) {
 	return cad.RoleTemplate{Name: name, AllowedOperations: []string{"entity.create_point", "solid.extrude"}}, nil
 }
 
-func (w *fakeWorld) Workspace(_ context.Context, _, id string) (cad.Workspace, error) {
+func (w fakeCAD) Workspace(_ context.Context, _, id string) (cad.Workspace, error) {
 	return findID("workspace_id", id, w.spaces, func(s *cad.Workspace) string { return s.WorkspaceID })
 }
 
-func (w *fakeWorld) Workspaces(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workspace], error) {
+func (w fakeCAD) Workspaces(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workspace], error) {
 	return pageOf(w.spaces, f, func(s *cad.Workspace) string { return s.WorkspaceID })
 }
 
-func (w *fakeWorld) Entities(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entity], error) {
+func (w fakeCAD) Entities(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entity], error) {
 	var all []model.Entity
 	for _, e := range w.entities[workspace] {
 		if f.Kind == "" || f.Kind == string(e.Type) {
@@ -92,19 +92,15 @@ func (w *fakeWorld) Entities(_ context.Context, _, workspace string, f core.Filt
 	return pageOf(all, f, func(e *model.Entity) string { return e.ID })
 }
 
-func (w *fakeWorld) Entity(_ context.Context, _, workspace, id string) (model.Entity, error) {
-	return findID("entity_id", id, w.entities[workspace], func(e *model.Entity) string { return e.ID })
-}
-
-func (w *fakeWorld) Journal(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entry], error) {
+func (w fakeCAD) History(_ context.Context, _, workspace string, f core.Filter) (core.Page[model.Entry], error) {
 	return pageOf(w.journals[workspace], f, func(e *model.Entry) string { return e.Method })
 }
 
-func (w *fakeWorld) Conflicts(_ context.Context, _, workspace string) ([]model.Conflict, error) {
+func (w fakeCAD) Conflicts(_ context.Context, _, workspace string) ([]model.Conflict, error) {
 	return w.conflicts[workspace], nil
 }
 
-func (w *fakeWorld) Surfaces(_ context.Context, _, workspace string, ids ...string) (all []cad.Surface, more int, err error) {
+func (w fakeCAD) Surfaces(_ context.Context, _, workspace string, ids ...string) (all []cad.Surface, more int, err error) {
 	w.looks++
 	for _, e := range w.entities[workspace] {
 		if m := w.meshes[workspace+"/"+e.ID]; m != nil && (len(ids) == 0 || ids[0] == e.ID) {
@@ -117,11 +113,11 @@ func (w *fakeWorld) Surfaces(_ context.Context, _, workspace string, ids ...stri
 	return all, 0, nil
 }
 
-func (w *fakeWorld) Workflow(_ context.Context, _, id string) (cad.Workflow, error) {
+func (w fakeCAD) Workflow(_ context.Context, _, id string) (cad.Workflow, error) {
 	return findID("workflow_id", id, w.flows, func(f *cad.Workflow) string { return f.WorkflowID })
 }
 
-func (w *fakeWorld) Workflows(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workflow], error) {
+func (w fakeCAD) Workflows(_ context.Context, _ string, f core.Filter) (core.Page[cad.Workflow], error) {
 	return pageOf(w.flows, f, func(f *cad.Workflow) string { return f.WorkflowID + f.ScenarioName })
 }
 

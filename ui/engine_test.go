@@ -17,7 +17,6 @@ import (
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
-	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
 
@@ -82,7 +81,7 @@ func newDeck(t *testing.T, w, h int) *deck {
 		return command.Env{Caller: caller, Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
 	}
 	d := &deck{t: t, eng: eng, Headless: NewHeadless(Options{
-		World: pane.Of(eng), Caller: by, Keys: keys, Theme: screen.NewTheme("test", nil),
+		Services: Of(eng), Caller: by, Keys: keys, Theme: screen.NewTheme("test", nil),
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
 			return command.Capture(ctx, env(tenant), args)
 		},

@@ -7,11 +7,10 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/ui/pane"
 )
 
 // Activity: scribe has a plan, calls of every state and changed files.
-func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time) (*fleet.Activity, error) {
+func (w fakeFleet) Activity(_ context.Context, t, name string, known time.Time) (*fleet.Activity, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.acts[name]; ok {
@@ -44,10 +43,12 @@ func (w *fakeWorld) Activity(_ context.Context, t, name string, known time.Time)
 
 func (w *fakeWorld) Places(_, role, _ string) files.Places { return w.places[role] }
 
-func (w *fakeWorld) Choices(context.Context, string) (pane.Choices, error) {
-	return pane.Choices{
-		Runtimes: []string{"acp", "exec"},
-		Projects: []fleet.Project{{ID: "p1", Name: "quickstart"}, {ID: "p2", Name: "release"}},
-		Roles:    []fleet.Role{{ID: "r1", Name: "reader", ProjectName: "quickstart"}, {ID: "r2", Name: "writer", ProjectName: "quickstart"}, {ID: "r3", Name: "writer", ProjectName: "release"}},
-	}, nil
+func (fakeFleet) Runtimes() []string { return []string{"acp", "exec"} }
+
+func (fakeFleet) Projects(context.Context, string) ([]fleet.Project, error) {
+	return []fleet.Project{{ID: "p1", Name: "quickstart"}, {ID: "p2", Name: "release"}}, nil
+}
+
+func (fakeFleet) Roles(context.Context, string, string) ([]fleet.Role, error) {
+	return []fleet.Role{{ID: "r1", Name: "reader", ProjectName: "quickstart"}, {ID: "r2", Name: "writer", ProjectName: "quickstart"}, {ID: "r3", Name: "writer", ProjectName: "release"}}, nil
 }

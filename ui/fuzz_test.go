@@ -19,7 +19,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/overlay"
-	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/gate"
 )
 
 // hostile is what agents might write to take the screen over.
@@ -89,7 +89,7 @@ func (f *mischief) step() {
 func (f *mischief) mayAnswer() string {
 	switch top := f.m.over.Top().(type) {
 	case nil:
-		if a := f.m.card.Approval(); f.key == "a" && a != nil && f.m.place.visible(card.Name) && a.Status == judge.Open {
+		if a := f.m.card.Approval(); f.key == "a" && a != nil && f.m.place.visible(gate.CardName) && a.Status == judge.Open {
 			return a.ApprovalID
 		}
 	case *overlay.Confirm:

@@ -7,8 +7,7 @@ import (
 
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/approvals"
-	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/gate"
 )
 
 // deadTime is how long keys are dead after a card was drawn or moved under the
@@ -89,7 +88,7 @@ func (g *guard) quiet(now time.Time) bool {
 // watchCard notices when what the operator looks at has changed.
 func (m *Model) watchCard() tea.Cmd {
 	s := cardStamp{}
-	if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
+	if a := m.card.Approval(); a != nil && m.place.visible(gate.CardName) {
 		s = cardStamp{
 			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: m.over.open(), w: m.w, h: m.h,
 		}
@@ -127,11 +126,11 @@ func (m *Model) watchCursor() {
 // mayAnswer reports whether a key may answer an approval now, and why not. An
 // answer is for the one on the card, so there is none from a list with marks.
 func (m *Model) mayAnswer() (bool, string) {
-	if p := m.focused(); p != nil && p.Name() == approvals.Name && len(p.Marks()) > 0 {
+	if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName && len(p.Marks()) > 0 {
 		return false, "approvals are answered one at a time: take the marks away first"
 	}
-	if !m.place.visible(card.Name) || m.card.Approval() == nil {
-		if p := m.focused(); p != nil && p.Name() == approvals.Name {
+	if !m.place.visible(gate.CardName) || m.card.Approval() == nil {
+		if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName {
 			if it := p.Selected(m.env()); !it.Empty() {
 				m.openItem(it)
 				return false, "read it first, then answer"

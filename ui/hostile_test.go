@@ -15,7 +15,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/themes"
-	"swarmdeck/ui/pane"
 	"swarmdeck/ui/term"
 )
 
@@ -89,16 +88,16 @@ func poison(v reflect.Value, text string, name string) {
 }
 
 // poisoned is a world in which everything that comes from outside is text.
-func poisoned(rec pane.RecordWorld, text string) *fakeWorld {
+func poisoned(rec recordings, text string) *fakeWorld {
 	w := newModels()
-	w.RecordWorld = liar{rec, text}
+	w.rec = recordings{liar{rec.DAG, text}, liar{text: text}, lyingJudge{rec.rulings, text}}
 	if len(w.agents) > 0 {
 		a := *w.agents[0]
 		a.Stuck, a.Attention, a.Reason = &fleet.Stuck{Kind: fleet.Loop, Since: start}, "x", "x"
 		a.Command, a.SessionID = []string{"x"}, id("se", 1)
 		w.agents[0] = &a
 	}
-	act, _ := w.Activity(context.Background(), tenant, "scribe", start)
+	act, _ := fakeFleet{w}.Activity(context.Background(), tenant, "scribe", start)
 	poison(reflect.ValueOf(act), text, "")
 	for i := range w.agents {
 		poison(reflect.ValueOf(w.agents[i]), text, "")
@@ -129,7 +128,7 @@ func poisoned(rec pane.RecordWorld, text string) *fakeWorld {
 // tour visits every pane, opens what is in it, and looks at each frame.
 var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc 1 H k enter ctrl+d v l v esc esc esc esc H g t j l ctrl+d h n F tab esc esc esc esc P enter c b ctrl+d esc 5 enter ctrl+d esc")
 
-func checkScreens(t *testing.T, rec pane.RecordWorld, text string, w, h int) {
+func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 	t.Helper()
 	theme, err := themes.Load(themes.Default)
 	if err != nil {
@@ -170,7 +169,7 @@ func checkScreens(t *testing.T, rec pane.RecordWorld, text string, w, h int) {
 }
 
 func TestNothingHostileReachesTheTerminal(t *testing.T) {
-	all, rec := strings.Join(attacks[:len(attacks)-2], " "), newRecord(t).RecordWorld
+	all, rec := strings.Join(attacks[:len(attacks)-2], " "), newRecord(t).rec
 	for i, text := range append(attacks, all) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			checkScreens(t, rec, text, 80, 24)
@@ -185,13 +184,13 @@ func FuzzNothingHostileReachesTheTerminal(f *testing.F) {
 	for _, text := range attacks {
 		f.Add(text)
 	}
-	rec := newRecord(f).RecordWorld
+	rec := newRecord(f).rec
 	f.Fuzz(func(t *testing.T, text string) { checkScreens(t, rec, text, 120, 40) })
 }
 
 // TestWhatIsSentIsSeen keeps the test above honest: the texts do get there.
 func TestWhatIsSentIsSeen(t *testing.T) {
-	r := rigOn(t, poisoned(newRecord(t).RecordWorld, "MARK\x1b[31m"), 170, 45, Options{})
+	r := rigOn(t, poisoned(newRecord(t).rec, "MARK\x1b[31m"), 170, 45, Options{})
 	r.runs = func([]string) (string, string, int) { return "", "MARK\x1b[2J", 1 }
 	seen := 0
 	for _, key := range tour {

@@ -53,7 +53,7 @@ func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end fun
 	}
 	remote.Size = term.Size{Width: 80, Height: 24}
 	opt := Options{
-		World: newWorld(), Keys: bindings, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
+		Services: newWorld().services(), Keys: bindings, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
 		Clock: &clock{now: start}, Terminal: &remote,
 	}
 	in, keys := io.Pipe()

@@ -8,7 +8,7 @@ import (
 
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/subagent"
+	"swarmdeck/ui/pane/skill"
 )
 
 // sequenceGap is how long a key sequence stays open.
@@ -22,8 +22,8 @@ func (m *Model) scopes() []string {
 		return []string{"global"}
 	}
 	scopes := []string{p.Name(), string(p.Kind()), "global"}
-	if p.Kind() == pane.List && p.Selected(m.env()).Kind == subagent.Name {
-		return append([]string{subagent.Name}, scopes...)
+	if p.Kind() == pane.List && p.Selected(m.env()).Kind == skill.SubagentName {
+		return append([]string{skill.SubagentName}, scopes...)
 	}
 	return scopes
 }

@@ -6,45 +6,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/agent"
-	"swarmdeck/ui/pane/approvals"
-	"swarmdeck/ui/pane/audit"
 	"swarmdeck/ui/pane/bus"
-	"swarmdeck/ui/pane/busmessage"
-	"swarmdeck/ui/pane/cadagent"
-	"swarmdeck/ui/pane/cadagents"
-	"swarmdeck/ui/pane/card"
-	"swarmdeck/ui/pane/conflict"
-	"swarmdeck/ui/pane/conflicts"
-	"swarmdeck/ui/pane/dead"
-	"swarmdeck/ui/pane/decision"
-	"swarmdeck/ui/pane/decisions"
-	"swarmdeck/ui/pane/event"
-	"swarmdeck/ui/pane/execution"
-	"swarmdeck/ui/pane/executions"
+	"swarmdeck/ui/pane/cad"
 	"swarmdeck/ui/pane/fleet"
-	"swarmdeck/ui/pane/lineage"
-	"swarmdeck/ui/pane/message"
-	"swarmdeck/ui/pane/messages"
-	"swarmdeck/ui/pane/policies"
-	"swarmdeck/ui/pane/policy"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/pane/record"
-	"swarmdeck/ui/pane/session"
-	"swarmdeck/ui/pane/sessions"
 	"swarmdeck/ui/pane/skill"
-	"swarmdeck/ui/pane/skills"
-	"swarmdeck/ui/pane/solidview"
-	"swarmdeck/ui/pane/subagent"
-	"swarmdeck/ui/pane/subagents"
-	"swarmdeck/ui/pane/subscriptions"
-	"swarmdeck/ui/pane/task"
-	"swarmdeck/ui/pane/tasks"
-	"swarmdeck/ui/pane/tenants"
-	"swarmdeck/ui/pane/timeline"
-	"swarmdeck/ui/pane/workflow"
-	"swarmdeck/ui/pane/workflows"
-	"swarmdeck/ui/pane/workspace"
-	"swarmdeck/ui/pane/workspaces"
 	"swarmdeck/ui/screen"
 )
 
@@ -60,16 +28,21 @@ const (
 // their order here, the first nine of them; a sheet shows the things of the
 // kind that it is named after.
 func (m *Model) makePanes() {
-	m.list, m.card, m.notes = approvals.New(), card.New(), messages.New()
+	s := m.opt.Services
+	m.list, m.card, m.notes = gate.NewApprovals(), gate.NewCard(s.Judge), log.NewMessages()
+	m.fleet = fleet.NewList(s.Fleet, s.Skills, s.Tasks)
 	m.panes = map[string]pane.Pane{}
 	for _, p := range []pane.Pane{
-		fleet.New(), tasks.New(), m.list, audit.New(), decisions.New(), sessions.New(), m.notes, skills.New(), bus.New(),
-		tenants.New(), executions.New(), subagents.New(), dead.New(), subscriptions.New(),
-		cadagents.New(), workspaces.New(), workflows.New(), conflicts.New(), policies.New(),
-		agent.New(), task.New(), m.card, event.New(), decision.New(), session.New(), message.New(m.notes),
-		skill.New(), execution.New(), subagent.New(), busmessage.New(),
-		cadagent.New(), workspace.New(), workflow.New(), conflict.New(), solidview.New(),
-		timeline.New(), record.New(), lineage.New(), policy.New(),
+		m.fleet, fleet.NewTasks(s.Tasks), m.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
+		fleet.NewSessions(s.Sessions), m.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
+		fleet.NewTenants(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
+		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge),
+
+		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions),
+		m.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(m.notes),
+		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
+		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
+		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {
@@ -131,7 +104,7 @@ func (m *Model) arrange() []placed {
 	}
 	var below []string
 	if m.w >= fullW && m.h >= fullH {
-		for _, name := range []string{approvals.Name, audit.Name, fleet.Name} {
+		for _, name := range []string{gate.ApprovalsName, log.AuditName, fleet.Name} {
 			if name != p.base && len(below) < 2 {
 				below = append(below, name)
 			}
@@ -169,7 +142,7 @@ func (m *Model) arrange() []placed {
 func (m *Model) sheet(it pane.Item) pane.Pane {
 	name := it.Kind
 	if name == "approval" {
-		name = card.Name
+		name = gate.CardName
 	}
 	if p := m.panes[name]; p != nil && p.Kind() == pane.Sheet {
 		return p
@@ -190,7 +163,7 @@ func (m *Model) sync() tea.Cmd {
 		cmds = append(cmds, cmd)
 	}
 	m.visited.note(&m.place)
-	if m.place.visible(card.Name) && !m.over.open() {
+	if m.place.visible(gate.CardName) && !m.over.open() {
 		cmds = append(cmds, m.track(m.card.Drawn(m.env())))
 	}
 	m.watchCursor()

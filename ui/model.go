@@ -9,15 +9,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/approvals"
-	"swarmdeck/ui/pane/card"
 	"swarmdeck/ui/pane/fleet"
-	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/screen"
 )
 
@@ -33,9 +33,10 @@ type Model struct {
 
 	panes   map[string]pane.Pane
 	lists   []string // names of the lists, in the order of their keys
-	list    *approvals.Pane
-	card    *card.Pane
-	notes   *messages.Pane
+	fleet   *fleet.List
+	list    *pane.Table[*judge.Approval]
+	card    *gate.Card
+	notes   *log.Messages
 	place   placement
 	visited visited
 
@@ -89,7 +90,7 @@ func New(opt Options) *Model {
 	m.makePanes()
 	m.place = placement{base: fleet.Name, lead: fleet.Name, bound: map[string]pane.Item{}}
 	// The bell is taken before the snapshot: nothing falls between.
-	m.bell = opt.World.Watch(m.ctx)
+	m.bell = opt.Services.Watch(m.ctx)
 	m.look()
 	if opt.Warning != "" {
 		m.say(true, "", opt.Warning)
@@ -99,7 +100,7 @@ func New(opt Options) *Model {
 
 // look takes the snapshot of the tenant that is shown.
 func (m *Model) look() {
-	m.snap = m.opt.World.Snapshot(m.tenant)
+	m.snap = m.opt.Services.Snapshot(m.tenant)
 	if m.snap == nil {
 		m.snap = &engine.Snapshot{Tenant: m.tenant}
 	}
@@ -243,7 +244,7 @@ func (m *Model) env() pane.Env {
 		focus = p.Name()
 	}
 	return pane.Env{
-		World: m.opt.World, Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
+		Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
 		Visitor: m.visitor(),
 		Tints:   m.colors == colorprofile.TrueColor && m.theme.Colored(),
@@ -269,7 +270,7 @@ func (m *Model) Quiet() bool {
 	if m.pending > 0 || m.frameDue || !m.answers.quiet(m.opt.Clock.Now()) {
 		return false
 	}
-	snap := m.opt.World.Snapshot(m.tenant)
+	snap := m.opt.Services.Snapshot(m.tenant)
 	return snap == nil || snap.Revision == m.snap.Revision && snap.LogRev == m.snap.LogRev
 }
 

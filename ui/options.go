@@ -14,17 +14,17 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
-	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
 
-// Options of New. World, Keys and Theme are required; the zero value of every
+// Options of New. Services, Keys and Theme are required; the zero value of every
 // other field is of use.
 type Options struct {
 	// Context ends the cockpit's reads and commands; nil never does.
 	Context context.Context
-	World   pane.World
+	// Services are what the cockpit shows; see Of.
+	Services Services
 	// Caller is who sits at the screen; its Tenant is shown first.
 	Caller core.Caller
 	// Run carries out one command in a tenant and returns what it printed and

@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/overlay"
-	"swarmdeck/ui/pane/messages"
+	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/screen"
 )
 
@@ -150,7 +150,7 @@ func (m *Model) say(bad bool, line, text string) tea.Cmd {
 
 // keep adds to the messages without a toast.
 func (m *Model) keep(bad bool, line, text string) {
-	m.notes.Add(m.env(), messages.Message{At: m.now, Bad: bad, Line: line, Text: text})
+	m.notes.Add(m.env(), log.Message{At: m.now, Bad: bad, Line: line, Text: text})
 }
 
 // dismissBad takes away the error toasts and reports whether there were any.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/ui/pane/agent"
+	"swarmdeck/ui/pane/fleet"
 )
 
 // paged is a rig whose pager only takes note of its text.
@@ -24,7 +24,7 @@ func TestTheDiffUnderTheCursorGoesToThePager(t *testing.T) {
 	r, texts := pagedRig(t, t.TempDir())
 	openScribe(r)
 	for range 60 {
-		if r.m.panes[agent.Name].(*agent.Pane).Page.Item().ID == "2" {
+		if r.m.panes["agent"].(*fleet.Agent).Page.Item().ID == "2" {
 			break
 		}
 		r.keys("j")

@@ -10,7 +10,7 @@ import (
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/screen"
 )
 
@@ -172,7 +172,7 @@ func (m *Model) openNamed(it pane.Item) tea.Cmd {
 	}
 	var names []string
 	for name, p := range m.panes {
-		if p.Kind() == pane.Sheet && name != card.Name {
+		if p.Kind() == pane.Sheet && name != gate.CardName {
 			names = append(names, name)
 		}
 	}

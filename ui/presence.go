@@ -3,7 +3,7 @@ package ui
 import (
 	"fmt"
 
-	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/gate"
 )
 
 // Stay is how a cockpit tells others that it is here, from Enter to Leave.
@@ -24,7 +24,7 @@ func (m *Model) attend() {
 		m.stay, m.stayIn = m.opt.Enter(m.tenant), m.tenant
 	}
 	looks := ""
-	if a := m.card.Approval(); a != nil && m.place.visible(card.Name) {
+	if a := m.card.Approval(); a != nil && m.place.visible(gate.CardName) {
 		looks = a.ApprovalID
 	}
 	if m.looks != looks {

@@ -8,13 +8,13 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/record"
 )
 
 // liar is a record in which a text stands wherever agents, servers and files
 // say something.
 type liar struct {
-	pane.RecordWorld
+	record.DAG
 	text string
 }
 
@@ -23,30 +23,46 @@ func lied[T any](text string, got T, err error) (T, error) {
 	return got, err
 }
 
-func (l liar) Timeline(ctx context.Context, tenant, _ string, f core.Filter) (core.Page[dag.Moment], error) {
-	page, err := l.RecordWorld.Timeline(ctx, tenant, "agent:scribe", f)
+func (l liar) Subject(ctx context.Context, tenant, _ string, q *dag.Query) error {
+	return l.DAG.Subject(ctx, tenant, "agent:scribe", q)
+}
+
+func (l liar) Timeline(ctx context.Context, tenant string, q dag.Query) (core.Page[dag.Moment], error) {
+	page, err := l.DAG.Timeline(ctx, tenant, q)
 	poison(reflect.ValueOf(&page.Items), l.text, "")
 	return page, err
 }
 
-func (l liar) Recorded(ctx context.Context, tenant, name string) (pane.Recorded, error) {
-	r, err := l.RecordWorld.Recorded(ctx, tenant, name)
-	if err != nil { // a name that was made up
-		r, err = l.RecordWorld.Recorded(ctx, tenant, "Resource:vol-work")
+// anything is found by a name that was made up.
+var anything = dag.NodeRef{Type: dag.TypeResource, ID: "vol-work"}
+
+func (l liar) FindNode(ctx context.Context, tenant, name string) (dag.NodeRef, error) {
+	if ref, err := l.DAG.FindNode(ctx, tenant, name); err == nil {
+		return ref, nil
 	}
-	return lied(l.text, r, err)
+	return anything, nil
 }
 
-func (l liar) StateAt(ctx context.Context, tenant, event string) (dag.State, error) {
-	s, err := l.RecordWorld.StateAt(ctx, tenant, event)
+func (l liar) Get(ctx context.Context, tenant, event string) (dag.Detail, error) {
+	d, err := l.DAG.Get(ctx, tenant, event)
+	return lied(l.text, d, err)
+}
+
+func (l liar) Node(ctx context.Context, tenant string, ref dag.NodeRef) (dag.NodeInfo, error) {
+	n, err := l.DAG.Node(ctx, tenant, ref)
+	return lied(l.text, n, err)
+}
+
+func (l liar) At(ctx context.Context, tenant, event string) (dag.State, error) {
+	s, err := l.DAG.At(ctx, tenant, event)
 	return lied(l.text, s, err)
 }
 
-func (l liar) Around(ctx context.Context, tenant, name string, depth int) (dag.Graph, error) {
-	g, err := l.RecordWorld.Around(ctx, tenant, name, depth)
-	if err != nil {
-		g, err = l.RecordWorld.Around(ctx, tenant, "Agent:scribe", depth)
+func (l liar) Around(ctx context.Context, tenant string, q dag.GraphQuery) (dag.Graph, error) {
+	if q.Node == anything {
+		q.Node = dag.NodeRef{Type: dag.TypeAgent, ID: "scribe"}
 	}
+	g, err := l.DAG.Around(ctx, tenant, q)
 	for i := range g.Nodes {
 		g.Nodes[i].Text = l.text
 		if !dag.IsEventID(g.Nodes[i].Node.ID) {
@@ -64,16 +80,21 @@ func (l liar) ProposeFork(_ context.Context, _, _, event string) (resource.Propo
 	return p, err
 }
 
-func (l liar) Policies(_ context.Context, _ string, f core.Filter) (core.Page[judge.Policy], error) {
-	f, err := f.Check()
-	return core.NewPage([]judge.Policy{l.policy().Policy}, f, 1), err
+// lyingJudge has the text in all that it says of policies.
+type lyingJudge struct {
+	rulings
+	text string
 }
 
-func (l liar) Policy(context.Context, string, string) (judge.PolicyDetail, error) {
+func (l lyingJudge) Policies(context.Context, string) ([]judge.Policy, error) {
+	return []judge.Policy{l.policy().Policy}, nil
+}
+
+func (l lyingJudge) GetPolicy(context.Context, string, string) (judge.PolicyDetail, error) {
 	return l.policy(), nil
 }
 
-func (l liar) policy() judge.PolicyDetail {
+func (l lyingJudge) policy() judge.PolicyDetail {
 	d, _ := lied(l.text, judge.PolicyDetail{Policy: judge.Policy{
 		PolicyID: id("pl", 1), Kind: judge.KindProgram, Status: judge.PolicyActive, ProposedKind: core.Agent, Interpreter: []string{"x"}, FirstBy: "x", Unsandboxed: true,
 	}}, nil)
@@ -81,19 +102,20 @@ func (l liar) policy() judge.PolicyDetail {
 	return d
 }
 
-func (l liar) Standing(context.Context, string) (judge.Standing, error) {
+func (l lyingJudge) Standing(context.Context, string) (judge.Standing, error) {
 	return lied(l.text, judge.Standing{}, nil)
 }
 
-func (l liar) Cases(context.Context, core.Caller, string) ([]judge.CaseResult, error) {
-	return lied(l.text, []judge.CaseResult{{}, {Passed: true}}, nil)
+func (l lyingJudge) TryCases(context.Context, core.Caller, string) ([]judge.CaseResult, judge.TestsSummary, error) {
+	all, err := lied(l.text, []judge.CaseResult{{}, {Passed: true}}, nil)
+	return all, judge.TestsSummary{}, err
 }
 
-func (l liar) Backtest(context.Context, core.Caller, string, int) (judge.BacktestReport, error) {
+func (l lyingJudge) TryBacktest(context.Context, core.Caller, string, int) (judge.BacktestReport, error) {
 	return lied(l.text, judge.BacktestReport{Groups: []judge.Flip{{}}}, nil)
 }
 
-func (l liar) Grounds(context.Context, string, string) (judge.Grounds, error) {
+func (l lyingJudge) Grounds(context.Context, string, string) (judge.Grounds, error) {
 	g, err := lied(l.text, judge.Grounds{Explanation: judge.Explanation{Tried: []string{"x"}}}, nil)
 	g.Values = map[string]any{l.text: l.text}
 	return g, err

@@ -13,7 +13,6 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen/screentest"
 )
 
@@ -83,7 +82,7 @@ func newPolicies(t testing.TB) *fakeWorld {
 	_, err = a.eng.Judge.Propose(t.Context(), robot, judge.Proposal{Kind: judge.KindProgram, Name: "program", Source: []byte("#!/bin/sh\necho '{}'\n"), Gates: []judge.Gate{judge.GateTool}})
 	a.no(err)
 	w := a.world()
-	w.RecordWorld = backtested{w.RecordWorld}
+	w.rec.rulings = backtested{w.rec.rulings}
 	return w
 }
 
@@ -101,9 +100,9 @@ func (unjailed) Jailed(context.Context) (bool, string) {
 }
 
 // backtested has a past that some policy would have decided otherwise.
-type backtested struct{ pane.RecordWorld }
+type backtested struct{ rulings }
 
-func (b backtested) Backtest(_ context.Context, _ core.Caller, of string, last int) (judge.BacktestReport, error) {
+func (b backtested) TryBacktest(_ context.Context, _ core.Caller, of string, last int) (judge.BacktestReport, error) {
 	return judge.BacktestReport{PolicyID: of, Last: last, Checked: 940, Unknown: 60, Flips: 43, Groups: []judge.Flip{
 		{From: "hitl", To: "approve", Gate: judge.GateTool, Tool: "fs.write", RuleID: "writes", Reason: "mild.write", Count: 41, Examples: []string{id("gd", 6), id("gd", 5)}},
 		{From: "approve", To: "deny", Gate: judge.GateStart, Tool: "exec.run", Reason: "mild.no", Count: 2, Examples: []string{id("gd", 1)}},
@@ -138,7 +137,7 @@ func TestPoliciesLookRight(t *testing.T) {
 }
 
 // forkable is an agent with a directory, a process and something unknown.
-type forkable struct{ pane.RecordWorld }
+type forkable struct{}
 
 func (f forkable) ProposeFork(_ context.Context, _, agent, event string) (resource.Proposal, error) {
 	why := map[dag.Plan]string{dag.PlanSnapshot: "it has not the capability snapshot"}
@@ -159,7 +158,7 @@ func (f forkable) ProposeFork(_ context.Context, _, agent, event string) (resour
 
 func newForkable(t testing.TB) *fakeWorld {
 	w := newRecord(t)
-	w.RecordWorld = forkable{w.RecordWorld}
+	w.rec.Forks = forkable{}
 	return w
 }
 
@@ -323,7 +322,7 @@ func TestAReadOnlyCockpitRunsNoPolicy(t *testing.T) {
 }
 
 // explained knows why anything was asked.
-type explained struct{ pane.RecordWorld }
+type explained struct{ rulings }
 
 func (explained) Grounds(_ context.Context, _, of string) (judge.Grounds, error) {
 	return judge.Grounds{
@@ -340,7 +339,7 @@ func TestACardSaysWhyItWasAsked(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		for name, keys := range map[string]string{"card-why": "3 enter ctrl+d ctrl+d", "decision-why": "5 enter"} {
 			w := newWorld()
-			w.RecordWorld = explained{w.RecordWorld}
+			w.rec.rulings = explained{w.rec.rulings}
 			r := rigOn(t, w, size[0], size[1], Options{})
 			r.keys(strings.Fields(keys)...)
 			r.wait(deadTime)

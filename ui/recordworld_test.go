@@ -13,43 +13,66 @@ import (
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
 	"swarmdeck/store"
-	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/record"
 )
 
-// blank is a world without a record.
+// recordings are the agents' record and what the judge says of policies: nothing,
+// or what an archive holds.
+type recordings struct {
+	record.DAG
+	record.Forks
+	rulings
+}
+
+type rulings interface {
+	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
+	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
+	Policies(ctx context.Context, tenant string) ([]judge.Policy, error)
+	GetPolicy(ctx context.Context, tenant, id string) (judge.PolicyDetail, error)
+	Standing(ctx context.Context, tenant string) (judge.Standing, error)
+	TryCases(ctx context.Context, by core.Caller, policy string) ([]judge.CaseResult, judge.TestsSummary, error)
+	TryBacktest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error)
+}
+
+// blank has no record.
 type blank struct{}
 
-func (blank) Timeline(_ context.Context, _, subject string, f core.Filter) (core.Page[dag.Moment], error) {
-	f, err := f.Check()
-	var q dag.Query
-	if err == nil {
-		err = q.Subject(subject)
-	}
+func (blank) Subject(_ context.Context, _, subject string, q *dag.Query) error {
+	return q.Subject(subject)
+}
+
+func (blank) Timeline(_ context.Context, _ string, q dag.Query) (core.Page[dag.Moment], error) {
+	f, err := q.Check()
 	return core.NewPage([]dag.Moment{}, f, 0), err
 }
 
-func (blank) Recorded(_ context.Context, _, name string) (pane.Recorded, error) {
-	return pane.Recorded{}, core.Missing("node", name)
+func (blank) FindNode(_ context.Context, _, name string) (dag.NodeRef, error) {
+	return dag.NodeRef{}, core.Missing("node", name)
 }
 
-func (blank) StateAt(_ context.Context, _, event string) (dag.State, error) {
+func (blank) Get(_ context.Context, _, event string) (dag.Detail, error) {
+	return dag.Detail{}, core.Missing("event", event)
+}
+
+func (blank) Node(_ context.Context, _ string, ref dag.NodeRef) (dag.NodeInfo, error) {
+	return dag.NodeInfo{}, core.Missing("node", ref.ID)
+}
+
+func (blank) At(_ context.Context, _, event string) (dag.State, error) {
 	return dag.State{}, core.Missing("event", event)
 }
 
-func (blank) Around(_ context.Context, _, name string, _ int) (dag.Graph, error) {
-	return dag.Graph{}, core.Missing("node", name)
+func (blank) Around(_ context.Context, _ string, q dag.GraphQuery) (dag.Graph, error) {
+	return dag.Graph{}, core.Missing("node", q.Node.ID)
 }
 
 func (blank) ProposeFork(_ context.Context, _, agent, _ string) (resource.Proposal, error) {
 	return resource.Proposal{}, core.Missing("agent", agent)
 }
 
-func (blank) Policies(_ context.Context, _ string, f core.Filter) (core.Page[judge.Policy], error) {
-	f, err := f.Check()
-	return core.NewPage([]judge.Policy{}, f, 0), err
-}
+func (blank) Policies(context.Context, string) ([]judge.Policy, error) { return nil, nil }
 
-func (blank) Policy(_ context.Context, _, id string) (judge.PolicyDetail, error) {
+func (blank) GetPolicy(_ context.Context, _, id string) (judge.PolicyDetail, error) {
 	return judge.PolicyDetail{}, core.Missing("policy", id)
 }
 
@@ -57,11 +80,11 @@ func (blank) Standing(context.Context, string) (judge.Standing, error) {
 	return judge.Standing{PolicyID: judge.BasePolicy, Name: "default", Version: "abababababababab", Rules: 12}, nil
 }
 
-func (blank) Cases(_ context.Context, _ core.Caller, id string) ([]judge.CaseResult, error) {
-	return nil, core.Missing("policy", id)
+func (blank) TryCases(_ context.Context, _ core.Caller, id string) ([]judge.CaseResult, judge.TestsSummary, error) {
+	return nil, judge.TestsSummary{}, core.Missing("policy", id)
 }
 
-func (blank) Backtest(_ context.Context, _ core.Caller, id string, _ int) (judge.BacktestReport, error) {
+func (blank) TryBacktest(_ context.Context, _ core.Caller, id string, _ int) (judge.BacktestReport, error) {
 	return judge.BacktestReport{}, core.Missing("policy", id)
 }
 
@@ -211,6 +234,6 @@ func (a *archive) propose(by core.Caller, name string, pass, fail int) judge.Pol
 // world is the fake world with this archive in it.
 func (a *archive) world() *fakeWorld {
 	w := newWorld()
-	w.RecordWorld = pane.Of(a.eng)
+	w.rec = recordings{a.eng.DAG, a.eng.Resources, a.eng.Judge}
 	return w
 }

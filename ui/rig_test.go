@@ -63,7 +63,7 @@ func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.World, opt.Keys, opt.Clock = world, keys, r.clock
+	opt.Services, opt.Keys, opt.Clock = world.services(), keys, r.clock
 	opt.Caller = core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
 	if opt.Theme == nil {
 		opt.Theme = screen.NewTheme("test", nil)

@@ -37,7 +37,9 @@ func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
 	}
 	w := &broken{fakeWorld: newWorld()}
 	var out bytes.Buffer
-	opt := Options{World: w, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	services := w.services()
+	services.View = w
+	opt := Options{Services: services, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
 	time.AfterFunc(50*time.Millisecond, func() { w.change(func() {}) })
 	err = Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
 	if !errors.Is(err, tea.ErrProgramPanic) {
@@ -52,7 +54,7 @@ func TestShowEndsWithItsContext(t *testing.T) {
 	keys, _ := keymap.Load(nil, "", keymap.Words())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	opt := Options{World: newWorld(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
+	opt := Options{Services: newWorld().services(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
 	var out bytes.Buffer
 	if err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("error %v", err)

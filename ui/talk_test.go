@@ -158,7 +158,7 @@ func (t *talk) figures() bus.Figures {
 	return f
 }
 
-func (w *fakeWorld) Skill(_, ref string) (*skill.Skill, error) {
+func (w fakeSkills) Skill(_, ref string) (*skill.Skill, error) {
 	return one(w.skills, "skill", ref, func(s *skill.Skill) string {
 		if s.Name == ref {
 			return ref
@@ -167,8 +167,8 @@ func (w *fakeWorld) Skill(_, ref string) (*skill.Skill, error) {
 	})
 }
 
-func (w *fakeWorld) Skills(t string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
-	return page(w, w.skills, f, func(s *skill.Skill) bool {
+func (w fakeSkills) List(t string, f core.Filter, tags ...string) (core.Page[*skill.Skill], error) {
+	return page(w.fakeWorld, w.skills, f, func(s *skill.Skill) bool {
 		for _, tag := range tags {
 			if !slices.Contains(s.Tags, tag) {
 				return false
@@ -178,13 +178,13 @@ func (w *fakeWorld) Skills(t string, f core.Filter, tags ...string) (core.Page[*
 	})
 }
 
-func (w *fakeWorld) SkillOrder(t, ref string) (order []*skill.Skill, err error) {
+func (w fakeSkills) Order(t, ref string) (order []*skill.Skill, err error) {
 	s, err := w.Skill(t, ref)
 	if err != nil {
 		return nil, err
 	}
 	for _, need := range s.Dependencies {
-		before, err := w.SkillOrder(t, need)
+		before, err := w.Order(t, need)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (w *fakeWorld) SkillOrder(t, ref string) (order []*skill.Skill, err error) 
 	return append(order, s), nil
 }
 
-func (w *fakeWorld) SkillFigures(_ context.Context, _, name string) (skill.Figures, error) {
+func (w fakeSkills) Figures(_ context.Context, _, name string) (skill.Figures, error) {
 	f := skill.Figures{Skill: name}
 	var took []int64
 	failed := 0
@@ -220,44 +220,44 @@ func (w *fakeWorld) SkillFigures(_ context.Context, _, name string) (skill.Figur
 	return f, nil
 }
 
-func (w *fakeWorld) Execution(_ context.Context, _, want string) (skill.Execution, error) {
+func (w fakeSkills) Execution(_ context.Context, _, want string) (skill.Execution, error) {
 	return one(w.runs, "execution", want, func(e skill.Execution) string { return e.ExecutionID })
 }
 
-func (w *fakeWorld) Executions(_ context.Context, t, name string, f core.Filter) (core.Page[skill.Execution], error) {
-	return page(w, w.runs, f, func(e skill.Execution) bool {
+func (w fakeSkills) Executions(_ context.Context, t, name string, f core.Filter) (core.Page[skill.Execution], error) {
+	return page(w.fakeWorld, w.runs, f, func(e skill.Execution) bool {
 		return t == tenant && (name == "" || e.SkillName == name) && (f.Agent == "" || e.AgentID == f.Agent) && (f.Status == "" || f.Status == string(e.Status))
 	})
 }
 
-func (w *fakeWorld) Subagent(_ context.Context, _, want string) (skill.Subagent, error) {
+func (w fakeSkills) Subagent(_ context.Context, _, want string) (skill.Subagent, error) {
 	return one(w.subagents, "subagent", want, func(a skill.Subagent) string { return a.AgentID })
 }
 
-func (w *fakeWorld) Subagents(_ context.Context, t string, f core.Filter) (core.Page[skill.Subagent], error) {
-	return page(w, w.subagents, f, func(a skill.Subagent) bool {
+func (w fakeSkills) Subagents(_ context.Context, t string, f core.Filter) (core.Page[skill.Subagent], error) {
+	return page(w.fakeWorld, w.subagents, f, func(a skill.Subagent) bool {
 		return t == tenant && (f.Status == "" || f.Status == string(a.State))
 	})
 }
 
-func (w *fakeWorld) BusMessage(_ context.Context, _, want string) (bus.Message, error) {
+func (w fakeBus) Get(_ context.Context, _, want string) (bus.Message, error) {
 	return one(w.messages, "message", want, func(m bus.Message) string { return m.MessageID })
 }
 
-func (w *fakeWorld) BusMessages(_ context.Context, t string, q bus.Query) (core.Page[bus.Message], error) {
+func (w fakeBus) List(_ context.Context, t string, q bus.Query) (core.Page[bus.Message], error) {
 	all := slices.Clone(w.messages)
 	slices.Reverse(all)
-	return page(w, all, q.Filter, func(m bus.Message) bool {
+	return page(w.fakeWorld, all, q.Filter, func(m bus.Message) bool {
 		return t == tenant && (q.Correlation == "" || m.CorrelationID == q.Correlation)
 	})
 }
 
-func (w *fakeWorld) BusRecent(ctx context.Context, t, pattern string, n int) ([]bus.Message, uint64, error) {
-	got, seq, err := w.BusSince(ctx, t, pattern, 0, len(w.messages)+1)
+func (w fakeBus) Recent(ctx context.Context, t, pattern string, n int) ([]bus.Message, uint64, error) {
+	got, seq, err := w.Since(ctx, t, pattern, 0, len(w.messages)+1)
 	return got[max(0, len(got)-n):], seq, err
 }
 
-func (w *fakeWorld) BusSince(_ context.Context, t, pattern string, seq uint64, n int) (got []bus.Message, next uint64, err error) {
+func (w fakeBus) Since(_ context.Context, t, pattern string, seq uint64, n int) (got []bus.Message, next uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
@@ -277,18 +277,18 @@ func (w *fakeWorld) BusSince(_ context.Context, t, pattern string, seq uint64, n
 	return got, seq, nil
 }
 
-func (w *fakeWorld) DeadLetters(_ context.Context, t string, f core.Filter) (core.Page[bus.DeadLetter], error) {
-	return page(w, w.letters, f, func(d bus.DeadLetter) bool { return t == tenant && cmp.Or(f.Status, d.Reason) == d.Reason })
+func (w fakeBus) Dead(_ context.Context, t string, f core.Filter) (core.Page[bus.DeadLetter], error) {
+	return page(w.fakeWorld, w.letters, f, func(d bus.DeadLetter) bool { return t == tenant && cmp.Or(f.Status, d.Reason) == d.Reason })
 }
 
-func (w *fakeWorld) Subscriptions(_ context.Context, t string) ([]bus.SubscriptionInfo, error) {
+func (w fakeBus) Subscriptions(_ context.Context, t string) ([]bus.SubscriptionInfo, error) {
 	if t != tenant {
 		return nil, nil
 	}
 	return slices.Clone(w.readers), nil
 }
 
-func (w *fakeWorld) Mailboxes(_ context.Context, t string) ([]bus.Mailbox, error) {
+func (w fakeBus) Mailboxes(_ context.Context, t string) ([]bus.Mailbox, error) {
 	if t != tenant {
 		return nil, nil
 	}

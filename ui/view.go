@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/ui/pane/card"
+	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -116,7 +116,7 @@ func (m *Model) footer(c *screen.Canvas) {
 
 // answerable reports whether there is an approval to answer where the focus is.
 func (m *Model) answerable() bool {
-	if p := m.focused(); p != nil && p.Name() == card.Name {
+	if p := m.focused(); p != nil && p.Name() == gate.CardName {
 		ok, _ := m.card.Ready()
 		return ok
 	}

@@ -21,7 +21,6 @@ import (
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
-	"swarmdeck/ui/pane"
 )
 
 const tenant = "t_acme"
@@ -51,10 +50,32 @@ type fakeWorld struct {
 	reads     int
 	talk
 	models
-	pane.RecordWorld
+	rec      recordings
 	acts     map[string]fleet.Activity
 	troubles []health.Trouble
 }
+
+// services hands out the world as the services of an engine.
+func (w *fakeWorld) services() Services {
+	return Services{
+		View: w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks,
+	}
+}
+
+type (
+	fakeTasks    struct{ *fakeWorld }
+	fakeSessions struct{ *fakeWorld }
+	fakeFleet    struct{ *fakeWorld }
+	fakeAudit    struct{ *fakeWorld }
+	fakeSkills   struct{ *fakeWorld }
+	fakeBus      struct{ *fakeWorld }
+	fakeCAD      struct{ *fakeWorld }
+	fakeJudge    struct {
+		*fakeWorld
+		rulings
+	}
+)
 
 func id(prefix string, n int) string { return core.NewID(prefix, tenant, uint64(n)) }
 
@@ -62,7 +83,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 // newWorld is a small swarm: four agents, tasks, an open approval of each risk.
 func newWorld() *fakeWorld {
-	w := &fakeWorld{RecordWorld: blank{}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
+	w := &fakeWorld{rec: recordings{blank{}, blank{}, blank{}}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
 	w.sessions = []session.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: session.Running, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
 	for i, a := range []fleet.Agent{
 		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},
@@ -214,17 +235,17 @@ func one[T any](all []T, kind, want string, name func(T) string) (T, error) {
 	return none, core.Missing(kind, want)
 }
 
-func (w *fakeWorld) Tasks(_ context.Context, t string, f core.Filter) (core.Page[task.Task], error) {
-	return page(w, w.tasks, f, func(k task.Task) bool {
+func (w fakeTasks) List(_ context.Context, t string, f core.Filter) (core.Page[task.Task], error) {
+	return page(w.fakeWorld, w.tasks, f, func(k task.Task) bool {
 		return t == tenant && (f.Status == "" || string(k.Status) == f.Status) && (f.Match == "" || strings.Contains(k.Title, f.Match))
 	})
 }
 
-func (w *fakeWorld) Task(_ context.Context, _, want string) (task.Task, error) {
+func (w fakeTasks) Get(_ context.Context, _, want string) (task.Task, error) {
 	return one(w.tasks, "task", want, func(t task.Task) string { return t.TaskID })
 }
 
-func (w *fakeWorld) Result(_ context.Context, _, want string) (task.Result, error) {
+func (w fakeTasks) Result(_ context.Context, _, want string) (task.Result, error) {
 	if r, ok := w.results[want]; ok {
 		return r, nil
 	}
@@ -235,7 +256,7 @@ func (w *fakeWorld) Why(_ context.Context, _, want string) (swarm.Reason, error)
 	return swarm.Reason{TaskID: want, Kind: "capacity", Text: "all slots are taken"}, nil
 }
 
-func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int) ([]task.LogLine, uint64, error) {
+func (w fakeTasks) Log(_ context.Context, _, stream string, from uint64, n int) ([]task.LogLine, uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.logs[stream]
@@ -243,24 +264,16 @@ func (w *fakeWorld) Log(_ context.Context, _, stream string, from uint64, n int)
 	return slices.Clone(all[i:min(i+n, len(all))]), uint64(len(all)), nil
 }
 
-func (w *fakeWorld) Session(_ context.Context, _, want string) (session.Session, error) {
+func (w fakeSessions) Get(_ context.Context, _, want string) (session.Session, error) {
 	return one(w.sessions, "session", want, func(s session.Session) string { return s.SessionID })
 }
 
-func (w *fakeWorld) Sessions(_ context.Context, _ string, f core.Filter) (core.Page[session.Session], error) {
-	return page(w, w.sessions, f, nil)
+func (w fakeSessions) List(_ context.Context, _ string, f core.Filter) (core.Page[session.Session], error) {
+	return page(w.fakeWorld, w.sessions, f, nil)
 }
 
-func (w *fakeWorld) Agent(_ context.Context, _, want string) (fleet.Agent, error) {
-	a, err := one(w.agents, "agent", want, func(a *fleet.Agent) string { return a.Name })
-	if err != nil {
-		return fleet.Agent{}, err
-	}
-	return *a, nil
-}
-
-func (w *fakeWorld) History(_ context.Context, _, name string, f core.Filter) (core.Page[fleet.HistoryItem], error) {
-	return page(w, []fleet.HistoryItem{{Message: "work of " + name, Status: task.Succeeded, CreatedAt: start.Add(-time.Hour), TaskID: id("tk", 9)}}, f, nil)
+func (w fakeFleet) History(_ context.Context, _, name string, f core.Filter) (core.Page[fleet.HistoryItem], error) {
+	return page(w.fakeWorld, []fleet.HistoryItem{{Message: "work of " + name, Status: task.Succeeded, CreatedAt: start.Add(-time.Hour), TaskID: id("tk", 9)}}, f, nil)
 }
 
 func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval, error) {
@@ -272,14 +285,6 @@ func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval,
 		}
 	}
 	return one(w.answered, "approval", want, func(a judge.Approval) string { return a.ApprovalID })
-}
-
-func (w *fakeWorld) Approvals(_ context.Context, _ string, f core.Filter) (core.Page[judge.Approval], error) {
-	all := w.answered
-	for _, a := range w.approvals {
-		all = append(all, *a)
-	}
-	return page(w, all, f, func(a judge.Approval) bool { return f.Task == "" || a.TaskID == f.Task })
 }
 
 func (w *fakeWorld) Past(context.Context, string, judge.Approval, int) ([]judge.Approval, error) {
@@ -303,10 +308,10 @@ func (w *fakeWorld) Decisions(_ context.Context, _ string, f core.Filter) (core.
 	return page(w, w.decisions, f, nil)
 }
 
-func (w *fakeWorld) Event(_ context.Context, _, want string) (audit.Event, error) {
+func (w fakeAudit) Get(_ context.Context, _, want string) (audit.Event, error) {
 	return one(w.events, "event", want, func(e audit.Event) string { return e.EventID })
 }
 
-func (w *fakeWorld) Events(_ context.Context, _ string, f core.Filter) (core.Page[audit.Event], error) {
-	return page(w, w.events, f, nil)
+func (w fakeAudit) List(_ context.Context, _ string, f core.Filter) (core.Page[audit.Event], error) {
+	return page(w.fakeWorld, w.events, f, nil)
 }

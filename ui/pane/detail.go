@@ -12,23 +12,21 @@ import (
 // DetailSpec is what makes one sheet over a stored record different from
 // another. A whole pane is:
 //
-//	type Pane struct{ *pane.Detail[audit.Event] }
-//
-//	func New() *Pane {
-//		return &Pane{pane.NewDetail(pane.DetailSpec[audit.Event]{
-//			Name: "event", Fetch: pane.World.Event, Text: text,
-//		})}
+//	func NewEvent(log Audit) *pane.Detail[audit.Event] {
+//		return pane.NewDetail(pane.DetailSpec[audit.Event]{
+//			Name: "event", Fetch: log.Get, Text: eventText,
+//		})
 //	}
 //
-//	func text(env pane.Env, e *audit.Event, out *pane.Paras) {
+//	func eventText(env pane.Env, e *audit.Event, out *pane.Paras) {
 //		out.Add("type", e.EventType, screen.Text)
 //		out.Head("payload")
 //		out.JSON("", e.Payload)
 //	}
 type DetailSpec[T any] struct {
 	Name string
-	// Fetch reads the record with this id; a method of World does.
-	Fetch func(w World, ctx context.Context, tenant, id string) (T, error)
+	// Fetch reads the record with this id; a method of a service does.
+	Fetch func(ctx context.Context, tenant, id string) (T, error)
 	// Text writes the record out.
 	Text func(env Env, t *T, out *Paras)
 	// Item is what keys act on once the record was read; nil leaves it at the
@@ -42,8 +40,10 @@ type DetailSpec[T any] struct {
 	// Settled says that a live record has come to its end and is not read
 	// again; nil is never.
 	Settled func(t *T) bool
-	// Log names the stream of the live log below the record; nil is none.
-	Log func(Item) string
+	// Log names the stream of Logs that is shown live below the record; nil is
+	// none.
+	Log  func(Item) string
+	Logs Logs
 }
 
 // Detail is a pane that shows one stored record. Embed it; it implements Pane.
@@ -60,7 +60,7 @@ type Detail[T any] struct {
 func NewDetail[T any](spec DetailSpec[T]) *Detail[T] {
 	d := &Detail[T]{spec: spec, LogRecord: LogRecord{Record: NewRecord(spec.Name)}, reader: NewReader[T](spec.Name)}
 	if spec.Log != nil {
-		d.Split = NewSplit(spec.Name)
+		d.Split = NewSplit(spec.Name, spec.Logs)
 	}
 	return d
 }
@@ -89,8 +89,8 @@ func (d *Detail[T]) Refresh(env Env) tea.Cmd {
 	if d.got != nil && (!d.spec.Live || d.spec.Settled != nil && d.spec.Settled(d.got)) {
 		return cmd
 	}
-	world, tenant, id, fetch := env.World, env.Tenant, d.Record.Item().ID, d.spec.Fetch
-	return tea.Batch(cmd, d.reader.Read(id, func(ctx context.Context) (T, error) { return fetch(world, ctx, tenant, id) }))
+	tenant, id, fetch := env.Tenant, d.Record.Item().ID, d.spec.Fetch
+	return tea.Batch(cmd, d.reader.Read(id, func(ctx context.Context) (T, error) { return fetch(ctx, tenant, id) }))
 }
 
 // Update implements Pane.

@@ -12,21 +12,19 @@ import (
 
 // shelf counts what is read of it.
 type shelf struct {
-	World
 	reads int
 	err   error
 	text  string
 }
 
-func note(w World, _ context.Context, _, id string) (string, error) {
-	s := w.(*shelf)
+func (s *shelf) note(_ context.Context, _, id string) (string, error) {
 	s.reads++
 	return id + ": " + s.text, s.err
 }
 
-func noteSheet(live bool) *Detail[string] {
+func noteSheet(s *shelf, live bool) *Detail[string] {
 	return NewDetail(DetailSpec[string]{
-		Name: "note", Fetch: note, Live: live,
+		Name: "note", Fetch: s.note, Live: live,
 		Text:  func(_ Env, s *string, out *Paras) { out.Add("says", *s, screen.Text) },
 		Item:  func(s *string) Item { return Item{Kind: "note", ID: *s, Task: "t1"} },
 		Title: func(_ Env, s *string) string { return "note " + *s },
@@ -47,8 +45,8 @@ func look(d *Detail[string], env Env, it Item) string {
 
 func TestAgesGoOnInARecordThatIsNotReadAgain(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	env := Env{World: &shelf{text: "hi"}, Now: at}
-	d := NewDetail(DetailSpec[string]{Name: "note", Fetch: note, Text: func(env Env, _ *string, out *Paras) {
+	env := Env{Now: at}
+	d := NewDetail(DetailSpec[string]{Name: "note", Fetch: (&shelf{text: "hi"}).note, Text: func(env Env, _ *string, out *Paras) {
 		out.Add("sent", When(env.Now, at), screen.Text)
 	}})
 	if got := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(got, "(0s ago)") {
@@ -64,10 +62,10 @@ func TestAgesGoOnInARecordThatIsNotReadAgain(t *testing.T) {
 
 func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {
 	w := &shelf{text: "hi"}
-	env := Env{World: w}
+	env := Env{}
 	for _, live := range []bool{false, true} {
 		w.reads = 0
-		d := noteSheet(live)
+		d := noteSheet(w, live)
 		if d.Title(env) != "" || d.Selected(env).Task != "" {
 			t.Error("it shows what was not read")
 		}
@@ -92,8 +90,8 @@ func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {
 
 func TestARecordThatCantBeReadSaysWhyAndIsReadAgain(t *testing.T) {
 	w := &shelf{err: errors.New("disk \x1b[31mgone"), text: "hi"}
-	env := Env{World: w}
-	d := noteSheet(false)
+	env := Env{}
+	d := noteSheet(w, false)
 	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "disk gone") {
 		t.Errorf("shown:\n%s", out)
 	}
@@ -104,8 +102,8 @@ func TestARecordThatCantBeReadSaysWhyAndIsReadAgain(t *testing.T) {
 }
 
 func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
-	env := Env{World: &shelf{text: "hi"}}
-	d := noteSheet(false)
+	env := Env{}
+	d := noteSheet(&shelf{text: "hi"}, false)
 	d.Show(env, Item{Kind: "note", ID: "n1"})
 	late := bodies(d.Refresh(env))
 	d.Show(env, Item{Kind: "note", ID: "n2"})
@@ -128,7 +126,7 @@ func TestARecordThatHasComeToItsEndIsNotReadAgain(t *testing.T) {
 	reads, over := 0, false
 	d := NewDetail(DetailSpec[bool]{
 		Name: "x", Live: true, Settled: func(end *bool) bool { return *end }, Text: func(Env, *bool, *Paras) {},
-		Fetch: func(World, context.Context, string, string) (bool, error) {
+		Fetch: func(context.Context, string, string) (bool, error) {
 			reads++
 			return over, nil
 		},

@@ -1,6 +1,12 @@
 package pane
 
-import "strings"
+import (
+	"strings"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/skill"
+)
 
 // Item is a thing that a key, a mark or a copy acts on. The words of a bound
 // command line are filled from it, so it holds what was drawn, by id, and
@@ -42,3 +48,50 @@ func (it Item) Field(name string) (string, bool) {
 
 // String is the item as an operator would name it.
 func (it Item) String() string { return strings.TrimSpace(it.Kind + " " + it.ID) }
+
+// SubagentItem is a subagent as a thing under the cursor.
+func SubagentItem(a *skill.Subagent) Item {
+	return Item{
+		Kind: "subagent", ID: a.AgentID, Task: a.TaskID, Session: a.SessionID, Trace: a.TraceID, Approval: a.Waiting,
+		Paused: a.State == skill.Paused,
+	}
+}
+
+// CADAgentItem is a CAD agent as a thing under the cursor.
+func CADAgentItem(a *cad.Agent) Item {
+	return Item{Kind: "cad-agent", ID: a.AgentID, Agent: a.AgentID, Task: a.TaskID, Approval: a.Waiting, Workspace: a.WorkspaceID}
+}
+
+// TimelineOf is the timeline of a thing, empty for one that has none.
+func TimelineOf(it Item) Item {
+	kind, id := it.Kind, it.ID
+	switch {
+	case kind == "agent" || kind == "task" || kind == "session":
+	case kind == "record" && it.Part != "": // an event knows its run
+		kind, id = "run", it.Part
+	case it.Task != "":
+		kind, id = "task", it.Task
+	case it.Agent != "":
+		kind, id = "agent", it.Agent
+	default:
+		return Item{}
+	}
+	return Item{Kind: "timeline", ID: kind + ":" + id, Task: it.Task, Agent: it.Agent, Session: it.Session}
+}
+
+// LineageOf is the graph around a node of the agents' record.
+func LineageOf(ref dag.NodeRef) Item {
+	if ref.ID == "" {
+		return Item{}
+	}
+	return Item{Kind: "lineage", ID: ref.String()}
+}
+
+// PictureOf is the picture of a workspace's solids, or of one of them; empty
+// for no workspace.
+func PictureOf(workspace, solid string) Item {
+	if workspace == "" {
+		return Item{}
+	}
+	return Item{Kind: "solid", ID: strings.TrimSuffix(workspace+"/"+solid, "/"), Workspace: workspace, Part: solid}
+}

@@ -14,8 +14,8 @@ type LogRecord struct {
 }
 
 // NewLogRecord makes an unbound record with a log for a pane.
-func NewLogRecord(name string) LogRecord {
-	return LogRecord{Record: NewRecord(name), Split: NewSplit(name)}
+func NewLogRecord(name string, logs Logs) LogRecord {
+	return LogRecord{Record: NewRecord(name), Split: NewSplit(name, logs)}
 }
 
 // Reset implements Pane.

@@ -1,12 +1,13 @@
 // Package pane declares what a pane of the cockpit is and holds what several
-// panes share: the world they read, the item under the cursor, filters, the
-// pager of long lists, the tail of a log and the sheet of a record.
+// panes share: the item under the cursor, filters, the pager of long lists, the
+// tail of a log and the sheet of a record. The panes are in packages by subject
+// below.
 //
 // Most panes are one spec: a list is a Table (Spec shows how), the sheet of a
 // stored record a Detail (DetailSpec), with Paras to write it out: headings,
-// lines, links, trees (Tree), documents that fold. A form comes of Fill. What
-// a pane reads is a method of World; its keys are in the keymap, under the
-// pane's name as their scope.
+// lines, links, trees (Tree), documents that fold. A form comes of Fill. A pane
+// is made over the services that it reads, each an interface of its package;
+// its keys are in the keymap, under the pane's name as their scope.
 //
 // A pane is a plain struct owned by the root model. Its methods run inside the
 // root's Update or View, do no I/O and never block; what it wants read it
@@ -79,12 +80,17 @@ type Opener interface {
 	Open(env Env) Item
 }
 
+// Viewer is a pane whose thing can be looked at as a picture.
+type Viewer interface {
+	// Picture is what to open for that, empty for nothing.
+	Picture(env Env) Item
+}
+
 // Broad is a sheet that has the whole width of the screen once it is opened.
 type Broad interface{ Broad() }
 
 // Env is what a pane may know at one moment. Snap is never nil.
 type Env struct {
-	World    World
 	Snap     *engine.Snapshot
 	Tenant   string
 	Caller   core.Caller

@@ -110,14 +110,13 @@ func TestAFailedReadIsKeptAsTheReason(t *testing.T) {
 	}
 }
 
-// logWorld is a world with one log.
-type logWorld struct {
-	World
+// oneLog are logs of one stream.
+type oneLog struct {
 	lines int
 	reads int
 }
 
-func (w *logWorld) Log(_ context.Context, _, _ string, from uint64, n int) ([]task.LogLine, uint64, error) {
+func (w *oneLog) Log(_ context.Context, _, _ string, from uint64, n int) ([]task.LogLine, uint64, error) {
 	w.reads++
 	var out []task.LogLine
 	for i := int(from) + 1; i <= w.lines && len(out) < n; i++ {
@@ -138,9 +137,9 @@ func drain(t *Tail, env Env, cmd tea.Cmd) {
 }
 
 func TestATailOfAnyLengthShowsItsEnd(t *testing.T) {
-	w := &logWorld{lines: 100_000}
-	env := Env{World: w, Snap: &engine.Snapshot{}}
-	tail := NewTail("x")
+	w := &oneLog{lines: 100_000}
+	env := Env{Snap: &engine.Snapshot{}}
+	tail := NewTail("x", w)
 	tail.Bind("s")
 	drain(tail, env, tail.Refresh(env))
 	if got := tail.Window(99_991, 10); len(got) != 10 || got[9].Message != "line 100000" {

@@ -11,10 +11,8 @@ import (
 // Spec is what makes one list different from another. A whole pane over a
 // list of any length is:
 //
-//	type Pane struct{ *pane.Table[session.Session] }
-//
-//	func New() *Pane {
-//		return &Pane{pane.NewTable(pane.Spec[session.Session]{
+//	func NewSessions(s Sessions) *pane.Table[session.Session] {
+//		return pane.NewTable(pane.Spec[session.Session]{
 //			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
 //			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
 //			ID:   func(s *session.Session) string { return s.SessionID },
@@ -24,12 +22,11 @@ import (
 //				set(1, s.SessionID, screen.Accent)
 //			},
 //			Item:  func(s *session.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
-//			Fetch: pane.World.Sessions,
-//		})}
+//			Fetch: s.List,
+//		})
 //	}
 //
-// One whose rows are in the snapshot has no Fetch and a Refresh that calls
-// SetRows instead.
+// One whose rows are in the snapshot has no Fetch, and Rows in its place.
 type Spec[T any] struct {
 	Name  string
 	Title string
@@ -38,9 +35,12 @@ type Spec[T any] struct {
 	ID    func(*T) string
 	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
 	Item  func(t *T) Item
-	// Fetch reads pages of a list that is too long to hold; a method of World
-	// does. It is nil for a list whose rows are set with SetRows.
-	Fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// Fetch reads pages of a list that is too long to hold; a method of a
+	// service does.
+	Fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// Rows are those of a list in memory. A list with neither has its rows by
+	// SetRows.
+	Rows func(env Env) []T
 	// Total is how many rows a list with Fetch has without its filter; nil when
 	// that is not known.
 	Total func(*Env) int

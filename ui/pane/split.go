@@ -23,8 +23,8 @@ type Split struct {
 }
 
 // NewSplit makes the log part for a pane.
-func NewSplit(name string) Split {
-	return Split{tail: NewTail(name), scratch: screen.New(0, 0)}
+func NewSplit(name string, logs Logs) Split {
+	return Split{tail: NewTail(name, logs), scratch: screen.New(0, 0)}
 }
 
 // BindLog shows another stream from its end: a task id, "agent:NAME", or "".

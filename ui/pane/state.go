@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -73,6 +74,23 @@ func SubagentState(env *Env, a *skill.Subagent) State {
 		return State{screen.Waiting, "needs you"}
 	case word == "working" && frozen(env, a.TaskID, a.AgentID):
 		return State{screen.Paused, "frozen"}
+	}
+	return State{screen.StateOf(word), word}
+}
+
+// SubagentWhy is what a subagent waits for, or what it failed of.
+func SubagentWhy(env *Env, a *skill.Subagent) (string, screen.Role) {
+	if a.Waiting == "" {
+		return a.Error, screen.Bad
+	}
+	return "asks: " + asked(env, a.Waiting), screen.Warn
+}
+
+// CADAgentState is the common word for a CAD agent's state.
+func CADAgentState(a *cad.Agent) State {
+	word := a.Shown()
+	if word == "waiting for you" {
+		return State{screen.Waiting, "needs you"}
 	}
 	return State{screen.StateOf(word), word}
 }
@@ -148,12 +166,17 @@ func Asks(env *Env, a *fleet.Agent) string {
 	if a.Waiting == "" {
 		return ""
 	}
+	return asked(env, a.Waiting)
+}
+
+// asked is what an open approval is about, else its id.
+func asked(env *Env, id string) string {
 	for _, ask := range env.Snap.Approvals {
-		if ask.ApprovalID == a.Waiting {
+		if ask.ApprovalID == id {
 			return Intent(ask)
 		}
 	}
-	return a.Waiting
+	return id
 }
 
 // Intent is one line of what an approval is about.

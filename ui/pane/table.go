@@ -71,9 +71,12 @@ func (t *Table[T]) title(env Env) string {
 // Show implements Pane.
 func (t *Table[T]) Show(Env, Item) tea.Cmd { return nil }
 
-// Refresh implements Pane for lists in pages.
+// Refresh implements Pane for lists with Rows and for those in pages.
 func (t *Table[T]) Refresh(env Env) tea.Cmd {
 	t.env = env
+	if t.spec.Rows != nil {
+		t.SetRows(env, t.spec.Rows(env))
+	}
 	if t.pager == nil || t.held {
 		return nil
 	}
@@ -86,11 +89,11 @@ func (t *Table[T]) reread(env Env) tea.Cmd {
 	return t.pager.Refresh(t.fetch(env), first, n)
 }
 
-// fetch reads from the world that is shown now.
+// fetch reads from the tenant that is shown now.
 func (t *Table[T]) fetch(env Env) Fetch[T] {
-	world, tenant, fetch := env.World, env.Tenant, t.spec.Fetch
+	tenant, fetch := env.Tenant, t.spec.Fetch
 	return func(ctx context.Context, f core.Filter) (core.Page[T], error) {
-		return fetch(world, ctx, tenant, f)
+		return fetch(ctx, tenant, f)
 	}
 }
 
@@ -125,7 +128,7 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 func (t *Table[T]) Resize(int, int) {}
 
 // Rebind makes the list one of another thing, from its beginning.
-func (t *Table[T]) Rebind(fetch func(w World, ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) {
+func (t *Table[T]) Rebind(fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) {
 	t.spec.Fetch, t.text = fetch, ""
 	t.Reset()
 }

@@ -11,18 +11,17 @@ import (
 	"swarmdeck/ui/screen"
 )
 
-// counter is a world of growing numbers.
+// counter is a list of growing numbers.
 type counter struct {
-	World
 	n     int
 	reads []int
 }
 
-func (c *counter) page(ctx context.Context, f core.Filter) (core.Page[int], error) {
+func (c *counter) page(ctx context.Context, _ string, f core.Filter) (core.Page[int], error) {
 	return numbers(&c.n, &c.reads)(ctx, f)
 }
 
-func numberTable(paged bool) *Table[int] {
+func numberTable(c *counter, paged bool) *Table[int] {
 	spec := Spec[int]{
 		Name: "numbers", Title: "numbers", Empty: "none", Cols: []grid.Column{{Title: "N", Min: 8}},
 		ID:   func(n *int) string { return strconv.Itoa(*n) },
@@ -30,9 +29,7 @@ func numberTable(paged bool) *Table[int] {
 		Item: func(n *int) Item { return Item{Kind: "number", ID: strconv.Itoa(*n)} },
 	}
 	if paged {
-		spec.Fetch = func(w World, ctx context.Context, _ string, f core.Filter) (core.Page[int], error) {
-			return w.(*counter).page(ctx, f)
-		}
+		spec.Fetch = c.page
 	}
 	return NewTable(spec)
 }
@@ -45,10 +42,10 @@ func tableText(t *Table[int], env Env) string {
 
 func TestAListHeldStillStaysAsItIsUntilItFollows(t *testing.T) {
 	w := &counter{n: 2}
-	env := Env{World: w, Glyphs: screen.Unicode()}
+	env := Env{Glyphs: screen.Unicode()}
 	for _, paged := range []bool{false, true} {
 		w.n = 2
-		table := numberTable(paged)
+		table := numberTable(w, paged)
 		look := func() string {
 			if !paged {
 				rows := make([]int, w.n)

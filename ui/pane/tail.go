@@ -14,11 +14,19 @@ const (
 	tailKeep = 2000
 )
 
+// Logs are the streams of log lines; *task.Table has them.
+type Logs interface {
+	// Log returns up to n lines of a stream after seq from, oldest first, and the
+	// stream's last seq.
+	Log(ctx context.Context, tenant, stream string, from uint64, n int) ([]task.LogLine, uint64, error)
+}
+
 // Tail holds the part of a log stream that a screen shows: the newest lines
 // while it follows, or those around a place further up. It never holds the
 // whole stream.
 type Tail struct {
 	name   string
+	logs   Logs
 	stream string
 	lines  []task.LogLine // consecutive
 	last   uint64         // newest seq of the stream
@@ -36,12 +44,12 @@ type tailReply struct {
 }
 
 // NewTail makes a tail for a pane.
-func NewTail(name string) *Tail { return &Tail{name: name} }
+func NewTail(name string, logs Logs) *Tail { return &Tail{name: name, logs: logs} }
 
 // Bind points the tail at a stream: a task id, "agent:NAME", or "" for none.
 func (t *Tail) Bind(stream string) {
 	if stream != t.stream {
-		*t = Tail{name: t.name, stream: stream}
+		*t = Tail{name: t.name, logs: t.logs, stream: stream}
 	}
 }
 
@@ -88,9 +96,9 @@ func (t *Tail) Count(env Env) tea.Cmd {
 		return nil
 	}
 	t.busy, t.more = true, false
-	world, tenant, stream, at := env.World, env.Tenant, t.stream, t.last
+	logs, tenant, stream, at := t.logs, env.Tenant, t.stream, t.last
 	return Ask(t.name, func(ctx context.Context) any {
-		_, last, err := world.Log(ctx, tenant, stream, at, 1)
+		_, last, err := logs.Log(ctx, tenant, stream, at, 1)
 		return tailReply{stream: stream, last: last, err: err}
 	})
 }
@@ -117,10 +125,10 @@ func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
 // stream ends.
 func (t *Tail) read(env Env, from uint64, follow, newest bool) tea.Cmd {
 	t.busy, t.more = true, false
-	world, tenant, stream := env.World, env.Tenant, t.stream
+	logs, tenant, stream := t.logs, env.Tenant, t.stream
 	return Ask(t.name, func(ctx context.Context) any {
 		if newest {
-			_, last, err := world.Log(ctx, tenant, stream, 0, 1)
+			_, last, err := logs.Log(ctx, tenant, stream, 0, 1)
 			if err != nil {
 				return tailReply{stream: stream, err: err}
 			}
@@ -128,7 +136,7 @@ func (t *Tail) read(env Env, from uint64, follow, newest bool) tea.Cmd {
 				from = last - tailRead
 			}
 		}
-		lines, last, err := world.Log(ctx, tenant, stream, from, tailRead)
+		lines, last, err := logs.Log(ctx, tenant, stream, from, tailRead)
 		return tailReply{stream, follow, lines, last, err}
 	})
 }

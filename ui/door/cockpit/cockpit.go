@@ -12,7 +12,6 @@ import (
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
-	"swarmdeck/ui/pane"
 	"swarmdeck/ui/plain"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/script"
@@ -71,11 +70,11 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 			}
 			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: role, Door: s.Caller.Door})
 		},
-		Notice:  tell,
-		Warning: warning,
-		Pager:   pager(env.Getenv),
-		World:   worldOf(env, s),
-		Caller:  s.Caller,
+		Notice:   tell,
+		Warning:  warning,
+		Pager:    pager(env.Getenv),
+		Services: services(env, s),
+		Caller:   s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {
 			return command.Capture(ctx, lines(env, s, tenant), args)
 		},
@@ -104,13 +103,13 @@ func keysInForce(env *command.Env, s command.Start) (keys *keymap.Keymap, warnin
 	return keys, warning, err
 }
 
-// worldOf is what a cockpit shows.
-func worldOf(env *command.Env, s command.Start) pane.World {
-	w := pane.Of(s.Engine)
+// services are what a cockpit shows.
+func services(env *command.Env, s command.Start) ui.Services {
+	all := ui.Of(s.Engine)
 	if env.Abroad {
-		return bounded{w, s.Caller.Tenant}
+		all.View = bounded{all.View, s.Caller.Tenant}
 	}
-	return w
+	return all
 }
 
 // lines is the environment of command lines given inside a door.
@@ -125,14 +124,14 @@ func lines(env *command.Env, s command.Start, tenant string) command.Env {
 	return line
 }
 
-// bounded is a world of one tenant: its visitor sees no other.
+// bounded is the view of one tenant: its visitor sees no other.
 type bounded struct {
-	pane.World
+	ui.View
 	tenant string
 }
 
 func (b bounded) Snapshot(string) *engine.Snapshot {
-	s := *b.World.Snapshot(b.tenant)
+	s := *b.View.Snapshot(b.tenant)
 	s.Tenants = []string{b.tenant}
 	return &s
 }

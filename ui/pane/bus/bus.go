@@ -1,24 +1,38 @@
-// Package bus is the pane of messages: the newest as they come, conversations
-// together, requests that nobody answers flagged with their age.
+// Package bus has the panes of messages between agents: the newest as they
+// come, one with its conversation, dead letters, and who reads what.
 package bus
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
 
-// Name is the pane's name and keymap scope.
-const Name = "bus"
+const listName = "bus"
 
-// Pane shows the tail of the messages that a pattern selects.
-type Pane struct {
+// Bus is what the panes read of the message bus; *bus.Bus has it.
+type Bus interface {
+	Get(ctx context.Context, tenant, id string) (bus.Message, error)
+	List(ctx context.Context, tenant string, q bus.Query) (core.Page[bus.Message], error)
+	// Recent are the newest n messages that a pattern selects ("" every one),
+	// oldest first, and the seq from which Since goes on.
+	Recent(ctx context.Context, tenant, pattern string, n int) ([]bus.Message, uint64, error)
+	Since(ctx context.Context, tenant, pattern string, seq uint64, n int) ([]bus.Message, uint64, error)
+	Dead(ctx context.Context, tenant string, f core.Filter) (core.Page[bus.DeadLetter], error)
+	Subscriptions(ctx context.Context, tenant string) ([]bus.SubscriptionInfo, error)
+	Mailboxes(ctx context.Context, tenant string) ([]bus.Mailbox, error)
+}
+
+// List shows the tail of the messages that a pattern selects.
+type List struct {
 	*pane.Table[line]
 	tail tail
 	text string // the filter, the pattern with it
@@ -30,11 +44,12 @@ type line struct {
 	place place
 }
 
-// New makes the pane.
-func New() *Pane {
-	p := &Pane{tail: newTail()}
+// NewList makes the pane of messages: the newest as they come, conversations
+// together, requests that nobody answers flagged with their age.
+func NewList(of Bus) *List {
+	p := &List{tail: newTail(of)}
 	p.Table = pane.NewTable(pane.Spec[line]{
-		Name: Name, Title: "bus", Empty: "no messages yet: press + to publish one", NewestFirst: true,
+		Name: listName, Title: "bus", Empty: "no messages yet: press + to publish one", NewestFirst: true,
 		Cols: []grid.Column{
 			{Title: "TIME", Min: 8, Priority: 2},
 			{Title: "TO", Min: 20, Weight: 2, Key: true},
@@ -43,22 +58,22 @@ func New() *Pane {
 			{Title: "STATE", Min: 15},
 			{Title: "PAYLOAD", Min: 10, Weight: 4, Priority: 1},
 		},
-		ID: func(l *line) string { return l.MessageID }, Row: row, Item: func(l *line) pane.Item { return Item(&l.Message) },
+		ID: func(l *line) string { return l.MessageID }, Row: row, Item: func(l *line) pane.Item { return item(&l.Message) },
 	})
 	return p
 }
 
-// Item is a message as a thing under the cursor.
-func Item(m *bus.Message) pane.Item {
+// item is a message as a thing under the cursor.
+func item(m *bus.Message) pane.Item {
 	return pane.Item{Kind: "bus-message", ID: m.MessageID, Task: m.TaskID, Trace: m.TraceID}
 }
 
 // Refresh reads what is new.
-func (p *Pane) Refresh(env pane.Env) tea.Cmd { return p.tail.refresh(env) }
+func (p *List) Refresh(env pane.Env) tea.Cmd { return p.tail.refresh(env) }
 
 // Update takes what was read. A cursor on the newest message stays on the
 // newest; on any other it stays on its message.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	cmd, changed := p.tail.take(env, body)
 	if !changed {
 		return cmd
@@ -72,7 +87,7 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 }
 
 // Filter narrows the messages in sight; topic:PATTERN chooses which are read.
-func (p *Pane) Filter(env pane.Env, text string) (tea.Cmd, error) {
+func (p *List) Filter(env pane.Env, text string) (tea.Cmd, error) {
 	pattern := ""
 	var rest []string
 	for _, word := range strings.Fields(text) {
@@ -100,16 +115,16 @@ func (p *Pane) Filter(env pane.Env, text string) (tea.Cmd, error) {
 }
 
 // FilterText implements pane.Pane.
-func (p *Pane) FilterText() string { return p.text }
+func (p *List) FilterText() string { return p.text }
 
 // Reset implements pane.Pane.
-func (p *Pane) Reset() {
+func (p *List) Reset() {
 	p.Table.Reset()
 	p.tail.bind(p.tail.pattern)
 }
 
 // Title implements pane.Pane.
-func (p *Pane) Title(env pane.Env) string {
+func (p *List) Title(env pane.Env) string {
 	title := p.Table.Title(env)
 	if all := env.Snap.Bus.Messages; p.tail.pattern == "" && all > int64(len(p.tail.messages)) && len(p.tail.messages) > 0 {
 		title += fmt.Sprintf("  newest of %d", all)
@@ -123,17 +138,17 @@ func (p *Pane) Title(env pane.Env) string {
 	return title
 }
 
-// Address is where a message goes: its topic, or its recipient.
-func Address(topic, recipient string) string {
+// address is where a message goes: its topic, or its recipient.
+func address(topic, recipient string) string {
 	if topic != "" {
 		return topic
 	}
 	return "@" + recipient
 }
 
-// State is what became of a message; a request without an answer says for how
+// state is what became of a message; a request without an answer says for how
 // long.
-func State(env *pane.Env, m *bus.Message) pane.State {
+func state(env *pane.Env, m *bus.Message) pane.State {
 	switch {
 	case m.Unanswered:
 		return pane.State{State: screen.Waiting, Word: "no answer " + pane.Age(env.Now, m.Timestamp)}
@@ -153,14 +168,14 @@ const shown = 300
 func row(env *pane.Env, l *line, set func(int, string, screen.Role)) {
 	m := &l.Message
 	set(0, pane.Clock(env.Now, m.Timestamp), screen.Dim)
-	set(1, l.place.lead(env.Glyphs)+Address(m.Topic, m.RecipientID), screen.Accent)
+	set(1, l.place.lead(env.Glyphs)+address(m.Topic, m.RecipientID), screen.Accent)
 	set(2, m.SenderID, screen.Text)
 	role := screen.Text
 	if m.MessageType == bus.Error {
 		role = screen.Bad
 	}
 	set(3, string(m.MessageType), role)
-	st := State(env, m)
+	st := state(env, m)
 	set(4, st.Label(env.Glyphs), st.Role())
 	set(5, string(m.Payload[:min(len(m.Payload), shown)]), screen.Dim)
 }

@@ -19,6 +19,7 @@ const (
 // pattern they are read anew, because what becomes of direct messages changes;
 // what has a topic never does, so there only what is new is read.
 type tail struct {
+	bus      Bus
 	pattern  string
 	messages []bus.Message
 	seq      uint64 // read up to here
@@ -45,7 +46,7 @@ type batch struct {
 	behind   bool
 }
 
-func newTail() tail { return tail{reader: pane.NewReader[batch](Name)} }
+func newTail(of Bus) tail { return tail{bus: of, reader: pane.NewReader[batch](listName)} }
 
 // bind forgets what was read and follows another pattern.
 func (t *tail) bind(pattern string) {
@@ -62,17 +63,17 @@ func (t *tail) refresh(env pane.Env) tea.Cmd {
 		return nil
 	}
 	t.stamp = now
-	world, tenant, pattern, seq := env.World, env.Tenant, t.pattern, t.seq
+	of, tenant, pattern, seq := t.bus, env.Tenant, t.pattern, t.seq
 	if pattern == "" || !t.loaded {
 		return t.reader.Read(t.of(env), func(ctx context.Context) (batch, error) {
-			got, seq, err := world.BusRecent(ctx, tenant, pattern, window)
+			got, seq, err := of.Recent(ctx, tenant, pattern, window)
 			return batch{pattern: pattern, whole: true, messages: got, seq: seq}, err
 		})
 	}
 	return t.reader.Read(t.of(env), func(ctx context.Context) (batch, error) {
 		b := batch{pattern: pattern, seq: seq}
 		for range rounds {
-			got, next, err := world.BusSince(ctx, tenant, pattern, b.seq, window)
+			got, next, err := of.Since(ctx, tenant, pattern, b.seq, window)
 			if err != nil {
 				return b, err
 			}

@@ -9,24 +9,38 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
 )
 
 // Do implements pane.Pane: "create" asks for a new agent, once it is known
 // what there is to choose from.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action != "create" {
 		return p.Table.Do(env, action)
 	}
-	world, tenant := env.World, env.Tenant
-	return p.choices.Read(tenant, func(ctx context.Context) (pane.Choices, error) {
-		return world.Choices(ctx, tenant)
+	of, tenant := p.agents, env.Tenant
+	return p.choices.Read(tenant, func(ctx context.Context) (c choices, err error) {
+		c.Runtimes = of.Runtimes()
+		if c.Projects, err = of.Projects(ctx, tenant); err != nil {
+			return c, err
+		}
+		c.Roles, err = of.Roles(ctx, tenant, "")
+		return c, err
 	}), true
 }
 
+// choices are what a new agent may be made of. An exec project may be any
+// other as well; one that a server keeps may not.
+type choices struct {
+	Runtimes []string
+	Projects []fleet.Project
+	Roles    []fleet.Role
+}
+
 // tookChoices opens the form, or says why it can't.
-func tookChoices(a *pane.Answer[pane.Choices]) tea.Cmd {
+func tookChoices(a *pane.Answer[choices]) tea.Cmd {
 	if a.Err != nil {
 		return pane.Say("what an agent can be made of is not known: "+a.Err.Error(), true)
 	}
@@ -48,7 +62,7 @@ type created struct {
 }
 
 // createForm asks for what `agent create` takes.
-func createForm(c *pane.Choices) pane.Fill {
+func createForm(c *choices) pane.Fill {
 	var projects, roles, runtimes []string
 	for _, p := range c.Projects {
 		projects = append(projects, p.Name)
@@ -98,7 +112,7 @@ func known(names []string, none string) string {
 }
 
 // roleHelp names the roles of each project.
-func roleHelp(c *pane.Choices) string {
+func roleHelp(c *choices) string {
 	var parts []string
 	for _, p := range c.Projects {
 		var roles []string

@@ -1,5 +1,5 @@
-// Package fleet is the pane of everything that works: agents of every
-// runtime, subagents that run skills, and running tasks that neither runs.
+// Package fleet has the panes of who works and on what: the fleet itself,
+// agents, sessions, tasks and tenants.
 package fleet
 
 import (
@@ -17,14 +17,27 @@ import (
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/cadagents"
-	"swarmdeck/ui/pane/subagents"
-	"swarmdeck/ui/pane/tasks"
 	"swarmdeck/ui/screen"
 )
 
-// Name is the pane's name and keymap scope.
+// Name is that of the list, and its keymap scope.
 const Name = "fleet"
+
+// Agents are what the panes read of agents; *fleet.Fleet has it.
+type Agents interface {
+	// Activity is what an agent does, or did in its newest run; nil when that is
+	// what is known, by its At.
+	Activity(ctx context.Context, tenant, name string, known time.Time) (*agents.Activity, error)
+	History(ctx context.Context, tenant, name string, f core.Filter) (core.Page[agents.HistoryItem], error)
+	Runtimes() []string
+	Projects(ctx context.Context, tenant string) ([]agents.Project, error)
+	Roles(ctx context.Context, tenant, project string) ([]agents.Role, error)
+}
+
+// Subagents run skills; *skill.Skills has them.
+type Subagents interface {
+	Subagents(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Subagent], error)
+}
 
 // failedShown is for how long, and failedMost how many of the newest
 // subagents that failed stay in sight; the subagents pane has them all.
@@ -41,21 +54,26 @@ type worker struct {
 	task  *task.Task
 }
 
-// Pane lists the workers of the tenant.
-type Pane struct {
+// List is everything that works: agents of every runtime, subagents that run
+// skills, and running tasks that neither runs.
+type List struct {
 	*pane.Table[worker]
+	agents  Agents
+	subs    Subagents
+	queue   Tasks
 	tasks   []task.Task // that are running
 	reader  pane.Reader[core.Page[task.Task]]
 	failed  []skill.Subagent // newest first
 	ends    pane.Reader[core.Page[skill.Subagent]]
-	choices pane.Reader[pane.Choices]
+	choices pane.Reader[choices]
 	live    string // those that were live when failed was read
 }
 
-// New makes the pane.
-func New() *Pane {
-	p := &Pane{
-		choices: pane.NewReader[pane.Choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
+// NewList makes the pane.
+func NewList(of Agents, subs Subagents, queue Tasks) *List {
+	p := &List{
+		agents: of, subs: subs, queue: queue,
+		choices: pane.NewReader[choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
 	}
 	p.Table = pane.NewTable(pane.Spec[worker]{
 		Name: Name, Title: "fleet", Empty: "no agents yet: press + to make one",
@@ -77,19 +95,19 @@ func New() *Pane {
 
 // Refresh shows the snapshot's agents and subagents, asks for running tasks,
 // and for the subagents that failed when one is no longer live.
-func (p *Pane) Refresh(env pane.Env) tea.Cmd {
+func (p *List) Refresh(env pane.Env) tea.Cmd {
 	p.rebuild(env)
-	world, tenant := env.World, env.Tenant
+	tenant := env.Tenant
 	var cmds []tea.Cmd
 	if live := tenant + " " + liveIDs(env.Snap.Subagents); live != p.live {
 		p.live = live
 		cmds = append(cmds, p.ends.Read(tenant, func(ctx context.Context) (core.Page[skill.Subagent], error) {
-			return world.Subagents(ctx, tenant, core.Filter{Status: string(skill.Failed), Page: 1, Size: failedMost})
+			return p.subs.Subagents(ctx, tenant, core.Filter{Status: string(skill.Failed), Page: 1, Size: failedMost})
 		}))
 	}
 	if env.Snap.Counts.ByStatus[task.Running] > 0 {
 		cmds = append(cmds, p.reader.Read(tenant, func(ctx context.Context) (core.Page[task.Task], error) {
-			return world.Tasks(ctx, tenant, core.Filter{Status: string(task.Running), Page: 1, Size: core.MaxPageSize})
+			return p.queue.List(ctx, tenant, core.Filter{Status: string(task.Running), Page: 1, Size: core.MaxPageSize})
 		}))
 	} else if len(p.tasks) > 0 {
 		p.tasks = nil
@@ -107,7 +125,7 @@ func liveIDs(live []*skill.Subagent) string {
 }
 
 // Update takes the running tasks, or the subagents that failed.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	if a, ok := p.choices.Take(env.Tenant, body); ok {
 		return tookChoices(&a)
 	}
@@ -137,12 +155,12 @@ func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
 }
 
 // Reset implements pane.Pane.
-func (p *Pane) Reset() {
+func (p *List) Reset() {
 	p.Table.Reset()
 	p.tasks, p.failed, p.live = nil, nil, ""
 }
 
-func (p *Pane) rebuild(env pane.Env) {
+func (p *List) rebuild(env pane.Env) {
 	all := make([]worker, 0, len(env.Snap.CADAgents)+len(env.Snap.Agents)+len(env.Snap.Subagents)+len(p.failed)+len(p.tasks))
 	for _, a := range env.Snap.Agents {
 		all = append(all, worker{agent: a})
@@ -236,12 +254,12 @@ func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)
 	}
 	set(3, doing, screen.Text)
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
-	text, role := subagents.Why(env, a)
+	text, role := pane.SubagentWhy(env, a)
 	set(7, text, role)
 }
 
 func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
-	st := cadagents.State(a)
+	st := pane.CADAgentState(a)
 	set(0, st.Label(env.Glyphs), st.Role())
 	set(1, a.AgentID, screen.Accent)
 	set(2, "cad/"+a.Role, screen.Dim)
@@ -281,17 +299,29 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 
 func item(w *worker) pane.Item {
 	if t := w.task; t != nil {
-		return tasks.Item(t)
+		return taskItem(t)
 	}
 	if w.sub != nil {
-		return subagents.Item(w.sub)
+		return pane.SubagentItem(w.sub)
 	}
 	if w.cad != nil {
-		return cadagents.Item(w.cad)
+		return pane.CADAgentItem(w.cad)
 	}
 	a := w.agent
 	return pane.Item{
 		Kind: "agent", ID: a.Name, Agent: a.Name, Task: a.TaskID, Session: a.SessionID, Approval: a.Waiting,
 		Paused: a.Paused || a.Pausing,
 	}
+}
+
+// Failed are the newest subagents that failed in the last minutes, newest
+// first, as far as they were read.
+func (p *List) Failed(env pane.Env) []*skill.Subagent {
+	var out []*skill.Subagent
+	for i := range p.failed {
+		if a := &p.failed[i]; a.TenantID == env.Tenant && env.Now.Sub(a.CompletedAt) < failedShown {
+			out = append(out, a)
+		}
+	}
+	return out
 }

@@ -1,8 +1,9 @@
-// Package record is the sheet of one event of the agents' record, or of a node
-// that events speak of: its fields, and what it is linked to.
+// Package record has the panes of the agents' record: what happened in a run,
+// one event or node, the graph around it, and forks.
 package record
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,32 +14,68 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/fork"
 	"swarmdeck/ui/screen"
 )
 
-// Name is the pane's name and keymap scope.
-const Name = "record"
+const sheetName = "record"
 
-// Pane shows an event or a node.
-type Pane struct {
-	*pane.Detail[pane.Recorded]
-	forks fork.Asker
+// DAG is what the panes read of the record; *dag.DAG has it.
+type DAG interface {
+	// Subject narrows a query to run:ID, task:ID, agent:NAME or session:ID, or to
+	// the newest run of an agent with a bare NAME.
+	Subject(ctx context.Context, tenant, name string, q *dag.Query) error
+	Timeline(ctx context.Context, tenant string, q dag.Query) (core.Page[dag.Moment], error)
+	// FindNode finds an event or a node by its id, its beginning, or TYPE:ID.
+	FindNode(ctx context.Context, tenant, name string) (dag.NodeRef, error)
+	Get(ctx context.Context, tenant, event string) (dag.Detail, error)
+	Node(ctx context.Context, tenant string, ref dag.NodeRef) (dag.NodeInfo, error)
+	At(ctx context.Context, tenant, event string) (dag.State, error)
+	Around(ctx context.Context, tenant string, q dag.GraphQuery) (dag.Graph, error)
 }
 
-// New makes the pane. Events never change; what is said of a node may.
-func New() *Pane {
-	return &Pane{forks: fork.New(Name), Detail: pane.NewDetail(pane.DetailSpec[pane.Recorded]{
-		Name: Name, Fetch: pane.World.Recorded, Item: item, Live: true,
-		Settled: func(r *pane.Recorded) bool { return r.Event != nil },
-		Text: func(env pane.Env, r *pane.Recorded, out *pane.Paras) {
+// recorded is what the record has under a name: an event, or else a node.
+type recorded struct {
+	Event *dag.Detail
+	Node  *dag.NodeInfo
+}
+
+func fetchRecorded(ctx context.Context, of DAG, tenant, name string) (r recorded, err error) {
+	ref, err := of.FindNode(ctx, tenant, name)
+	if err != nil {
+		return r, err
+	}
+	if dag.IsEventID(ref.ID) && ref.Type != dag.TypeMessage {
+		if e, err := of.Get(ctx, tenant, ref.ID); err == nil {
+			return recorded{Event: &e}, nil
+		}
+	}
+	n, err := of.Node(ctx, tenant, ref)
+	return recorded{Node: &n}, err
+}
+
+// Sheet shows an event or a node.
+type Sheet struct {
+	*pane.Detail[recorded]
+	forks forks
+}
+
+// NewSheet makes the sheet of one event of the agents' record, or of a node
+// that events speak of: its fields, and what it is linked to.
+func NewSheet(of DAG, past Forks) *Sheet {
+	return &Sheet{forks: newForks(sheetName, past), Detail: pane.NewDetail(pane.DetailSpec[recorded]{
+		Name: sheetName, Item: sheetItem, Live: true,
+		Fetch: func(ctx context.Context, tenant, id string) (recorded, error) {
+			return fetchRecorded(ctx, of, tenant, id)
+		},
+		Settled: func(r *recorded) bool { return r.Event != nil },
+		Text: func(env pane.Env, r *recorded, out *pane.Paras) {
 			if r.Event != nil {
-				Text(env, r.Event, out)
+				eventText(env, r.Event, out)
 			} else {
-				node(env, r.Node, out)
+				nodeText(env, r.Node, out)
 			}
 		},
-		Title: func(_ pane.Env, r *pane.Recorded) string {
+		Title: func(_ pane.Env, r *recorded) string {
 			if r.Event != nil {
 				return "record " + graph.Word(string(r.Event.Event.Kind)) + " " + graph.Brief(r.Event.Event.EventID)
 			}
@@ -48,7 +85,7 @@ func New() *Pane {
 }
 
 // Do implements pane.Pane.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "fork" {
 		return p.forks.Do(env, p.Selected(env)), true
 	}
@@ -56,18 +93,18 @@ func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
 }
 
 // Update implements pane.Pane.
-func (p *Pane) Update(env pane.Env, body any) tea.Cmd {
+func (p *Sheet) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
 		return cmd
 	}
 	return p.Detail.Update(env, body)
 }
 
-func item(r *pane.Recorded) pane.Item {
+func sheetItem(r *recorded) pane.Item {
 	if r.Event != nil {
-		return Item(&r.Event.Recorded)
+		return eventItem(&r.Event.Recorded)
 	}
-	it := pane.RecordOf(dag.NodeRef{Type: r.Node.Type, ID: r.Node.ID})
+	it := nodeItem(dag.NodeRef{Type: r.Node.Type, ID: r.Node.ID})
 	switch r.Node.Type {
 	case dag.TypeRun:
 		it.Part = r.Node.ID
@@ -77,19 +114,24 @@ func item(r *pane.Recorded) pane.Item {
 	return it
 }
 
-// Item is an event as a thing under the cursor. Its Part is its run.
-func Item(e *dag.Recorded) pane.Item {
+// eventItem is an event as a thing under the cursor. Its Part is its run.
+func eventItem(e *dag.Recorded) pane.Item {
 	return pane.Item{
-		Kind: Name, ID: e.Event.EventID, Part: e.Event.RunID, Task: e.Event.TaskID, Agent: e.Event.AgentID,
+		Kind: sheetName, ID: e.Event.EventID, Part: e.Event.RunID, Task: e.Event.TaskID, Agent: e.Event.AgentID,
 		Session: e.Event.SessionID, Trace: e.Event.TraceID,
 	}
 }
 
+// nodeItem is a node as a thing to open.
+func nodeItem(ref dag.NodeRef) pane.Item {
+	return pane.Item{Kind: sheetName, ID: ref.String()}
+}
+
 // Picture implements pane.Viewer: the lineage of what is under the cursor, else
 // of what is shown.
-func (p *Pane) Picture(env pane.Env) pane.Item {
+func (p *Sheet) Picture(env pane.Env) pane.Item {
 	id := p.Selected(env).ID
-	if it := p.Open(env); it.Kind == Name {
+	if it := p.Open(env); it.Kind == sheetName {
 		id = it.ID
 	}
 	if id == "" {
@@ -98,13 +140,13 @@ func (p *Pane) Picture(env pane.Env) pane.Item {
 	return pane.Item{Kind: "lineage", ID: id}
 }
 
-// Text writes an event out.
-func Text(env pane.Env, d *dag.Detail, out *pane.Paras) {
+// eventText writes an event out.
+func eventText(env pane.Env, d *dag.Detail, out *pane.Paras) {
 	e := &d.Event
 	out.Add("event", e.EventID, screen.Accent)
 	out.Add("kind", graph.Word(string(e.Kind)), screen.Title)
 	out.Add("at", pane.Precise(env.Now, e.TS.Time())+" ("+pane.Age(env.Now, e.TS.Time())+" ago)", screen.Text)
-	if said := text(e); said != "" {
+	if said := saysOf(e); said != "" {
 		out.Exact("says", said, screen.Text)
 	}
 	out.Link("run", e.RunID, screen.Accent, pane.Item{Kind: "timeline", ID: "run:" + e.RunID})
@@ -114,7 +156,7 @@ func Text(env pane.Env, d *dag.Detail, out *pane.Paras) {
 	out.Add("correlation", e.CorrelationID, screen.Dim)
 	out.Add("trace", e.TraceID, screen.Dim)
 	if e.Parent != nil {
-		out.Link("parent", e.Parent.EventID, screen.Accent, pane.Item{Kind: Name, ID: e.Parent.EventID})
+		out.Link("parent", e.Parent.EventID, screen.Accent, pane.Item{Kind: sheetName, ID: e.Parent.EventID})
 	}
 	place := "number " + strconv.FormatUint(d.Seq, 10) + " of its run, "
 	if e.RunID == "" {
@@ -135,8 +177,8 @@ func Text(env pane.Env, d *dag.Detail, out *pane.Paras) {
 	edges(d, out)
 }
 
-// text is what an event says at length, "" when its fields say it all.
-func text(e *dag.Event) string {
+// saysOf is what an event says at length, "" when its fields say it all.
+func saysOf(e *dag.Event) string {
 	for i := range e.Nodes {
 		if m, ok := e.Nodes[i].Body.(*dag.Message); ok {
 			return m.Says()
@@ -158,13 +200,13 @@ func edges(d *dag.Detail, out *pane.Paras) {
 		case x.To.ID:
 			far, text = x.From, "from "
 		default: // between others: it only tells of it
-			text = "from " + name(x.From) + " to "
+			text = "from " + nameOf(x.From) + " to "
 		}
-		out.Link(graph.Word(string(x.Type)), text+name(far)+attrs(x), screen.Text, pane.RecordOf(far))
+		out.Link(graph.Word(string(x.Type)), text+nameOf(far)+attrs(x), screen.Text, nodeItem(far))
 	}
 }
 
-func name(ref dag.NodeRef) string { return graph.Word(string(ref.Type)) + " " + graph.Brief(ref.ID) }
+func nameOf(ref dag.NodeRef) string { return graph.Word(string(ref.Type)) + " " + graph.Brief(ref.ID) }
 
 // attrs are an edge's attributes in words.
 func attrs(x dag.Edge) string {
@@ -183,8 +225,8 @@ func attrs(x dag.Edge) string {
 	return " (" + strings.Join(all, ", ") + ")"
 }
 
-// node writes out what was stated about a node.
-func node(env pane.Env, n *dag.NodeInfo, out *pane.Paras) {
+// nodeText writes out what was stated about a node.
+func nodeText(env pane.Env, n *dag.NodeInfo, out *pane.Paras) {
 	out.Add("node", n.ID, screen.Accent)
 	out.Add("type", string(n.Type), screen.Text)
 	switch n.Type {
@@ -199,7 +241,7 @@ func node(env pane.Env, n *dag.NodeInfo, out *pane.Paras) {
 	for i := range n.Versions {
 		v := &n.Versions[i]
 		out.Head("stated " + pane.When(env.Now, v.TS.Time()))
-		out.Link("by event", graph.Brief(v.EventID), screen.Accent, pane.Item{Kind: Name, ID: v.EventID})
+		out.Link("by event", graph.Brief(v.EventID), screen.Accent, pane.Item{Kind: sheetName, ID: v.EventID})
 		if m, ok := v.Node.Body.(*dag.Message); ok {
 			out.Exact("says", m.Says(), screen.Text)
 		}

@@ -1,5 +1,3 @@
-// Package skill is the sheet of one version of a skill: its contract, what it
-// needs, and how its last runs went.
 package skill
 
 import (
@@ -12,14 +10,8 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/executions"
-	"swarmdeck/ui/pane/invoke"
-	"swarmdeck/ui/pane/skills"
 	"swarmdeck/ui/screen"
 )
-
-// Name is the pane's name and keymap scope.
-const Name = "skill"
 
 // Bounds of what the sheet lists.
 const (
@@ -28,8 +20,11 @@ const (
 	needsRead     = 200 // skills of the graph
 )
 
-// Pane shows one skill.
-type Pane struct{ *pane.Detail[whole] }
+// Sheet shows one skill.
+type Sheet struct {
+	*pane.Detail[whole]
+	skills Skills
+}
 
 // whole is a skill with what else there is to say of it.
 type whole struct {
@@ -40,33 +35,35 @@ type whole struct {
 	runs     []skill.Execution
 }
 
-// New makes the pane.
-func New() *Pane {
-	return &Pane{pane.NewDetail(pane.DetailSpec[whole]{
-		Name: Name, Fetch: fetch, Text: text, Live: true,
-		Item:  func(g *whole) pane.Item { return skills.Item(g.Skill) },
+// NewSheet makes the sheet of one version of a skill: its contract, what it
+// needs, and how its last runs went.
+func NewSheet(of Skills) *Sheet {
+	return &Sheet{skills: of, Detail: pane.NewDetail(pane.DetailSpec[whole]{
+		Name: "skill", Text: sheetText, Live: true,
+		Fetch: func(ctx context.Context, tenant, ref string) (whole, error) { return fetchSheet(ctx, of, tenant, ref) },
+		Item:  func(g *whole) pane.Item { return item(g.Skill) },
 		Title: func(_ pane.Env, g *whole) string { return "skill " + g.Ref() },
 	})}
 }
 
 // Fill implements pane.Filler.
-func (p *Pane) Fill(env pane.Env, action string) (pane.Fill, bool) {
-	return invoke.Fill(env, action, p.Selected(env).ID)
+func (p *Sheet) Fill(env pane.Env, action string) (pane.Fill, bool) {
+	return fillInvoke(p.skills, env, action, p.Selected(env).ID)
 }
 
 // Do implements pane.Pane.
-func (p *Pane) Do(env pane.Env, action string) (tea.Cmd, bool) {
+func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "invoke" {
-		return invoke.Refuse(env, p.Selected(env).ID), true
+		return refuseInvoke(p.skills, env, p.Selected(env).ID), true
 	}
 	return p.Detail.Do(env, action)
 }
 
-func fetch(w pane.World, ctx context.Context, tenant, ref string) (g whole, err error) {
-	if g.Skill, err = w.Skill(tenant, ref); err != nil {
+func fetchSheet(ctx context.Context, of Skills, tenant, ref string) (g whole, err error) {
+	if g.Skill, err = of.Skill(tenant, ref); err != nil {
 		return g, err
 	}
-	same, err := w.Skills(tenant, core.Filter{Match: g.Name + "@", Page: 1, Size: core.MaxPageSize})
+	same, err := of.List(tenant, core.Filter{Match: g.Name + "@", Page: 1, Size: core.MaxPageSize})
 	if err != nil {
 		return g, err
 	}
@@ -81,16 +78,16 @@ func fetch(w pane.World, ctx context.Context, tenant, ref string) (g whole, err 
 			if _, known := g.needs[n.ref]; known || len(g.needs) >= needsRead {
 				continue
 			}
-			s, err := w.Skill(tenant, n.ref)
+			s, err := of.Skill(tenant, n.ref)
 			if g.needs[n.ref] = s; err == nil {
 				queue = append(queue, s)
 			}
 		}
 	}
-	if g.figures, err = w.SkillFigures(ctx, tenant, g.Name); err != nil {
+	if g.figures, err = of.Figures(ctx, tenant, g.Name); err != nil {
 		return g, err
 	}
-	runs, err := w.Executions(ctx, tenant, g.Name, core.Filter{Page: 1, Size: runsShown})
+	runs, err := of.Executions(ctx, tenant, g.Name, core.Filter{Page: 1, Size: runsShown})
 	g.runs = runs.Items
 	return g, err
 }
@@ -115,11 +112,11 @@ func needs(s *skill.Skill) (all []need) {
 	return all
 }
 
-func text(env pane.Env, g *whole, out *pane.Paras) {
+func sheetText(env pane.Env, g *whole, out *pane.Paras) {
 	s := g.Skill
 	out.Add("what", s.Description, screen.Title)
 	out.Add("tags", strings.Join(s.Tags, " "), screen.Text)
-	out.Add("effects", skills.Effects(s), skills.EffectRole(s))
+	out.Add("effects", effects(s), effectRole(s))
 	if len(s.Effects) == 0 {
 		out.Add("effects", "none", screen.Good)
 	}
@@ -133,7 +130,7 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 			r.Note = "(newest)"
 		}
 		if v.Version != s.Version {
-			r.Role, r.Item = screen.Accent, skills.Item(v)
+			r.Role, r.Item = screen.Accent, item(v)
 		}
 		versions = append(versions, r)
 	}
@@ -150,11 +147,11 @@ func text(env pane.Env, g *whole, out *pane.Paras) {
 		out.Add("", fmt.Sprintf("last %d: p50 %s, p95 %s, %.0f%% failed", f.Counted, pane.Millis(f.P50MS), pane.Millis(f.P95MS), 100*f.FailureRate), role)
 	}
 	for i := range g.runs {
-		executions.Link(&env, out, &g.runs[i])
+		linkExecution(&env, out, &g.runs[i])
 	}
 	if len(g.needs) > 1 {
 		out.Head("needs")
-		out.Rows("", tree(env, g))
+		out.Rows("", needsTree(env, g))
 	}
 	out.Head("parameters")
 	out.JSON("", s.ParametersSchema)
@@ -190,8 +187,8 @@ func runner(s *skill.Spec) string {
 	return strings.TrimSpace(text)
 }
 
-// tree is the graph of what the skill runs.
-func tree(env pane.Env, g *whole) (rows []pane.Row) {
+// needsTree is the graph of what the skill runs.
+func needsTree(env pane.Env, g *whole) (rows []pane.Row) {
 	t := pane.Tree[need]{
 		ID: func(n need) string {
 			if s := g.needs[n.ref]; s != nil {
@@ -213,7 +210,7 @@ func tree(env pane.Env, g *whole) (rows []pane.Row) {
 		case s == nil:
 			row.Text, row.Role = b.Node.ref+" is not there", screen.Bad
 		case s.Ref() != g.Ref():
-			row.Item = skills.Item(s)
+			row.Item = item(s)
 		default:
 			row.Role = screen.Text
 		}

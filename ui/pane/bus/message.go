@@ -1,0 +1,121 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// talkShown is how many messages of its conversation the sheet lists.
+const talkShown = 20
+
+// talked is a message with its conversation.
+type talked struct {
+	bus.Message
+	talk []bus.Message // the others, oldest first
+}
+
+// NewMessage makes the sheet of one message of the bus: its envelope, the
+// conversation around it, what became of it, and the payload.
+func NewMessage(of Bus) *pane.Detail[talked] {
+	return pane.NewDetail(pane.DetailSpec[talked]{
+		Name: "bus-message", Text: messageText, Live: true,
+		Fetch:   func(ctx context.Context, tenant, id string) (talked, error) { return fetchMessage(ctx, of, tenant, id) },
+		Item:    func(g *talked) pane.Item { return item(&g.Message) },
+		Settled: func(g *talked) bool { return !g.Unanswered && g.Status != bus.Open },
+		Title: func(env pane.Env, g *talked) string {
+			return string(g.MessageType) + " " + state(&env, &g.Message).Label(env.Glyphs)
+		},
+	})
+}
+
+func fetchMessage(ctx context.Context, of Bus, tenant, id string) (g talked, err error) {
+	if g.Message, err = of.Get(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	switch m := &g.Message; {
+	case m.CorrelationID == "" || m.Unanswered:
+	case m.ResponseID != "": // no need to look for it
+		answer, err := of.Get(ctx, tenant, m.ResponseID)
+		if err != nil {
+			return g, err
+		}
+		g.talk = []bus.Message{answer}
+	case m.Status != bus.Open: // read once, then
+		const longest = bus.MaxTTL * time.Second
+		talk, err := of.List(ctx, tenant, bus.Query{
+			Correlation: m.CorrelationID,
+			Filter:      core.Filter{Since: m.Timestamp.Add(-longest), Until: m.Timestamp.Add(longest), Page: 1, Size: talkShown},
+		})
+		if err != nil {
+			return g, err
+		}
+		for i := len(talk.Items) - 1; i >= 0; i-- {
+			if talk.Items[i].MessageID != m.MessageID {
+				g.talk = append(g.talk, talk.Items[i])
+			}
+		}
+	}
+	return g, nil
+}
+
+func messageText(env pane.Env, g *talked, out *pane.Paras) {
+	m := &g.Message
+	st := state(&env, m)
+	if m.Topic == "" || m.Unanswered || m.ResponseID != "" {
+		out.Add("state", st.Label(env.Glyphs), st.Role())
+	}
+	if m.Topic != "" {
+		out.Exact("topic", m.Topic, screen.Accent)
+	} else {
+		out.Exact("to", m.RecipientID, screen.Accent)
+	}
+	out.Exact("from", m.SenderID, screen.Accent)
+	out.Add("type", string(m.MessageType), screen.Text)
+	out.Add("sent", pane.When(env.Now, m.Timestamp), screen.Text)
+	if m.TTL > 0 {
+		lives := "kept for delivery " + pane.Span(time.Duration(m.TTL)*time.Second)
+		if m.Unanswered || m.Status == bus.Open {
+			lives = "expires in " + pane.Left(env.Now, m.ExpiresAt())
+		}
+		out.Add("priority", strconv.Itoa(m.Priority)+", "+lives, screen.Text)
+	}
+	out.Head("payload")
+	out.JSON("", m.Payload)
+	if len(m.Deliveries) > 0 {
+		out.Head("deliveries")
+		for _, d := range m.Deliveries {
+			st := screen.StateOf(string(d.Status))
+			line := d.RecipientID + " " + string(d.Status)
+			if !d.At.IsZero() {
+				line += " " + pane.Age(env.Now, d.At) + " ago"
+			}
+			if d.Reason != "" {
+				line += ": " + d.Reason
+			}
+			out.Add("", st.Glyph(env.Glyphs)+" "+line, st.Role())
+		}
+	}
+	if len(g.talk) > 0 {
+		out.Head("conversation")
+		for i := range g.talk {
+			t := &g.talk[i]
+			st := state(&env, t)
+			line := fmt.Sprintf("%s %s from %s: %s", st.Glyph(env.Glyphs), t.MessageType, t.SenderID, t.Payload[:min(len(t.Payload), 200)])
+			out.Link(pane.Age(env.Now, t.Timestamp), line, st.Role(), item(t))
+		}
+	}
+	out.Head("record")
+	out.Add("message", m.MessageID, screen.Accent)
+	out.Add("correlation", m.CorrelationID, screen.Dim)
+	out.Link("repeats", m.ResendOf, screen.Accent, pane.Item{Kind: "bus-message", ID: m.ResendOf})
+	out.Link("task", m.TaskID, screen.Accent, pane.Item{Kind: "task", ID: m.TaskID})
+	out.Add("trace", m.TraceID, screen.Dim)
+	out.Add("seq", strconv.FormatUint(m.Seq, 10), screen.Dim)
+}

@@ -1,0 +1,132 @@
+package bus
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/bus"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+const subscriptionsName = "subscriptions"
+
+// reader is one row: a subscription, or a mailbox that nobody reads.
+type reader struct {
+	bus.SubscriptionInfo
+	oldest time.Time // of a mailbox's unread messages
+}
+
+// Subscriptions lists readers, those that are furthest behind first.
+type Subscriptions struct {
+	*pane.Table[reader]
+	bus   Bus
+	reads pane.Reader[[]reader]
+}
+
+// NewSubscriptions makes the pane of who reads what of the bus and how far
+// behind, and of mailboxes with unread messages.
+func NewSubscriptions(of Bus) *Subscriptions {
+	return &Subscriptions{
+		bus:   of,
+		reads: pane.NewReader[[]reader](subscriptionsName),
+		Table: pane.NewTable(pane.Spec[reader]{
+			Name: subscriptionsName, Title: "subscriptions", Empty: "nobody reads the bus",
+			Cols: []grid.Column{
+				{Title: "READS", Min: 18, Weight: 2, Key: true},
+				{Title: "NAME", Min: 12, Weight: 1, Priority: 2},
+				{Title: "BY", Min: 10, Weight: 1, Priority: 3, Middle: true},
+				{Title: "READER", Min: 10},
+				{Title: "LAG", Min: 6, Right: true},
+				{Title: "IN HAND", Min: 7, Priority: 4, Right: true},
+				{Title: "MISSED", Min: 6, Priority: 1, Right: true},
+				{Title: "OLDEST", Min: 6, Priority: 5, Right: true},
+			},
+			ID:   func(r *reader) string { return r.Name + " " + r.Pattern + " " + r.RecipientID + " " + r.By },
+			Row:  readerRow,
+			Item: func(r *reader) pane.Item { return pane.Item{Kind: "subscription", ID: r.Name} },
+		}),
+	}
+}
+
+// Refresh reads them: a handful, whatever the history.
+func (p *Subscriptions) Refresh(env pane.Env) tea.Cmd {
+	of, tenant := p.bus, env.Tenant
+	return p.reads.Read(tenant, func(ctx context.Context) ([]reader, error) { return readSubscriptions(ctx, of, tenant) })
+}
+
+func readSubscriptions(ctx context.Context, of Bus, tenant string) ([]reader, error) {
+	subs, err := of.Subscriptions(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	boxes, err := of.Mailboxes(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	var all []reader
+	for _, s := range subs {
+		all = append(all, reader{SubscriptionInfo: s})
+	}
+	for _, b := range boxes {
+		read := false
+		for i := range all {
+			if all[i].RecipientID == b.RecipientID {
+				all[i].oldest, read = b.Oldest, true
+			}
+		}
+		if !read {
+			all = append(all, reader{bus.SubscriptionInfo{RecipientID: b.RecipientID, Lag: b.Open}, b.Oldest})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b reader) int { return b.Lag - a.Lag })
+	return all, nil
+}
+
+// Update takes what was read.
+func (p *Subscriptions) Update(env pane.Env, body any) tea.Cmd {
+	a, ok := p.reads.Take(env.Tenant, body)
+	switch {
+	case !ok:
+		return nil
+	case a.Err != nil:
+		return pane.Say(a.Err.Error(), true)
+	}
+	p.SetRows(env, a.Got)
+	if a.Again {
+		return p.Refresh(env)
+	}
+	return nil
+}
+
+func readerRow(env *pane.Env, r *reader, set func(int, string, screen.Role)) {
+	set(0, address(r.Pattern, r.RecipientID), screen.Accent)
+	set(1, r.Name, screen.Text)
+	set(2, r.By, screen.Text)
+	st := pane.State{State: screen.Offline, Word: "none"}
+	if r.Open {
+		st = pane.State{State: screen.Working, Word: "reads"}
+	}
+	set(3, st.Label(env.Glyphs), st.Role())
+	role := screen.Text
+	if r.Lag > 0 {
+		role = screen.Warn
+	}
+	set(4, strconv.Itoa(r.Lag), role)
+	set(5, some(r.Unacked), screen.Text)
+	set(6, some(r.Missed), screen.Bad)
+	set(7, pane.Age(env.Now, r.oldest), screen.Dim)
+}
+
+// some is a number, "" for none.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}

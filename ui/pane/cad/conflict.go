@@ -1,0 +1,251 @@
+package cad
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/solid"
+)
+
+const conflictName = "conflict"
+
+// Conflict shows one conflict. Its item is that of the conflicts pane.
+type Conflict struct {
+	pane.Record
+	cad    CAD
+	reader pane.Reader[wholeConflict]
+	got    *wholeConflict
+	err    error
+	look   solid.Look
+	view   solid.View
+	w, h   int
+}
+
+// wholeConflict is a conflict with what it is about. A side that was deleted is nil.
+type wholeConflict struct {
+	model.Conflict
+	gone           bool // it is decided
+	source, target *model.Entity
+	scene          *solid.Scene // nil without solids
+	seqs           [2]int
+	same           bool
+}
+
+// NewConflict makes the sheet of one conflict of a merge: the two sides next to
+// each other, what differs between them as a picture, and the keys that decide.
+func NewConflict(of CAD) *Conflict {
+	p := &Conflict{cad: of, Record: pane.NewRecord(conflictName), reader: pane.NewReader[wholeConflict](conflictName)}
+	p.look.Camera, _ = solid.ViewOf("iso")
+	return p
+}
+
+// Show implements pane.Pane.
+func (p *Conflict) Show(_ pane.Env, it pane.Item) tea.Cmd {
+	if p.Bind(it) {
+		p.got, p.err = nil, nil
+	}
+	return nil
+}
+
+// Title implements pane.Pane.
+func (p *Conflict) Title(env pane.Env) string {
+	it := p.Selected(env)
+	if it.Part == "" {
+		return "conflict"
+	}
+	return "conflict about " + it.Part + ", from " + it.Source + " into " + it.Workspace
+}
+
+// Reset implements pane.Pane.
+func (p *Conflict) Reset() {
+	p.Record.Reset()
+	p.got, p.err = nil, nil
+}
+
+// Selected implements pane.Pane.
+func (p *Conflict) Selected(env pane.Env) pane.Item {
+	it := p.Record.Selected(env)
+	if p.got != nil && !p.got.gone {
+		row := it.Row
+		it = conflictItem(&p.got.Conflict)
+		it.Row = row
+	}
+	return it
+}
+
+// Refresh implements pane.Pane.
+func (p *Conflict) Refresh(env pane.Env) tea.Cmd {
+	tenant, id, seqs := env.Tenant, p.Record.Item().ID, [2]int{-1, -1}
+	if p.got != nil {
+		seqs = p.got.seqs
+	}
+	return p.reader.Read(id, func(ctx context.Context) (wholeConflict, error) { return readConflict(ctx, p.cad, tenant, id, seqs) })
+}
+
+// readConflict finds a conflict by its id; nothing is read again while both workspaces
+// are as they were.
+func readConflict(ctx context.Context, of CAD, tenant, id string, known [2]int) (g wholeConflict, err error) {
+	words := strings.SplitN(id, "/", 4)
+	if len(words) != 4 {
+		return g, core.Missing("conflict", id)
+	}
+	for i, space := range words[:2] {
+		s, err := of.Workspace(ctx, tenant, space)
+		if err != nil {
+			return g, err
+		}
+		g.seqs[i] = s.Seq
+	}
+	if g.seqs == known {
+		g.same = true
+		return g, nil
+	}
+	open, err := of.Conflicts(ctx, tenant, words[0])
+	if err != nil {
+		return g, err
+	}
+	g.gone = true
+	for i := range open {
+		if conflictID(&open[i]) == id {
+			g.Conflict, g.gone = open[i], false
+		}
+	}
+	if g.gone {
+		return g, nil
+	}
+	c := &g.Conflict
+	if g.source, err = side(ctx, of, tenant, c.Source, c.EntityID); err != nil {
+		return g, err
+	}
+	if g.target, err = side(ctx, of, tenant, c.Target, other(c)); err != nil {
+		return g, err
+	}
+	err = g.draw(ctx, of, tenant)
+	return g, err
+}
+
+// other is the target's entity: that of the same id, or the one overlapped.
+func other(c *model.Conflict) string {
+	if c.WithID != "" {
+		return c.WithID
+	}
+	return c.EntityID
+}
+
+// side is one of the entities; nil when it is not there.
+func side(ctx context.Context, of CAD, tenant, workspace, id string) (*model.Entity, error) {
+	page, err := of.Entities(ctx, tenant, workspace, core.Filter{Match: id, Size: core.MaxPageSize})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		if page.Items[i].ID == id {
+			return &page.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// draw makes the picture of both sides, where they are solids.
+func (g *wholeConflict) draw(ctx context.Context, of CAD, tenant string) error {
+	var sides [2][]cad.Surface // target, source: before and after
+	for i, e := range []*model.Entity{g.target, g.source} {
+		if e == nil || e.Type != model.Solid {
+			continue
+		}
+		space := g.Target
+		if i == 1 {
+			space = g.Source
+		}
+		all, _, err := of.Surfaces(ctx, tenant, space, e.ID)
+		if err != nil {
+			return err
+		}
+		sides[i] = all
+	}
+	if len(sides[0])+len(sides[1]) > 0 {
+		g.scene = solid.Compare(sides[0], sides[1])
+	}
+	return nil
+}
+
+// Update implements pane.Pane.
+func (p *Conflict) Update(env pane.Env, body any) tea.Cmd {
+	a, ok := p.reader.Take(p.Record.Item().ID, body)
+	if !ok {
+		return nil
+	}
+	if p.err = a.Err; a.Err == nil && (!a.Got.same || p.got == nil) {
+		p.got = &a.Got
+	}
+	p.lay(env)
+	if a.Again {
+		return p.Refresh(env)
+	}
+	return nil
+}
+
+// Do implements pane.Pane: the picture turns and zooms as everywhere, the text
+// scrolls by its own keys.
+func (p *Conflict) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	c := &p.look.Camera
+	switch action {
+	case "left":
+		c.Turn(-15, 0, 0)
+	case "right":
+		c.Turn(15, 0, 0)
+	case "zoom-in":
+		c.Zoom = min(c.Zoom*1.25, 100)
+	case "zoom-out":
+		c.Zoom = max(c.Zoom/1.25, 0.1)
+	case "mode":
+		p.look.Mode = (p.look.Mode + 1) % solid.Modes
+	default:
+		return p.Record.Do(env, action)
+	}
+	return nil, true
+}
+
+// Resize implements pane.Pane.
+func (p *Conflict) Resize(w, h int) {
+	wider := w != p.w
+	p.w, p.h = w, h
+	if wider && p.got != nil && !p.got.gone && p.err == nil { // the table fills the width
+		var out pane.Paras
+		p.text(&out)
+		p.Page.Set(out)
+	}
+	p.Page.Resize(w, p.textHeight())
+}
+
+// textHeight is how many rows the text has; the picture gets the rest.
+func (p *Conflict) textHeight() int {
+	if p.got == nil || p.got.scene == nil {
+		return p.h
+	}
+	return min(max(p.h/2, 8), p.h)
+}
+
+// Draw implements pane.Pane.
+func (p *Conflict) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	text, picture := c.Bounds().SplitTop(p.textHeight())
+	p.Page.Draw(c.Sub(text), focused)
+	if p.got == nil || p.got.scene == nil || picture.H < 3 {
+		return
+	}
+	head, picture := picture.SplitTop(1)
+	c.HLine(head.X, head.Y, head.W, screen.Border)
+	x := c.Text(1, head.Y, screen.Title, " what differs ")
+	x = c.Text(x+1, head.Y, screen.Removed, "- target only ")
+	x = c.Text(x, head.Y, screen.Added, "+ source only ")
+	c.Text(x, head.Y, screen.Text, "unmarked: both ")
+	p.look.Tints = env.Tints
+	p.view.Draw(c, picture, p.got.scene, p.look)
+}

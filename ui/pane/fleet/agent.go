@@ -1,0 +1,284 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+const agentName = "agent"
+
+// Files say what processes may read and write; *files.Service does.
+type Files interface {
+	// Places are what file rules say of an agent of a role.
+	Places(tenant, role, agent string) files.Places
+}
+
+// askedShown is how many of its latest tasks the sheet lists.
+const askedShown = 8
+
+// Agent shows one agent: how it is and why, what it works on, its plan, tool
+// calls and changes of files, what it was asked, and its live conversation
+// below.
+type Agent struct {
+	pane.LogRecord
+	agents  Agents
+	files   Files
+	reader  pane.Reader[asked]
+	agent   *fleet.Agent
+	history []fleet.HistoryItem
+	total   int
+	err     error
+	asked   string // the agent's state when its history was read
+	acts    pane.Reader[*fleet.Activity]
+	did     fleet.Activity
+	changes []change     // the diffs of did, taken apart
+	open    map[int]bool // numbers of the diffs that are open
+}
+
+// asked is a page of what the agent was asked.
+type asked = core.Page[fleet.HistoryItem]
+
+// NewAgent makes the sheet of one agent: how it is and why, what it works on,
+// its plan, tool calls and changes of files, what it was asked, and its live
+// conversation below.
+func NewAgent(of Agents, rules Files, logs pane.Logs) *Agent {
+	return &Agent{
+		LogRecord: pane.NewLogRecord(agentName, logs), agents: of, files: rules, reader: pane.NewReader[asked](agentName),
+		acts: pane.NewReader[*fleet.Activity](agentName), open: map[int]bool{},
+	}
+}
+
+// Show implements pane.Pane.
+func (p *Agent) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if p.Bind(it) {
+		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
+		p.forget()
+		p.BindLog("agent:" + it.ID)
+	}
+	return nil
+}
+
+// Reset implements pane.Pane.
+func (p *Agent) Reset() {
+	p.LogRecord.Reset()
+	p.agent, p.history = nil, nil
+	p.forget()
+}
+
+func (p *Agent) forget() {
+	p.did, p.changes = fleet.Activity{}, nil
+	clear(p.open)
+}
+
+// Do implements pane.Pane: diffs fold and open.
+func (p *Agent) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	switch action {
+	case "open", "fold", "fold-all":
+		if p.fold(env, action) {
+			return nil, true
+		}
+	}
+	return p.LogRecord.Do(env, action)
+}
+
+// Refresh takes the agent from the snapshot, and reads its history when what
+// it works on has changed.
+func (p *Agent) Refresh(env pane.Env) tea.Cmd {
+	name := p.Item().ID
+	i := slices.IndexFunc(env.Snap.Agents, func(a *fleet.Agent) bool { return a.Name == name })
+	p.agent = nil
+	if i >= 0 {
+		p.agent = env.Snap.Agents[i]
+	}
+	p.lay(env)
+	tenant := env.Tenant
+	known := p.did.At
+	cmd := tea.Batch(p.RefreshLog(env), p.acts.Read(name, func(ctx context.Context) (*fleet.Activity, error) {
+		return p.agents.Activity(ctx, tenant, name, known)
+	}))
+	state := name
+	if p.agent != nil {
+		state += " " + p.agent.TaskID + " " + string(p.agent.Status)
+	}
+	if p.asked == state {
+		return cmd
+	}
+	p.asked = state
+	return tea.Batch(cmd, p.reader.Read(name, func(ctx context.Context) (asked, error) {
+		return p.agents.History(ctx, tenant, name, core.Filter{Page: 1, Size: askedShown})
+	}))
+}
+
+// Update implements pane.Pane.
+func (p *Agent) Update(env pane.Env, body any) tea.Cmd {
+	if cmd, mine := p.TakeLog(env, body); mine {
+		return cmd
+	}
+	if a, ok := p.acts.Take(p.Item().ID, body); ok {
+		if a.Err == nil && a.Got != nil {
+			p.took(a.Got)
+			p.lay(env)
+		}
+		if a.Again {
+			return p.Refresh(env)
+		}
+		return nil
+	}
+	r, ok := p.reader.Take(p.Item().ID, body)
+	if !ok {
+		return nil
+	}
+	p.err = r.Err
+	if r.Err == nil {
+		p.history, p.total = r.Got.Items, r.Got.Info.Total
+	}
+	p.lay(env)
+	if r.Again {
+		p.asked = ""
+		return p.Refresh(env)
+	}
+	return nil
+}
+
+// took has what the agent does; another run's diffs are folded.
+func (p *Agent) took(did *fleet.Activity) {
+	if did.TaskID != p.did.TaskID {
+		clear(p.open)
+	}
+	p.did, p.changes = *did, nil
+	for i := range did.Diffs {
+		p.changes = append(p.changes, newChange(&did.Diffs[i]))
+	}
+}
+
+// Selected is the agent as it was drawn.
+func (p *Agent) Selected(pane.Env) pane.Item {
+	it := p.Item()
+	if a := p.agent; a != nil {
+		it.Agent, it.Task, it.Session, it.Approval = a.Name, a.TaskID, a.SessionID, a.Waiting
+		it.Paused = a.Paused || a.Pausing
+	}
+	return it
+}
+
+// Picture implements pane.Viewer: where the agent comes from, its runs, forks
+// and subagents.
+func (p *Agent) Picture(pane.Env) pane.Item {
+	return pane.LineageOf(dag.NodeRef{Type: dag.TypeAgent, ID: p.Item().ID})
+}
+
+// Title implements pane.Pane.
+func (p *Agent) Title(env pane.Env) string {
+	if p.agent == nil {
+		return p.Item().String()
+	}
+	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
+}
+
+func (p *Agent) lay(env pane.Env) {
+	var out pane.Paras
+	a := p.agent
+	if a == nil {
+		out.Add("agent", p.Item().ID, screen.Accent)
+		out.Add("state", "deleted", screen.Dim)
+		p.Page.Set(out)
+		return
+	}
+	st := pane.AgentState(&env, a)
+	out.Add("state", st.Label(env.Glyphs), st.Role())
+	if a.Waiting != "" {
+		text := "approval " + a.Waiting
+		if asks := pane.Asks(&env, a); asks != a.Waiting {
+			text += ": " + asks
+		}
+		if n := len(a.Asked); n > 0 {
+			text += fmt.Sprintf(", and %d more", n)
+		}
+		out.Exact("waits for", text, screen.Warn)
+	}
+	if ask := pane.Connects(&env, a.TaskID); ask != nil {
+		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Intent(ask), screen.Warn)
+	}
+	if a.Attention != "" {
+		out.Exact("asks", a.Attention, screen.Warn)
+	}
+	if a.Stuck != nil {
+		out.Add("stuck", a.Stuck.Text+", noticed "+pane.When(env.Now, a.Stuck.Since), screen.Warn)
+	}
+	out.Add("reason", a.Reason, screen.Bad)
+	if a.TaskID != "" {
+		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
+	} else if a.LastStatus != "" {
+		s := pane.StatusState(a.LastStatus)
+		out.Add("last task", s.Label(env.Glyphs)+" "+a.LastTask, s.Role())
+	} else {
+		out.Add("last task", a.LastTask, screen.Text)
+	}
+	act := &p.did
+	acted := len(act.Plan)+act.Made+act.Drew > 0
+	if acted { // what it does comes before what it is made of
+		p.used(&out)
+		out.Add("mode", act.Mode, screen.Text)
+		plan(&env, act, &out)
+		calls(&env, act, &out)
+		p.diffs(&env, act, &out)
+		out.Head("made of")
+	}
+	out.Add("role", a.Role+" in "+a.Project, screen.Text)
+	if reach, role := pane.Profile(a.Profile); role == screen.Danger {
+		out.Add("profile", reach+": it "+pane.OpenMeans, role)
+	} else {
+		out.Add("profile", reach, screen.Text)
+	}
+	if a.Lacks != "" {
+		out.Add("", "its wall lacks: "+a.Lacks, screen.Warn)
+	}
+	if a.Profile == "reader" || a.Profile == "worker" {
+		also := files.OfOptions(a.Options).With(p.files.Places(env.Tenant, a.Role, a.Name))
+		out.Add("reads", strings.Join(also.Read, ", "), screen.Text)
+		out.Add("writes", strings.Join(also.Write, ", "), screen.Text)
+		out.Add("hidden", strings.Join(also.Hide, ", "), screen.Text)
+	}
+	out.Add("runtime", a.Runtime, screen.Text)
+	out.Add("command", strings.Join(a.Command, " "), screen.Text)
+	out.Add("directory", a.Dir, screen.Text)
+	out.Add("session", a.SessionID, screen.Accent)
+	if a.PID > 0 {
+		out.Add("process", fmt.Sprintf("%d, %d restarts", a.PID, a.Restarts), screen.Text)
+	}
+	if !acted {
+		p.used(&out)
+	}
+	out.Add("created", pane.When(env.Now, a.CreatedAt), screen.Dim)
+	out.Head("history (" + strconv.Itoa(p.total) + ")")
+	if p.err != nil {
+		out.Add("", p.err.Error(), screen.Bad)
+	}
+	for i := range p.history {
+		h := &p.history[i]
+		s := pane.StatusState(h.Status)
+		out.Link(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role(), pane.Item{Kind: "task", ID: h.TaskID})
+	}
+	p.Page.Set(out)
+}
+
+// used is what the agent has spent.
+func (p *Agent) used(out *pane.Paras) {
+	u := p.agent.Usage
+	out.Add("used", fmt.Sprintf("%d tasks, %d tokens, $%.2f", u.Tasks, u.Tokens, u.CostUSD), screen.Text)
+	if run := p.did.Usage; run.Tokens > 0 || run.CostUSD > 0 {
+		out.Add("", fmt.Sprintf("in its newest run %d tokens, $%.2f", run.Tokens, run.CostUSD), screen.Dim)
+	}
+}

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/session"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Sessions are what the panes read of sessions; *session.Sessions has it.
+type Sessions interface {
+	Get(ctx context.Context, tenant, id string) (session.Session, error)
+	List(ctx context.Context, tenant string, f core.Filter) (core.Page[session.Session], error)
+}
+
+// agentsShown is how many of its agents the sheet lists.
+const agentsShown = 50
+
+// NewSession makes the sheet of one session: its state, budget and agents.
+func NewSession(of Sessions) *pane.Detail[session.Session] {
+	return pane.NewDetail(pane.DetailSpec[session.Session]{
+		Name: "session", Fetch: of.Get, Text: sessionText, Item: sessionItem, Live: true,
+	})
+}
+
+func sessionText(env pane.Env, s *session.Session, out *pane.Paras) {
+	st := pane.SessionState(s)
+	out.Add("session", s.SessionID, screen.Accent)
+	out.Add("name", s.Name, screen.Text)
+	out.Add("state", st.Label(env.Glyphs), st.Role())
+	out.Add("reason", s.Reason, screen.Text)
+	out.Add("created", pane.When(env.Now, s.CreatedAt), screen.Text)
+	out.Add("changed", pane.When(env.Now, s.UpdatedAt), screen.Text)
+	if len(s.Pausing) > 0 {
+		out.Add("not paused", strings.Join(s.Pausing, "\n"), screen.Warn)
+	}
+	for _, b := range env.Snap.Budgets {
+		if b.Subject == "session:"+s.SessionID {
+			out.Head("budget")
+			out.Add("", pane.BudgetText(b), screen.Text)
+		}
+	}
+	out.Head("agents")
+	n := 0
+	for _, a := range env.Snap.Agents {
+		if a.SessionID == s.SessionID && n < agentsShown {
+			st := pane.AgentState(&env, a)
+			out.Link("", st.Label(env.Glyphs)+" "+a.Name, st.Role(), pane.Item{Kind: "agent", ID: a.Name})
+			n++
+		}
+	}
+	if n == 0 {
+		out.Add("", "none", screen.Dim)
+	}
+}
+
+// NewSessions makes the pane of a tenant's sessions: start, pause, resume and
+// stop them.
+func NewSessions(of Sessions) *pane.Table[session.Session] {
+	return pane.NewTable(pane.Spec[session.Session]{
+		Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
+		Cols: []grid.Column{
+			{Title: "STATE", Min: 10},
+			{Title: "ID", Min: 19, Key: true},
+			{Title: "NAME", Min: 10, Weight: 2, Priority: 1},
+			{Title: "AGE", Min: 4, Priority: 3, Right: true},
+			{Title: "ACKS", Min: 8, Priority: 4, Right: true},
+			{Title: "REASON", Min: 10, Weight: 3, Priority: 2},
+		},
+		ID: func(s *session.Session) string { return s.SessionID },
+		Row: func(env *pane.Env, s *session.Session, set func(int, string, screen.Role)) {
+			st := pane.SessionState(s)
+			set(0, st.Label(env.Glyphs), st.Role())
+			set(1, s.SessionID, screen.Accent)
+			set(2, s.Name, screen.Text)
+			set(3, pane.Age(env.Now, s.CreatedAt), screen.Dim)
+			if n := len(s.Pausing); n > 0 {
+				set(4, strconv.Itoa(n)+" to go", screen.Warn)
+			}
+			set(5, s.Reason, screen.Text)
+		},
+		Item:  sessionItem,
+		Fetch: of.List,
+	})
+}
+
+// sessionItem is a session as a thing under the cursor.
+func sessionItem(s *session.Session) pane.Item {
+	return pane.Item{Kind: "session", ID: s.SessionID, Session: s.SessionID, Paused: s.State == session.Paused}
+}

@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// Tasks are what the panes read of tasks; *task.Table has it.
+type Tasks interface {
+	pane.Logs
+	Get(ctx context.Context, tenant, id string) (task.Task, error)
+	List(ctx context.Context, tenant string, f core.Filter) (core.Page[task.Task], error)
+	Result(ctx context.Context, tenant, id string) (task.Result, error)
+}
+
+// Swarm says what a task waits for; *swarm.Swarm does.
+type Swarm interface {
+	Why(ctx context.Context, tenant, id string) (swarm.Reason, error)
+}
+
+// Judge has the approvals that tasks wait for; *judge.Judge does.
+type Judge interface {
+	Approval(ctx context.Context, tenant, id string) (judge.Approval, error)
+}
+
+// wholeTask is a task with what else there is to say of it.
+type wholeTask struct {
+	task   task.Task
+	why    swarm.Reason
+	result *task.Result
+	ask    *judge.Approval // the one it waits for or ran under
+	input  string          // indented
+	output string
+}
+
+// NewTask makes the sheet of one task: its record, why it waits, input, result,
+// and its live log below.
+func NewTask(of Tasks, swarm Swarm, judge Judge) *pane.Detail[wholeTask] {
+	return pane.NewDetail(pane.DetailSpec[wholeTask]{
+		Name: "task", Text: taskText, Live: true,
+		Fetch: func(ctx context.Context, tenant, id string) (wholeTask, error) {
+			return fetchTask(ctx, of, swarm, judge, tenant, id)
+		},
+		Item: func(g *wholeTask) pane.Item {
+			it := taskItem(&g.task)
+			if g.why.Kind == "gate" { // of a connection, the task itself does not wait
+				it.Approval = g.why.Ref
+			}
+			return it
+		},
+		Title: func(env pane.Env, g *wholeTask) string {
+			return "task " + pane.TaskState(&env, &g.task).Label(env.Glyphs)
+		},
+		Log: func(it pane.Item) string { return it.ID }, Logs: of,
+	})
+}
+
+func fetchTask(ctx context.Context, of Tasks, swarm Swarm, judge Judge, tenant, id string) (g wholeTask, err error) {
+	if g.task, err = of.Get(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	g.input = pane.Pretty(g.task.Input)
+	if ask := g.task.ApprovalID; ask != "" {
+		a, err := judge.Approval(ctx, tenant, ask)
+		if err != nil {
+			return g, err
+		}
+		g.ask = &a
+	}
+	if !g.task.Status.Terminal() {
+		g.why, err = swarm.Why(ctx, tenant, id)
+		return g, err
+	}
+	r, err := of.Result(ctx, tenant, id)
+	switch {
+	case err == nil:
+		g.result, g.output = &r, pane.Pretty(r.Output)
+	case !errors.Is(err, core.Kind(core.NotFound)):
+		return g, err
+	}
+	return g, nil
+}
+
+func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
+	t := &g.task
+	out.Exact("title", t.Title, screen.Title)
+	st := pane.TaskState(&env, t)
+	out.Add("status", st.Label(env.Glyphs), st.Role())
+	if g.why.Kind != "" {
+		why := g.why.Text
+		if g.why.Ref != "" && !strings.Contains(why, g.why.Ref) {
+			why += " (" + g.why.Ref + ")"
+		}
+		out.Add("waiting", why, screen.Warn)
+	}
+	out.Add("kind", t.Kind, screen.Text)
+	if t.Kind == skill.KindInvoke {
+		out.Link("subagent", t.Agent, screen.Accent, pane.Item{Kind: "subagent", ID: t.Agent})
+	} else {
+		out.Add("agent", t.Agent, screen.Accent)
+	}
+	out.Add("task", t.TaskID, screen.Accent)
+	out.Add("approval", t.ApprovalID, screen.Accent)
+	out.Add("parent", t.ParentTaskID, screen.Accent)
+	out.Add("after", strings.Join(t.After, " "), screen.Accent)
+	out.Add("session", t.SessionID, screen.Accent)
+	attempt := strconv.Itoa(t.Attempt+1) + " of " + strconv.Itoa(max(t.MaxAttempts, 1))
+	out.Add("attempt", attempt+", priority "+strconv.Itoa(t.Priority), screen.Text)
+	if t.TimeoutS > 0 {
+		out.Add("time-out", pane.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)
+	}
+	if by := t.StartBy(); !by.IsZero() {
+		out.Add("start by", pane.Clock(env.Now, by)+", else it times out", screen.Warn)
+	}
+	out.Add("created", pane.When(env.Now, t.CreatedAt)+" by "+t.CreatedBy, screen.Text)
+	out.Add("started", pane.When(env.Now, t.StartedAt), screen.Text)
+	if !t.CompletedAt.IsZero() {
+		out.Add("ended", pane.When(env.Now, t.CompletedAt)+", took "+t.CompletedAt.Sub(began(t)).Round(time.Millisecond).String(), screen.Text)
+	}
+	if !t.RunAt.IsZero() && !t.Status.Terminal() {
+		out.Add("not before", pane.Clock(env.Now, t.RunAt), screen.Text)
+	}
+	if t.Denials > 0 {
+		out.Add("denied", strconv.Itoa(t.Denials)+" tool calls in this run", screen.Warn)
+	}
+	out.Add("trace", t.TraceID, screen.Dim)
+	if a := g.ask; a != nil {
+		st := pane.ApprovalState(a)
+		line := st.Label(env.Glyphs) + " " + pane.Intent(a)
+		if a.AnsweredBy != "" {
+			line += " (" + a.AnsweredBy + " " + pane.Age(env.Now, a.AnsweredAt) + " ago: " + a.AnswerReason + ")"
+		}
+		out.Add("asked", line, st.Role())
+	}
+	if r := g.result; r != nil {
+		out.Head("result")
+		if r.Error != nil {
+			out.Exact("error", r.Error.Code+": "+r.Error.Message, screen.Bad)
+		}
+		if r.Confidence != nil {
+			out.Add("confidence", pane.Confidence(*r.Confidence), screen.Text)
+		}
+		out.Add("denials", strings.Join(r.Denials, " "), screen.Warn)
+		out.Exact("output", g.output, screen.Text)
+	}
+	out.Head("input")
+	out.Exact("", g.input, screen.Text)
+}
+
+func began(t *task.Task) time.Time {
+	if t.StartedAt.IsZero() {
+		return t.CreatedAt
+	}
+	return t.StartedAt
+}
+
+// NewTasks makes the pane of a tenant's tasks, newest first, over a history of
+// any size: it holds only the pages around the window.
+func NewTasks(of Tasks) *pane.Table[task.Task] {
+	return pane.NewTable(pane.Spec[task.Task]{
+		Name: "tasks", Title: "tasks", Empty: "no tasks: press d to dispatch one",
+		Cols: []grid.Column{
+			{Title: "STATUS", Min: 11},
+			{Title: "PRI", Min: 3, Priority: 4, Right: true},
+			{Title: "KIND", Min: 12, Weight: 1, Priority: 3},
+			{Title: "TITLE", Min: 28, Weight: 5},
+			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
+			{Title: "AGE", Min: 4, Priority: 1, Right: true},
+			{Title: "ID", Min: 19, Priority: 1, Key: true},
+		},
+		ID:    func(t *task.Task) string { return t.TaskID },
+		Row:   taskRow,
+		Item:  taskItem,
+		Fetch: of.List,
+		Total: func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
+	})
+}
+
+// taskItem is a task as a thing under the cursor.
+func taskItem(t *task.Task) pane.Item {
+	return pane.Item{
+		Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
+		Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
+	}
+}
+
+func taskRow(env *pane.Env, t *task.Task, set func(int, string, screen.Role)) {
+	st := pane.TaskState(env, t)
+	set(0, st.Label(env.Glyphs), st.Role())
+	set(1, strconv.Itoa(t.Priority), screen.Dim)
+	set(2, t.Kind, screen.Dim)
+	title := t.Title
+	if title == "" {
+		title = t.Kind
+	}
+	set(3, title, screen.Text)
+	set(4, t.Agent, screen.Accent)
+	set(5, pane.Age(env.Now, t.CreatedAt), screen.Dim)
+	set(6, t.TaskID, screen.Accent)
+}

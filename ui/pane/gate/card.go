@@ -1,0 +1,296 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// CardName is the pane's name and keymap scope.
+const CardName = "card"
+
+// Judge is what the panes read of the judge; *judge.Judge has it. Shown alone
+// changes something: it records when an operator first saw a card.
+type Judge interface {
+	Approval(ctx context.Context, tenant, id string) (judge.Approval, error)
+	// Card is an approval with what its files hold.
+	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
+	Past(ctx context.Context, tenant string, a judge.Approval, n int) ([]judge.Approval, error)
+	Shown(ctx context.Context, by core.Caller, id string) error
+	Decision(ctx context.Context, tenant, id string) (judge.GateDecision, error)
+	Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.GateDecision], error)
+	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
+	Policies(ctx context.Context, tenant string) ([]judge.Policy, error)
+	GetPolicy(ctx context.Context, tenant, id string) (judge.PolicyDetail, error)
+	Standing(ctx context.Context, tenant string) (judge.Standing, error)
+	// TryCases and TryBacktest run a policy, without effect: they may take a
+	// while.
+	TryCases(ctx context.Context, by core.Caller, policy string) ([]judge.CaseResult, judge.TestsSummary, error)
+	TryBacktest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error)
+}
+
+// pastShown is how many past answers of the same shape the card lists.
+const pastShown = 5
+
+// Card shows one approval.
+type Card struct {
+	pane.Record
+	judge   Judge
+	reader  pane.Reader[judge.Approval]
+	a       *judge.Approval
+	err     error
+	past    []judge.Approval
+	shown   time.Time // when this approval, with this digest, was first drawn
+	pretty  string    // the arguments, indented
+	args    int       // their paragraph
+	seen    bool      // their end has been on the screen
+	told    bool      // the engine knows that it was shown
+	pastFor string    // id and digest that past was asked for
+	grounds *judge.Grounds
+	files   *judge.Approval // with what its files hold; nil until that is known
+}
+
+// NewCard makes the sheet of one approval: everything a person needs to decide
+// well, in the order it is needed, and the rules for when an answer counts. It
+// never answers by itself; the root asks Ready before it lets a key through.
+func NewCard(of Judge) *Card {
+	return &Card{judge: of, Record: pane.NewRecord(CardName), reader: pane.NewReader[judge.Approval](CardName)}
+}
+
+// Show implements pane.Pane.
+func (p *Card) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if !p.Bind(it) {
+		return nil
+	}
+	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
+	p.forget()
+	return p.Refresh(env)
+}
+
+func (p *Card) forget() { p.shown, p.seen, p.told = time.Time{}, false, false }
+
+// Refresh takes the approval from the snapshot while it is open, and reads
+// how it ended afterwards.
+func (p *Card) Refresh(env pane.Env) tea.Cmd {
+	id := p.Item().ID
+	if id == "" {
+		return nil
+	}
+	i := slices.IndexFunc(env.Snap.Approvals, func(a *judge.Approval) bool { return a.ApprovalID == id })
+	if i < 0 {
+		if p.a != nil && p.a.Status != judge.Open {
+			return nil
+		}
+		tenant := env.Tenant
+		return p.reader.Read(id, func(ctx context.Context) (judge.Approval, error) { return p.judge.Approval(ctx, tenant, id) })
+	}
+	return p.take(env, env.Snap.Approvals[i])
+}
+
+// take shows an approval. One whose digest changed is another question: it
+// must be seen, and armed, anew.
+func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
+	if p.a != nil && (p.a.Digest != a.Digest || p.a.Status != a.Status) {
+		p.forget()
+	}
+	fresh := p.a == nil || p.a.Digest != a.Digest || p.a.ApprovalID != a.ApprovalID
+	p.a, p.err = a, nil
+	if fresh {
+		if p.pretty = pane.Pretty(a.Action.Args); p.pretty == "" {
+			p.pretty = "{}"
+		}
+	}
+	p.lay(env)
+	if fresh {
+		p.Page.Top()
+	}
+	if key := a.ApprovalID + " " + a.Digest; p.pastFor != key {
+		p.pastFor = key
+		tenant, of := env.Tenant, *a
+		p.grounds, p.files = nil, nil
+		return tea.Batch(pane.Ask(CardName, func(ctx context.Context) any {
+			found, err := p.judge.Past(ctx, tenant, of, pastShown)
+			if err != nil {
+				return nil
+			}
+			return pastReply{of.ApprovalID, found}
+		}), pane.Ask(CardName, func(ctx context.Context) any {
+			why, err := p.judge.Grounds(ctx, tenant, of.ApprovalID)
+			if err != nil { // what the approval itself says is on the card already
+				return nil
+			}
+			return groundsReply{key, why}
+		}), pane.Ask(CardName, func(ctx context.Context) any {
+			card, err := p.judge.Card(ctx, tenant, of.ApprovalID)
+			if err != nil { // the digests are on the card already
+				return nil
+			}
+			return filesReply{key, card}
+		}))
+	}
+	return nil
+}
+
+// groundsReply says why a card, by its id and digest, was put to a person.
+type groundsReply struct {
+	of  string
+	why judge.Grounds
+}
+
+// filesReply says what the files of a card, by its id and digest, hold.
+type filesReply struct {
+	of   string
+	card judge.Approval
+}
+
+type pastReply struct {
+	id string
+	of []judge.Approval
+}
+
+// Update implements pane.Pane.
+func (p *Card) Update(env pane.Env, body any) tea.Cmd {
+	if r, ok := body.(pastReply); ok {
+		if r.id == p.Item().ID && p.a != nil {
+			p.past = r.of
+			p.lay(env)
+		}
+		return nil
+	}
+	if r, ok := body.(filesReply); ok {
+		if r.of == p.pastFor && p.a != nil {
+			p.files, p.seen = &r.card, false
+			p.lay(env)
+		}
+		return nil
+	}
+	if r, ok := body.(groundsReply); ok {
+		if r.of == p.pastFor && p.a != nil {
+			p.grounds = &r.why
+			p.lay(env)
+		}
+		return nil
+	}
+	r, ok := p.reader.Take(p.Item().ID, body)
+	if !ok {
+		return nil
+	}
+	if r.Err != nil {
+		p.err = r.Err
+		p.a = nil
+		p.Page.Set([]pane.Para{{Text: r.Err.Error(), Role: screen.Bad}})
+		return nil
+	}
+	cmd := p.take(env, &r.Got)
+	if r.Again {
+		return tea.Batch(cmd, p.Refresh(env))
+	}
+	return cmd
+}
+
+// Approval is what the card shows, nil before it arrived.
+func (p *Card) Approval() *judge.Approval { return p.a }
+
+// Drawn tells the card that it is on the screen at this moment. The root
+// calls it after every update in which the card is visible.
+func (p *Card) Drawn(env pane.Env) tea.Cmd {
+	if p.a == nil {
+		return nil
+	}
+	if p.shown.IsZero() {
+		p.shown = env.Now
+	}
+	if p.Page.Reached(p.args) {
+		p.seen = true
+	}
+	if p.told || p.a.Status != judge.Open || env.ReadOnly {
+		return nil
+	}
+	p.told = true
+	by, id := env.Caller, p.a.ApprovalID
+	return pane.Ask(CardName, func(ctx context.Context) any {
+		// A failure leaves shown_at unset in the record; the answer carries it too.
+		_ = p.judge.Shown(ctx, by, id)
+		return nil
+	})
+}
+
+// Ready reports whether the approval can be answered at all, and why not.
+func (p *Card) Ready() (bool, string) {
+	switch {
+	case p.a == nil:
+		return false, "no approval is shown"
+	case p.a.Status != judge.Open:
+		return false, fmt.Sprintf("already %s", p.outcome())
+	}
+	return true, ""
+}
+
+// Armed reports whether it can be approved, and why not: a high risk one only
+// after the end of its arguments was on the screen.
+func (p *Card) Armed() (bool, string) {
+	if ok, why := p.Ready(); !ok {
+		return false, why
+	}
+	if pane.HighRisk(p.a.Risk) && !p.seen {
+		return false, "scroll to the end of the arguments first (" + string(p.a.Risk) + " risk)"
+	}
+	return true, ""
+}
+
+// Selected is the approval exactly as it was drawn.
+func (p *Card) Selected(pane.Env) pane.Item {
+	if p.a == nil {
+		return pane.Item{}
+	}
+	it := ApprovalItem(p.a)
+	if !p.shown.IsZero() {
+		it.Shown = p.shown.UTC().Format(time.RFC3339Nano)
+	}
+	return it
+}
+
+// Title implements pane.Pane.
+func (p *Card) Title(env pane.Env) string {
+	if p.a == nil {
+		return "approval"
+	}
+	st := pane.ApprovalState(p.a)
+	return "approval " + st.Label(env.Glyphs)
+}
+
+// outcome says how an answered approval ended, by whom and when.
+func (p *Card) outcome() string {
+	a := p.a
+	text := string(a.Status)
+	if a.AnsweredBy != "" {
+		text += " by " + a.AnsweredBy
+	}
+	if !a.AnsweredAt.IsZero() {
+		text += " " + a.AnsweredAt.Format("15:04:05")
+	}
+	if a.SelfApproved {
+		text += " (self-approved)"
+	}
+	for _, why := range []string{a.AnswerReason, a.VoidReason} {
+		if why != "" {
+			text += ": " + why
+		}
+	}
+	return text
+}
+
+// Reset implements pane.Pane.
+func (p *Card) Reset() {
+	p.Record.Reset()
+	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
+	p.forget()
+}

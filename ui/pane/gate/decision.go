@@ -1,0 +1,127 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// grounded is a decision with its grounds, nil when they are not known.
+type grounded struct {
+	judge.GateDecision
+	why *judge.Grounds
+}
+
+// NewDecision makes the sheet of one decision of the judge.
+func NewDecision(of Judge) *pane.Detail[grounded] {
+	return pane.NewDetail(pane.DetailSpec[grounded]{
+		Name: "decision", Text: decisionText,
+		Fetch: func(ctx context.Context, tenant, id string) (grounded, error) {
+			return fetchDecision(ctx, of, tenant, id)
+		},
+		Item: func(g *grounded) pane.Item { return decisionItem(&g.GateDecision) },
+	})
+}
+
+func fetchDecision(ctx context.Context, of Judge, tenant, id string) (g grounded, err error) {
+	if g.GateDecision, err = of.Decision(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	why, err := of.Grounds(ctx, tenant, id)
+	switch {
+	case err == nil:
+		g.why = &why
+	case !errors.Is(err, core.Kind(core.NotFound)):
+		return g, err
+	}
+	return g, nil
+}
+
+func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
+	d := &g.GateDecision
+	st := pane.DecisionState(d)
+	out.Add("decision", st.Label(env.Glyphs), st.Role())
+	out.Add("reason", d.ReasonCode, screen.Text)
+	out.Add("why", d.Rationale, screen.Text)
+	if d.Confidence != nil {
+		out.Add("confidence", pane.Confidence(*d.Confidence), screen.Text)
+	}
+	out.Add("gate", string(d.Gate), screen.Text)
+	out.Add("kind", d.Kind, screen.Text)
+	out.Add("agent", d.Agent, screen.Accent)
+	if g.why != nil {
+		out.Head("on what grounds")
+		if d.DecidedBy != "policy" && g.why.ApprovalID != "" {
+			out.Add("", "a person answered; this is why they were asked", screen.Dim)
+		}
+		pane.Why(g.why, out)
+	}
+	out.Head("who and when")
+	by := d.DecidedBy + " by " + string(d.Door)
+	if d.SelfApproved {
+		by += " (self-approved)"
+	}
+	out.Add("decided by", by, screen.Text)
+	out.Add("shown", pane.When(env.Now, d.ShownAt), screen.Text)
+	out.Add("decided", pane.When(env.Now, d.CreatedAt), screen.Text)
+	if d.Abort {
+		out.Add("abort", strconv.FormatBool(d.Abort), screen.Bad)
+	}
+	out.Head("bound to")
+	out.Add("rule", d.RuleID, screen.Text)
+	out.Add("policy", d.PolicyVersion, screen.Dim)
+	out.Add("digest", d.Digest, screen.Dim)
+	out.Add("before edit", d.PriorDigest, screen.Dim)
+	out.Link("approval", d.ApprovalID, screen.Accent, pane.Item{Kind: "approval", ID: d.ApprovalID})
+	out.Link("task", d.TaskID, screen.Accent, pane.Item{Kind: "task", ID: d.TaskID})
+	out.Link("session", d.Session, screen.Accent, pane.Item{Kind: "session", ID: d.Session})
+	out.Add("trace", d.TraceID, screen.Dim)
+	out.Add("id", d.DecisionID, screen.Dim)
+}
+
+// NewDecisions makes the pane of the judge's decisions, newest first.
+func NewDecisions(of Judge) *pane.Table[judge.GateDecision] {
+	return pane.NewTable(pane.Spec[judge.GateDecision]{
+		Name: "decisions", Title: "decisions", Empty: "no decisions",
+		Cols: []grid.Column{
+			{Title: "TIME", Min: 8, Priority: 1},
+			{Title: "DECISION", Min: 9},
+			{Title: "GATE", Min: 10, Priority: 2},
+			{Title: "WHY", Min: 16, Weight: 3},
+			{Title: "BY", Min: 8, Weight: 1, Priority: 3},
+			{Title: "TASK", Min: 19, Priority: 4},
+			{Title: "ID", Min: 19, Priority: 5, Key: true},
+		},
+		ID: func(d *judge.GateDecision) string { return d.DecisionID },
+		Row: func(env *pane.Env, d *judge.GateDecision, set func(int, string, screen.Role)) {
+			set(0, pane.Clock(env.Now, d.CreatedAt), screen.Dim)
+			st := pane.DecisionState(d)
+			set(1, st.Label(env.Glyphs), st.Role())
+			set(2, string(d.Gate), screen.Text)
+			why := d.ReasonCode
+			if d.Rationale != "" {
+				why += ": " + d.Rationale
+			}
+			set(3, why, screen.Text)
+			set(4, d.DecidedBy, screen.Accent)
+			set(5, d.TaskID, screen.Accent)
+			set(6, d.DecisionID, screen.Accent)
+		},
+		Item:  decisionItem,
+		Fetch: of.Decisions,
+	})
+}
+
+// decisionItem is a decision as a thing under the cursor.
+func decisionItem(d *judge.GateDecision) pane.Item {
+	return pane.Item{
+		Kind: "decision", ID: d.DecisionID, Task: d.TaskID, Agent: d.Agent, Session: d.Session,
+		Trace: d.TraceID, Approval: d.ApprovalID,
+	}
+}

@@ -1,0 +1,211 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+const policiesName = "policies"
+
+// Policies lists policies.
+type Policies struct {
+	*pane.Table[judge.Policy]
+	judge    Judge
+	reader   pane.Reader[judge.Standing]
+	standing *judge.Standing
+}
+
+// NewPolicies makes the pane of a tenant's policies: the one that rules, those
+// that ruled, and what is proposed, the newest first.
+func NewPolicies(of Judge) *Policies {
+	return &Policies{judge: of, reader: pane.NewReader[judge.Standing](policiesName), Table: pane.NewTable(pane.Spec[judge.Policy]{
+		Name: policiesName, Title: "policies", Empty: "no policies",
+		Cols: []grid.Column{
+			{Title: "STATE", Min: 11},
+			{Title: "NAME", Min: 14, Weight: 3, Key: true},
+			{Title: "KIND", Min: 8, Priority: 3},
+			{Title: "TESTS", Min: 14, Priority: 1},
+			{Title: "JAIL", Min: 11, Priority: 2},
+			{Title: "BY", Min: 14, Weight: 1},
+			{Title: "AGE", Min: 4, Priority: 4, Right: true},
+			{Title: "ID", Min: 19, Priority: 5},
+		},
+		ID: func(p *judge.Policy) string { return p.PolicyID }, Item: policyItem,
+		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error) {
+			return policiesOf(ctx, of, tenant, f)
+		},
+		Row: func(env *pane.Env, p *judge.Policy, set func(int, string, screen.Role)) {
+			st := policyState(p)
+			set(0, st.Label(env.Glyphs), st.Role())
+			set(1, p.Name, screen.Accent)
+			set(2, string(p.Kind), screen.Dim)
+			tests, role := tests(p)
+			set(3, tests, role)
+			jail, role := jail(p)
+			set(4, jail, role)
+			by, role := proposer(p)
+			set(5, by, role)
+			set(6, pane.Age(env.Now, p.CreatedAt), screen.Dim)
+			set(7, p.PolicyID, screen.Dim)
+		},
+	})}
+}
+
+// policiesOf are the tenant's policies, the newest first, and the embedded one.
+func policiesOf(ctx context.Context, of Judge, tenant string, f core.Filter) (page core.Page[judge.Policy], err error) {
+	if f, err = f.Check(); err != nil {
+		return page, err
+	}
+	all, err := of.Policies(ctx, tenant)
+	if err != nil {
+		return page, err
+	}
+	now, err := of.Standing(ctx, tenant)
+	if err != nil {
+		return page, err
+	}
+	base := judge.Policy{TenantID: tenant, PolicyID: judge.BasePolicy, Kind: judge.KindRules, Status: judge.PolicyRetired, Name: "embedded"}
+	if now.PolicyID == judge.BasePolicy {
+		base.Status, base.Version = judge.PolicyActive, now.Version
+	}
+	kept := all[:0]
+	for _, p := range append(all, base) {
+		text := strings.ToLower(strings.Join([]string{p.PolicyID, p.Name, p.SourceDigest, p.ProposedBy, string(p.Status)}, " "))
+		if (f.Status == "" || f.Status == string(p.Status)) && (f.Kind == "" || f.Kind == string(p.Kind)) &&
+			(f.Agent == "" || f.Agent == p.ProposedBy) && strings.Contains(text, strings.ToLower(f.Match)) {
+			kept = append(kept, p)
+		}
+	}
+	from := min(f.Offset(), len(kept))
+	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
+}
+
+// policyItem is a policy as a thing under the cursor.
+func policyItem(p *judge.Policy) pane.Item { return pane.Item{Kind: "policy", ID: p.PolicyID} }
+
+// policyState is where a policy stands.
+func policyState(p *judge.Policy) pane.State {
+	switch p.Status {
+	case judge.PolicyActive:
+		return pane.State{State: screen.Succeeded, Word: "rules"}
+	case judge.PolicyProposed:
+		if p.FirstBy != "" {
+			return pane.State{State: screen.Waiting, Word: "one of two"}
+		}
+		return pane.State{State: screen.Waiting, Word: "proposed"}
+	case judge.PolicyWithdrawn:
+		return pane.State{State: screen.Cancelled, Word: "withdrawn"}
+	}
+	return pane.State{State: screen.Idle, Word: "ruled"}
+}
+
+// tests is how a policy's cases went.
+func tests(p *judge.Policy) (string, screen.Role) {
+	switch s := p.TestsSummary; {
+	case p.PolicyID == judge.BasePolicy:
+		return "", screen.Dim
+	case p.Cases == 0:
+		return "no cases", screen.Warn
+	case s == nil:
+		return fmt.Sprintf("%d not run", p.Cases), screen.Warn
+	case s.Failed > 0:
+		return fmt.Sprintf("%d of %d fail", s.Failed, s.Total), screen.Bad
+	default:
+		return fmt.Sprintf("%d of %d pass", s.Passed, s.Total), screen.Good
+	}
+}
+
+// jail says whether a program is kept in a jail here.
+func jail(p *judge.Policy) (string, screen.Role) {
+	switch {
+	case p.Kind != judge.KindProgram:
+		return "", screen.Dim
+	case p.Unsandboxed:
+		return "UNSANDBOXED", screen.Danger
+	}
+	return "jailed", screen.Good
+}
+
+// proposer is who proposed a policy; an agent is told from a person.
+func proposer(p *judge.Policy) (string, screen.Role) {
+	switch {
+	case p.ProposedKind == core.Agent:
+		return "agent " + p.ProposedBy, screen.Warn
+	case p.ProposedBy == "":
+		return "", screen.Dim
+	}
+	return p.ProposedBy, screen.Text
+}
+
+// Refresh implements pane.Pane.
+func (p *Policies) Refresh(env pane.Env) tea.Cmd {
+	tenant := env.Tenant
+	return tea.Batch(p.Table.Refresh(env), p.reader.Read(tenant, func(ctx context.Context) (judge.Standing, error) {
+		return p.judge.Standing(ctx, tenant)
+	}))
+}
+
+// Update implements pane.Pane.
+func (p *Policies) Update(env pane.Env, body any) tea.Cmd {
+	a, ok := p.reader.Take(env.Tenant, body)
+	if !ok {
+		return p.Table.Update(env, body)
+	}
+	if a.Err == nil {
+		p.standing = &a.Got
+	}
+	return nil
+}
+
+// Reset implements pane.Pane.
+func (p *Policies) Reset() {
+	p.Table.Reset()
+	p.standing = nil
+}
+
+// Draw implements pane.Pane: what rules and on which terms stands below.
+func (p *Policies) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	lines := terms(p.standing)
+	if c.H() < len(lines)+3 {
+		lines = nil
+	}
+	list, foot := c.Bounds().SplitTop(c.H() - len(lines))
+	p.Table.Draw(c.Sub(list), env, focused)
+	for i, l := range lines {
+		c.TextIn(foot.X+1, foot.Y+i, foot.W-2, l.Role, l.Text)
+	}
+}
+
+// terms says, a line each, what rules and what its change asks for.
+func terms(s *judge.Standing) (lines []pane.Row) {
+	if s == nil {
+		return nil
+	}
+	text := "rules now: " + s.Name
+	if s.Rules > 0 {
+		text += fmt.Sprintf(", %d rules", s.Rules)
+	}
+	lines = append(lines, pane.Row{Text: text + ", version " + short(s.Version), Role: screen.Text})
+	if s.Broken != "" {
+		lines = append(lines, pane.Row{Text: s.Broken + ": a person decides everything", Role: screen.Danger})
+	}
+	if s.Terms.TwoPersons {
+		lines = append(lines, pane.Row{Text: "two persons must activate", Role: screen.Warn})
+	}
+	switch {
+	case s.Unjailed != "" && s.Terms.Jailed:
+		lines = append(lines, pane.Row{Text: "programs can't be jailed here, and are refused: " + s.Unjailed, Role: screen.Danger})
+	case s.Unjailed != "":
+		lines = append(lines, pane.Row{Text: "programs run UNSANDBOXED here: " + s.Unjailed, Role: screen.Danger})
+	}
+	return lines
+}

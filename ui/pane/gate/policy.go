@@ -1,0 +1,366 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+const policyName = "policy"
+
+// computing bounds how long cases and a backtest may take.
+const computing = time.Minute
+
+// Policy shows one policy.
+type Policy struct {
+	*pane.Detail[wholePolicy]
+	judge Judge
+	cases trial[[]judge.CaseResult]
+	back  trial[tried]
+}
+
+// wholePolicy is a policy with what rules beside it. The embedded one has no detail.
+type wholePolicy struct {
+	*judge.PolicyDetail
+	now judge.Standing
+}
+
+// trial is something that is computed when it is asked for.
+type trial[T any] struct {
+	of   string // the policy that it is about
+	busy bool
+	got  *T
+	err  error
+}
+
+// answer is what a trial came to.
+type answer[T any] struct {
+	of  string
+	got T
+	err error
+}
+
+// tried is a backtest with the tasks of its examples.
+type tried struct {
+	judge.BacktestReport
+	examples map[string]judge.GateDecision
+}
+
+// NewPolicy makes the sheet of one policy: where it stands, how its cases go,
+// which past decisions it would change, and its source.
+func NewPolicy(of Judge) *Policy {
+	p := &Policy{judge: of}
+	p.Detail = pane.NewDetail(pane.DetailSpec[wholePolicy]{
+		Name: policyName, Fetch: p.fetch, Text: p.text, Live: true,
+		Item: func(g *wholePolicy) pane.Item {
+			if g.PolicyDetail == nil {
+				return pane.Item{Kind: policyName, ID: judge.BasePolicy}
+			}
+			return policyItem(&g.Policy)
+		},
+		Title: func(env pane.Env, g *wholePolicy) string {
+			if g.PolicyDetail == nil {
+				return "policy embedded"
+			}
+			return "policy " + g.Name + " " + policyState(&g.Policy).Label(env.Glyphs)
+		},
+	})
+	return p
+}
+
+func (p *Policy) fetch(ctx context.Context, tenant, id string) (g wholePolicy, err error) {
+	if g.now, err = p.judge.Standing(ctx, tenant); err != nil || id == judge.BasePolicy {
+		return g, err
+	}
+	d, err := p.judge.GetPolicy(ctx, tenant, id)
+	g.PolicyDetail = &d
+	return g, err
+}
+
+// Show implements pane.Pane.
+func (p *Policy) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if it.ID != p.Record.Item().ID {
+		p.cases, p.back = trial[[]judge.CaseResult]{}, trial[tried]{}
+	}
+	return p.Detail.Show(env, it)
+}
+
+// Do implements pane.Pane: "cases" and "backtest" compute and show.
+func (p *Policy) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	id, by := p.Record.Item().ID, env.Caller
+	switch action {
+	case "cases", "backtest":
+		if env.ReadOnly { // it would run what somebody proposed
+			return pane.Say("read-only: "+action+" would run the policy", true), true
+		}
+		if id == judge.BasePolicy {
+			return pane.Say("the embedded policy has no cases of its own, and is what others are held against", true), true
+		}
+	default:
+		return p.Detail.Do(env, action)
+	}
+	var cmd tea.Cmd
+	if action == "cases" {
+		cmd = p.cases.ask(id, func(ctx context.Context) ([]judge.CaseResult, error) {
+			all, _, err := p.judge.TryCases(ctx, by, id)
+			return all, err
+		})
+	} else {
+		cmd = p.back.ask(id, func(ctx context.Context) (tried, error) { return p.backtest(ctx, by, id) })
+	}
+	return tea.Batch(cmd, p.Refresh(env)), true
+}
+
+// ask computes, unless that is under way.
+func (t *trial[T]) ask(id string, compute func(ctx context.Context) (T, error)) tea.Cmd {
+	if t.busy && t.of == id {
+		return nil
+	}
+	t.of, t.busy, t.err = id, true, nil
+	return pane.AskFor(policyName, computing, func(ctx context.Context) any {
+		got, err := compute(ctx)
+		return answer[T]{id, got, err}
+	})
+}
+
+// take stores an answer and reports whether it was one.
+func (t *trial[T]) take(body any) bool {
+	a, ok := body.(answer[T])
+	if !ok || a.of != t.of {
+		return ok
+	}
+	t.busy, t.err, t.got = false, a.err, nil
+	if a.err == nil {
+		t.got = &a.got
+	}
+	return true
+}
+
+// backtest holds a policy against what was decided, and finds out which tasks
+// the examples were about.
+func (p *Policy) backtest(ctx context.Context, by core.Caller, id string) (tried, error) {
+	rep, err := p.judge.TryBacktest(ctx, by, id, judge.DefaultHistory)
+	t := tried{rep, map[string]judge.GateDecision{}}
+	for _, g := range rep.Groups {
+		for _, d := range g.Examples {
+			if err != nil || len(t.examples) >= mostExamples {
+				return t, err
+			}
+			t.examples[d], err = p.judge.Decision(ctx, by.Tenant, d)
+		}
+	}
+	return t, err
+}
+
+// mostExamples is of how many decisions the task is looked up.
+const mostExamples = 60
+
+// Update implements pane.Pane.
+func (p *Policy) Update(env pane.Env, body any) tea.Cmd {
+	if p.cases.take(body) || p.back.take(body) {
+		return p.Refresh(env)
+	}
+	return p.Detail.Update(env, body)
+}
+
+func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
+	if g.PolicyDetail == nil {
+		embedded(g, out)
+		return
+	}
+	d := &g.Policy
+	st := policyState(d)
+	out.Add("state", st.Label(env.Glyphs), st.Role())
+	out.Exact("name", d.Name, screen.Title)
+	kind := string(d.Kind)
+	if d.Serve {
+		kind += " that stays"
+	}
+	out.Add("kind", kind, screen.Text)
+	if jail, role := jail(d); jail != "" {
+		if d.Unsandboxed && g.now.Unjailed != "" {
+			jail += ": " + g.now.Unjailed
+		}
+		out.Add("jail", jail, role)
+	}
+	out.Add("run by", strings.Join(d.Interpreter, " "), screen.Text)
+	if len(d.Gates) > 0 {
+		var gates []string
+		for _, at := range d.Gates {
+			gates = append(gates, string(at))
+		}
+		out.Add("decides at", strings.Join(gates, ", "), screen.Text)
+	}
+	by, role := proposer(d)
+	if by += ", " + pane.When(env.Now, d.CreatedAt); role == screen.Warn {
+		by += "; an agent proposes, and never activates"
+	}
+	out.Add("proposed by", by, role)
+	if d.FirstBy != "" {
+		out.Add("first of two", d.FirstBy+"; another person must activate it too", screen.Warn)
+	}
+	if d.ActivatedBy != "" {
+		out.Add("activated", "by "+d.ActivatedBy+" "+pane.When(env.Now, d.ActivatedAt), screen.Text)
+	}
+	out.Add("ruled until", pane.When(env.Now, d.RetiredAt), screen.Text)
+	out.Add("withdrawn by", d.WithdrawnBy, screen.Text)
+	tests, role := tests(d)
+	if !d.TestedAt.IsZero() {
+		tests += ", " + pane.When(env.Now, d.TestedAt)
+	}
+	out.Add("tests", tests, role)
+	if d.Status == judge.PolicyProposed && g.now.Terms.TwoPersons {
+		out.Add("", "two persons must activate it", screen.Warn)
+	}
+	if d.Unsandboxed && g.now.Terms.Jailed {
+		out.Add("", "it can't be activated here: this tenant wants programs jailed", screen.Danger)
+	}
+	p.showBack(&env, out)
+	p.showCases(out)
+	out.Head("source")
+	whole := func(text string) {
+		*out = append(*out, pane.Para{Text: strings.TrimRight(text, "\n"), Exact: true, Wide: true})
+	}
+	whole(g.Source)
+	if g.CaseSet != "" {
+		out.Head(fmt.Sprintf("case set (%d)", d.Cases))
+		whole(g.CaseSet)
+	}
+	out.Head("bound to")
+	out.Add("version", d.Version, screen.Dim)
+	out.Add("source", d.SourceDigest, screen.Dim)
+	out.Add("resource", d.URI, screen.Dim)
+	out.Add("id", d.PolicyID, screen.Dim)
+}
+
+// embedded says what there is to say of the embedded policy.
+func embedded(g *wholePolicy, out *pane.Paras) {
+	st := policyState(&judge.Policy{Status: judge.PolicyRetired})
+	if g.now.PolicyID == judge.BasePolicy {
+		st = policyState(&judge.Policy{Status: judge.PolicyActive})
+	}
+	out.Add("state", st.Word, st.Role())
+	out.Add("name", "embedded", screen.Title)
+	out.Add("", "It comes with the program. Its deny rules stand above any other policy's, and can't be lowered.", screen.Text)
+	for _, l := range terms(&g.now) {
+		out.Add("", l.Text, l.Role)
+	}
+}
+
+// showBack writes out which past decisions would flip.
+func (p *Policy) showBack(env *pane.Env, out *pane.Paras) {
+	switch t := &p.back; {
+	case t.busy:
+		out.Head("backtest")
+		out.Add("", "deciding the past anew"+env.Glyphs.Ellipsis, screen.Busy)
+	case t.err != nil:
+		out.Head("backtest")
+		out.Add("", t.err.Error(), screen.Bad)
+	case t.got != nil:
+		b := t.got
+		out.Head(fmt.Sprintf("backtest: %d of %d would be decided otherwise", b.Flips, b.Checked))
+		looked := fmt.Sprintf("the last %d decisions by policy, %d of them made anew", b.Last, b.Checked)
+		if b.Unknown > 0 {
+			looked += fmt.Sprintf(", %d about what is not kept", b.Unknown)
+		}
+		if b.Sampled {
+			looked += "; a sample, as each starts the program anew"
+		}
+		out.Add("looked at", looked, screen.Dim)
+		for i := range b.Groups {
+			p.showFlip(env, &b.Groups[i], out)
+		}
+	}
+}
+
+// showFlip writes out a group of decisions that would flip alike.
+func (p *Policy) showFlip(env *pane.Env, f *judge.Flip, out *pane.Paras) {
+	role := screen.Warn
+	switch f.To {
+	case string(judge.Approve):
+		role = screen.Danger // looser than it was
+	case string(judge.HITL):
+	default:
+		role = screen.Bad
+	}
+	flips := verdict(f.From) + " " + string(env.Glyphs.Separator) + " " + verdict(f.To)
+	out.Add(fmt.Sprintf("%d times", f.Count), fmt.Sprintf("%s  %s at %s, by %s (%s)", flips, f.Tool, f.Gate, or(f.RuleID, "no rule"), f.Reason), role)
+	for _, id := range f.Examples {
+		d, ok := p.back.got.examples[id]
+		line := id
+		if ok {
+			line = pane.Clock(env.Now, d.CreatedAt) + " " + or(d.TaskID, id)
+			if d.Agent != "" {
+				line += " of " + d.Agent
+			}
+		}
+		out.Link("", line, screen.Accent, pane.Item{Kind: "decision", ID: id, Task: d.TaskID, Agent: d.Agent})
+	}
+}
+
+// verdict is a decision in an operator's word.
+func verdict(word string) string {
+	if word == string(judge.HITL) {
+		return "ask"
+	}
+	return word
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// showCases writes out how each case goes, those that fail first.
+func (p *Policy) showCases(out *pane.Paras) {
+	switch t := &p.cases; {
+	case t.busy:
+		out.Head("cases")
+		out.Add("", "running them", screen.Busy)
+	case t.err != nil:
+		out.Head("cases")
+		out.Add("", t.err.Error(), screen.Bad)
+	case t.got != nil:
+		failed := 0
+		for i := range *t.got {
+			if !(*t.got)[i].Passed {
+				failed++
+			}
+		}
+		out.Head(fmt.Sprintf("cases: %d of %d fail", failed, len(*t.got)))
+		for _, passed := range []bool{false, true} {
+			for i := range *t.got {
+				if c := &(*t.got)[i]; c.Passed == passed {
+					showCase(c, out)
+				}
+			}
+		}
+	}
+}
+
+func showCase(c *judge.CaseResult, out *pane.Paras) {
+	said := verdict(c.Decision) + " " + c.ReasonCode
+	if c.RuleID != "" {
+		said += " by " + c.RuleID
+	}
+	if c.Passed {
+		out.Exact("pass", c.Name+": "+said, screen.Good)
+		return
+	}
+	out.Exact("FAIL", c.Name+": want "+strings.TrimSpace(verdict(c.Want.Decision)+" "+c.Want.ReasonCode)+", got "+said, screen.Bad)
+	for _, more := range []string{c.Rationale, c.Stderr} {
+		if more != "" {
+			out.Exact("", more, screen.Dim)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package log has the panes of what was done, which the audit log tells, and of
+// what the cockpit told its operator.
+package log
+
+import (
+	"context"
+	"strconv"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// AuditName is the pane's name and keymap scope.
+const AuditName = "audit"
+
+// Audit is what the panes read of the audit log; *audit.Ledger has it.
+type Audit interface {
+	Get(ctx context.Context, tenant, id string) (audit.Event, error)
+	List(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error)
+}
+
+// NewAudit makes the pane of the audit log, newest first.
+func NewAudit(of Audit) *pane.Table[audit.Event] {
+	return pane.NewTable(pane.Spec[audit.Event]{
+		Name: AuditName, Title: "audit", Empty: "no events",
+		Cols: []grid.Column{
+			{Title: "TIME", Min: 8, Priority: 1},
+			{Title: "TYPE", Min: 16, Weight: 1},
+			{Title: "ACTOR", Min: 10, Weight: 1, Priority: 2},
+			{Title: "WHAT", Min: 16, Weight: 4, Priority: 3},
+			{Title: "EVENT", Min: 19, Priority: 4, Key: true},
+		},
+		ID: func(e *audit.Event) string { return e.EventID },
+		Row: func(env *pane.Env, e *audit.Event, set func(int, string, screen.Role)) {
+			set(0, pane.Clock(env.Now, e.CreatedAt), screen.Dim)
+			set(1, e.EventType, screen.Accent)
+			set(2, e.Actor+" ("+string(e.Door)+")", screen.Text)
+			set(3, subject(e), screen.Text)
+			set(4, e.EventID, screen.Accent)
+		},
+		Item:  eventItem,
+		Fetch: of.List,
+	})
+}
+
+// eventItem is an event as a thing under the cursor.
+func eventItem(e *audit.Event) pane.Item {
+	return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
+}
+
+// subject names what the event is about, and the state it was left in; or what
+// the event says of itself.
+func subject(e *audit.Event) string {
+	if text := operator.HeldIn(e); text != "" {
+		return text
+	}
+	var p struct {
+		Subject string `json:"subject"`
+		ID      string `json:"id"`
+		State   struct {
+			Status string `json:"status"`
+			State  string `json:"state"`
+		} `json:"state"`
+	}
+	if err := core.DecodeStored(e.Payload, &p); err != nil || p.Subject == "" {
+		return string(e.Payload[:min(len(e.Payload), 512)])
+	}
+	text := p.Subject + " " + p.ID
+	if s := p.State.Status + p.State.State; s != "" {
+		text += " " + s
+	}
+	return text
+}
+
+// NewEvent makes the sheet of one audit event.
+func NewEvent(of Audit) *pane.Detail[audit.Event] {
+	return pane.NewDetail(pane.DetailSpec[audit.Event]{
+		Name: "event", Fetch: of.Get, Text: eventText, Item: eventItem,
+	})
+}
+
+func eventText(env pane.Env, e *audit.Event, out *pane.Paras) {
+	out.Add("event", e.EventID, screen.Accent)
+	out.Add("type", e.EventType, screen.Text)
+	out.Add("seq", strconv.FormatUint(e.Seq, 10), screen.Text)
+	out.Add("at", pane.When(env.Now, e.CreatedAt), screen.Text)
+	out.Add("actor", string(e.Kind)+" "+e.Actor+" by "+string(e.Door), screen.Text)
+	out.Add("trace", e.TraceID, screen.Dim)
+	if e.Prev > 0 {
+		out.Add("before it", "event "+strconv.FormatUint(e.Prev, 10)+" of the same subject", screen.Dim)
+	}
+	out.Head("payload")
+	out.JSON("", e.Payload)
+}

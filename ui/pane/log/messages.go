@@ -1,0 +1,126 @@
+package log
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// MessagesName is the pane's name and keymap scope.
+const MessagesName = "messages"
+
+// most is how many messages are kept; the oldest go first.
+const most = 1000
+
+// Message is one thing the cockpit told the operator.
+type Message struct {
+	At   time.Time
+	Bad  bool
+	Text string
+	Line string // the command that it answers, "" for none
+	seq  int
+}
+
+// Messages lists messages, newest first.
+type Messages struct {
+	*pane.Table[Message]
+	all []Message
+	seq int
+}
+
+// NewMessages makes the pane that keeps every message a toast has shown.
+func NewMessages() *Messages {
+	return &Messages{Table: pane.NewTable(pane.Spec[Message]{
+		Name: MessagesName, Title: "messages", Empty: "no messages", NewestFirst: true,
+		Cols: []grid.Column{
+			{Title: "TIME", Min: 8, Priority: 1},
+			{Title: "KIND", Min: 7, Priority: 2},
+			{Title: "MESSAGE", Min: 20, Weight: 5},
+			{Title: "COMMAND", Min: 12, Weight: 2, Priority: 3},
+		},
+		ID: func(m *Message) string { return strconv.Itoa(m.seq) },
+		Row: func(env *pane.Env, m *Message, set func(int, string, screen.Role)) {
+			set(0, pane.Clock(env.Now, m.At), screen.Dim)
+			if m.Bad {
+				set(1, "error", screen.Bad)
+			} else {
+				set(1, "info", screen.Good)
+			}
+			set(2, m.Text, screen.Text)
+			set(3, m.Line, screen.Dim)
+		},
+		Item: func(m *Message) pane.Item {
+			return pane.Item{Kind: "message", ID: strconv.Itoa(m.seq)}
+		},
+	})}
+}
+
+// Add keeps a message.
+func (p *Messages) Add(env pane.Env, m Message) {
+	p.seq++
+	m.seq = p.seq
+	p.all = append([]Message{m}, p.all[:min(len(p.all), most-1)]...)
+	p.SetRows(env, p.all)
+}
+
+// Refresh shows what was kept.
+func (p *Messages) Refresh(env pane.Env) tea.Cmd {
+	p.SetRows(env, p.all)
+	return nil
+}
+
+// Newest is the id of the message that was added last.
+func (p *Messages) Newest() string { return strconv.Itoa(p.seq) }
+
+// Message is the one with this id.
+func (p *Messages) Message(id string) (Message, bool) {
+	for _, m := range p.all {
+		if strconv.Itoa(m.seq) == id {
+			return m, true
+		}
+	}
+	return Message{}, false
+}
+
+// Sheet shows one message.
+type Sheet struct {
+	pane.Record
+	from *Messages
+}
+
+// NewMessage makes the sheet of a message or of a command's whole output.
+func NewMessage(from *Messages) *Sheet {
+	return &Sheet{Record: pane.NewRecord("message"), from: from}
+}
+
+// Show implements pane.Pane.
+func (p *Sheet) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if !p.Bind(it) {
+		return nil
+	}
+	m, ok := p.from.Message(it.ID)
+	if !ok {
+		return nil
+	}
+	var paras pane.Paras
+	paras.Add("at", pane.When(env.Now, m.At), screen.Dim)
+	paras.Add("command", m.Line, screen.Accent)
+	role := screen.Text
+	if m.Bad {
+		role = screen.Bad
+	}
+	paras.Head("what it said")
+	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true}))
+	return nil
+}
+
+// Update implements pane.Pane.
+func (p *Sheet) Update(pane.Env, any) tea.Cmd { return nil }
+
+// Refresh implements pane.Pane.
+func (p *Sheet) Refresh(pane.Env) tea.Cmd { return nil }

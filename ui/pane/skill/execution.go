@@ -1,0 +1,139 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// NewExecution makes the sheet of one run of a skill.
+func NewExecution(of Skills) *pane.Detail[skill.Execution] {
+	return pane.NewDetail(pane.DetailSpec[skill.Execution]{
+		Name: "execution", Fetch: of.Execution, Text: executionText, Item: executionItem, Live: true,
+		Settled: func(e *skill.Execution) bool { return e.Status != skill.StatusPending },
+		Title: func(env pane.Env, e *skill.Execution) string {
+			return e.SkillName + " " + pane.ExecutionState(e).Label(env.Glyphs)
+		},
+	})
+}
+
+func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
+	st := pane.ExecutionState(e)
+	out.Add("status", st.Label(env.Glyphs), st.Role())
+	if e.Error != "" {
+		out.Exact("error", e.Error, screen.Bad)
+	}
+	ref := e.SkillName + "@" + e.SkillVersion
+	out.Link("skill", ref, screen.Accent, pane.Item{Kind: "skill", ID: ref})
+	if e.Step != e.SkillName {
+		out.Add("step", e.Step, screen.Text)
+	}
+	took := executionTook(&env, e)
+	switch {
+	case e.Status == skill.StatusPending:
+		took += " so far"
+	case e.RetryCount == 1:
+		took += ", 1 retry"
+	case e.RetryCount > 1:
+		took += fmt.Sprintf(", %d retries", e.RetryCount)
+	}
+	out.Add("took", took, screen.Text)
+	if e.Interrupted {
+		out.Add("", "ended from outside; runs again with its task", screen.Warn)
+	}
+	out.Add("started", pane.When(env.Now, e.StartedAt), screen.Text)
+	out.Add("ended", pane.When(env.Now, e.CompletedAt), screen.Text)
+	out.Link("subagent", e.AgentID, screen.Accent, pane.Item{Kind: "subagent", ID: e.AgentID})
+	out.Link("task", e.TaskID, screen.Accent, pane.Item{Kind: "task", ID: e.TaskID})
+	out.Add("runner", e.Kind, screen.Text)
+	out.Add("digest", e.Digest, screen.Dim)
+	out.Add("trace", e.TraceID, screen.Dim)
+	if len(e.Result) > 0 {
+		out.Head("result")
+		out.JSON("", e.Result)
+	}
+	out.Head("parameters")
+	out.JSON("", e.Parameters)
+}
+
+// NewExecutions makes the pane of the runs of skills, newest first.
+func NewExecutions(of Skills) *pane.Table[skill.Execution] {
+	return pane.NewTable(pane.Spec[skill.Execution]{
+		Name: "executions", Title: "executions", Empty: "no skill has run",
+		Cols: []grid.Column{
+			{Title: "STATE", Min: 11},
+			{Title: "SKILL", Min: 16, Weight: 2, Key: true, Middle: true},
+			{Title: "STEP", Min: 12, Weight: 2, Priority: 5, Middle: true},
+			{Title: "TOOK", Min: 6, Priority: 1, Right: true},
+			{Title: "TRIES", Min: 5, Priority: 4, Right: true},
+			{Title: "AGE", Min: 4, Priority: 3, Right: true},
+			{Title: "OUTCOME", Min: 16, Weight: 4, Priority: 2},
+		},
+		ID:   func(e *skill.Execution) string { return e.ExecutionID },
+		Item: executionItem,
+		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Execution], error) {
+			return fetchExecutions(ctx, of, tenant, f)
+		},
+		Row: func(env *pane.Env, e *skill.Execution, set func(int, string, screen.Role)) {
+			st := pane.ExecutionState(e)
+			set(0, st.Label(env.Glyphs), st.Role())
+			set(1, e.SkillName+"@"+e.SkillVersion, screen.Accent)
+			set(2, e.Step, screen.Dim)
+			set(3, executionTook(env, e), screen.Text)
+			set(4, fmt.Sprint(e.RetryCount+1), screen.Dim)
+			set(5, pane.Age(env.Now, e.StartedAt), screen.Dim)
+			text, role := outcome(e)
+			set(6, text, role)
+		},
+	})
+}
+
+// fetchExecutions reads a page; skill:NAME narrows it to one skill's.
+func fetchExecutions(ctx context.Context, of Skills, tenant string, f core.Filter) (core.Page[skill.Execution], error) {
+	name := ""
+	if names := pane.FilterWord(&f, "skill"); len(names) > 0 {
+		name = names[len(names)-1]
+	}
+	return of.Executions(ctx, tenant, name, f)
+}
+
+// executionItem is an execution as a thing under the cursor.
+func executionItem(e *skill.Execution) pane.Item {
+	return pane.Item{Kind: "execution", ID: e.ExecutionID, Task: e.TaskID, Trace: e.TraceID}
+}
+
+// executionTook is how long it ran, or has been running.
+func executionTook(env *pane.Env, e *skill.Execution) string {
+	if e.Status == skill.StatusPending {
+		return pane.Took(env.Now.Sub(e.StartedAt))
+	}
+	return pane.Millis(e.DurationMS)
+}
+
+// outcomeShown is how much of a result stands in a row.
+const outcomeShown = 300
+
+func outcome(e *skill.Execution) (string, screen.Role) {
+	if e.Error != "" {
+		return e.Error, screen.Bad
+	}
+	return string(e.Result[:min(len(e.Result), outcomeShown)]), screen.Dim
+}
+
+// linkExecution adds an execution to a sheet as a line that enter opens.
+func linkExecution(env *pane.Env, out *pane.Paras, e *skill.Execution) {
+	st := pane.ExecutionState(e)
+	text := st.Label(env.Glyphs) + " " + e.SkillName + "@" + e.SkillVersion + " " + executionTook(env, e)
+	if e.RetryCount > 0 {
+		text += fmt.Sprintf(", %d retries", e.RetryCount)
+	}
+	if e.Error != "" {
+		text += ": " + e.Error
+	}
+	out.Link(pane.Age(env.Now, e.StartedAt), text, st.Role(), executionItem(e))
+}

@@ -1,0 +1,137 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// SubagentName is the pane's name and keymap scope.
+const SubagentName = "subagent"
+
+// subagentRuns is how many of its latest executions the sheet lists.
+const subagentRuns = 20
+
+// wholeSubagent is a subagent with its newest executions.
+type wholeSubagent struct {
+	skill.Subagent
+	runs core.Page[skill.Execution]
+}
+
+// NewSubagent makes the sheet of one subagent: what it runs, what came of each
+// skill, and its executions.
+func NewSubagent(of Skills) *pane.Detail[wholeSubagent] {
+	return pane.NewDetail(pane.DetailSpec[wholeSubagent]{
+		Name: SubagentName, Text: subagentText, Live: true,
+		Fetch: func(ctx context.Context, tenant, id string) (wholeSubagent, error) {
+			return fetchSubagent(ctx, of, tenant, id)
+		},
+		Item: func(g *wholeSubagent) pane.Item { return pane.SubagentItem(&g.Subagent) },
+		Title: func(env pane.Env, g *wholeSubagent) string {
+			return "subagent " + g.Label() + " " + pane.SubagentState(&env, &g.Subagent).Label(env.Glyphs)
+		},
+		Settled: func(g *wholeSubagent) bool { return g.State.Final() },
+	})
+}
+
+func fetchSubagent(ctx context.Context, of Skills, tenant, id string) (g wholeSubagent, err error) {
+	if g.Subagent, err = of.Subagent(ctx, tenant, id); err != nil {
+		return g, err
+	}
+	g.runs, err = of.Executions(ctx, tenant, "", core.Filter{Agent: id, Page: 1, Size: subagentRuns})
+	return g, err
+}
+
+func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
+	a := &g.Subagent
+	st := pane.SubagentState(&env, a)
+	state := st.Label(env.Glyphs)
+	if string(a.State) != st.Word { // its own word beside the one that all agents share
+		state += " (" + string(a.State) + ")"
+	}
+	out.Add("state", state, st.Role())
+	if a.Error != "" {
+		out.Exact("error", a.Error, screen.Bad)
+	}
+	if a.Waiting != "" {
+		why, role := pane.SubagentWhy(&env, a)
+		out.Link("waits for", why, role, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
+	}
+	out.Link("skill", a.Skill, screen.Accent, pane.Item{Kind: "skill", ID: a.Skill})
+	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != name {
+		label := "now"
+		if a.State.Final() {
+			label = "ended in"
+		}
+		out.Add(label, a.Step, screen.Text)
+	}
+	out.Add("subagent", a.AgentID, screen.Accent)
+	out.Link("task", a.TaskID, screen.Accent, pane.Item{Kind: "task", ID: a.TaskID})
+	out.Add("session", a.SessionID, screen.Accent)
+	by := ""
+	if a.CreatedBy != "" {
+		by = " by " + a.CreatedBy
+	}
+	out.Add("created", pane.When(env.Now, a.CreatedAt)+by, screen.Text)
+	out.Add("started", pane.When(env.Now, a.StartedAt), screen.Text)
+	if !a.CompletedAt.IsZero() {
+		ended := pane.When(env.Now, a.CompletedAt)
+		if !a.StartedAt.IsZero() {
+			ended += ", took " + pane.Took(a.CompletedAt.Sub(a.StartedAt))
+		}
+		out.Add("ended", ended, screen.Text)
+	}
+	out.Add("trace", a.TraceID, screen.Dim)
+	out.Head(fmt.Sprintf("executions (%d)", g.runs.Info.Total))
+	for i := range g.runs.Items {
+		linkExecution(&env, out, &g.runs.Items[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Results)) {
+		out.Head("result of " + name)
+		out.JSON("", a.Results[name])
+	}
+	if len(a.SkillParams) > 0 {
+		out.Head("parameters")
+		out.JSON("", a.SkillParams)
+	}
+	if len(a.Metadata) > 0 {
+		out.Head("metadata")
+		out.JSON("", a.Metadata)
+	}
+}
+
+// NewSubagents makes the pane of all that ran or runs skills, newest first.
+func NewSubagents(of Skills) *pane.Table[skill.Subagent] {
+	return pane.NewTable(pane.Spec[skill.Subagent]{
+		Name: "subagents", Title: "subagents", Empty: "no subagents: invoke a skill in the skills pane",
+		Cols: []grid.Column{
+			{Title: "STATE", Min: 11},
+			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
+			{Title: "SKILL", Min: 14, Weight: 2, Priority: 1},
+			{Title: "NOW", Min: 10, Weight: 1, Priority: 4, Middle: true},
+			{Title: "AGE", Min: 4, Priority: 3, Right: true},
+			{Title: "WHY", Min: 16, Weight: 3, Priority: 2},
+		},
+		ID: func(a *skill.Subagent) string { return a.AgentID },
+		Row: func(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
+			st := pane.SubagentState(env, a)
+			set(0, st.Label(env.Glyphs), st.Role())
+			set(1, a.Label(), screen.Accent)
+			set(2, a.Skill, screen.Text)
+			set(3, a.Step, screen.Dim)
+			set(4, pane.Age(env.Now, a.CreatedAt), screen.Dim)
+			text, role := pane.SubagentWhy(env, a)
+			set(5, text, role)
+		},
+		Item:  pane.SubagentItem,
+		Fetch: of.Subagents,
+	})
+}

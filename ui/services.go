@@ -1,0 +1,48 @@
+package ui
+
+import (
+	"context"
+
+	"swarmdeck/engine"
+	"swarmdeck/ui/pane/bus"
+	"swarmdeck/ui/pane/cad"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/log"
+	"swarmdeck/ui/pane/record"
+	"swarmdeck/ui/pane/skill"
+)
+
+// View is the living world: the bell and the snapshot of a tenant, as in
+// engine.Engine. Neither blocks.
+type View interface {
+	Watch(ctx context.Context) <-chan struct{}
+	Snapshot(tenant string) *engine.Snapshot
+}
+
+// Services are what a cockpit shows: the view of all panes, and what they read
+// page by page, each as the package that shows it asks for it. Panes change
+// nothing by them; what changes something is a command line.
+type Services struct {
+	View
+	Tasks    fleet.Tasks
+	Swarm    fleet.Swarm
+	Sessions fleet.Sessions
+	Fleet    fleet.Agents
+	Files    fleet.Files
+	Judge    gate.Judge
+	Audit    log.Audit
+	Skills   skill.Skills
+	Bus      bus.Bus
+	CAD      cad.CAD
+	DAG      record.DAG
+	Forks    record.Forks
+}
+
+// Of are the services of an engine.
+func Of(e *engine.Engine) Services {
+	return Services{
+		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Files: e.Files, Judge: e.Judge,
+		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources,
+	}
+}
