@@ -31,6 +31,7 @@ func agents() []*Op {
 		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
 		agentHistory(),
+		agentLog(),
 	}
 }
 
@@ -109,21 +110,22 @@ const startingWait = 10 * time.Second
 
 func agentAssign() *Op {
 	var name, text, uri string
+	var w waiting
 	return define(Op{
-		Name: "agent assign", Short: "Give an idle agent a task", Waits: "wait for its end; exit 1 unless it succeeded", Undo: "task undo", Done: "gave work to",
+		Name: "agent assign", Short: "Give an idle agent a task", Undo: "task undo", Done: "gave work to",
 		Long: "Give an idle agent a task. With --wait an agent that is just starting gets a moment; without a running\n" +
 			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
 		Example: "agent assign lister 'what is in this directory?' --wait",
-		Params: []*Param{
-			{Name: "name", About: "NAME", Arg: true, Need: true, Into: &name, From: "agent:idle"},
-			{Name: "text", About: "TEXT", Arg: true, Need: true, Into: &text},
-			flag(&uri, "uri", "what it is about: `URI`"),
-		},
-	}, func(ctx context.Context, c *Call) (task.Task, error) {
-		if c.Wait {
-			return c.Fleet.AssignWhenReady(ctx, c.By, name, text, uri, startingWait)
+		Params: append(w.params("wait for its end; exit 1 unless it succeeded"),
+			place(&name, "NAME", "agent:idle"), place(&text, "TEXT", ""), flag(&uri, "uri", "what it is about: `URI`")),
+		Check: w.check,
+	}, func(ctx context.Context, c *Call) (made task.Task, err error) {
+		if w.on {
+			made, err = c.Fleet.AssignWhenReady(ctx, c.By, name, text, uri, startingWait)
+		} else {
+			made, err = c.Fleet.Assign(ctx, c.By, name, text, uri)
 		}
-		return c.Fleet.Assign(ctx, c.By, name, text, uri)
+		return w.task(ctx, c, made, err)
 	})
 }
 
@@ -131,8 +133,33 @@ func agentHistory() *Op {
 	var name string
 	return list(Op{
 		Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(),
-		Params: []*Param{{Name: "name", About: "NAME", Arg: true, Need: true, Into: &name, From: "agent"}},
+		Params: []*Param{place(&name, "NAME", "agent")},
 	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
 		return c.Fleet.History(ctx, c.By.Tenant, name, f)
+	})
+}
+
+func agentLog() *Op {
+	var name string
+	var follow bool
+	return list(Op{
+		Name: "agent log", Short: "Show an agent's conversation log, newest first", Example: "agent log lister --page-size 20",
+		Long: "Show an agent's conversation log, newest line first and one line to a page unless --page-size says more.\n" +
+			"--follow prints from the oldest line on and goes on until interrupted.",
+		ForAgents: true, Streams: true, Statuses: []string{"DEBUG", "INFO", "WARN", "ERROR"},
+		Params: []*Param{place(&name, "NAME", "agent"), flag(&follow, "follow", "print the log and go on with what comes")},
+		Check:  activeIf(&follow),
+	}, func(ctx context.Context, c *Call, f core.Filter) (none core.Page[task.LogLine], err error) {
+		if !follow {
+			return c.Fleet.Log(ctx, c.By.Tenant, name, f)
+		}
+		agent, err := c.Fleet.Agent(ctx, c.By.Tenant, name)
+		if err != nil {
+			return none, err
+		}
+		return none, c.log(ctx, "agent:"+agent.Name, 0, func() (bool, error) {
+			_, err := c.Fleet.Agent(ctx, c.By.Tenant, agent.Name) // it may be deleted meanwhile
+			return false, err
+		}, emitting[task.LogLine](c))
 	})
 }

@@ -9,6 +9,7 @@ package op
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -50,9 +51,8 @@ type Op struct {
 	// ForAgents lets a process of an agent call it by a person's door: what an
 	// agent may look at. All else it does by tools, where each call is judged.
 	ForAgents bool
-	// Waits says that it gives back a task, whose end a door may wait for: its
-	// help says so in these words. Call.Wait says whether it does.
-	Waits string
+	// Streams says that values may come while it runs, see stream.
+	Streams bool
 	// Full shows a record with all its members rather than as a row of a list.
 	Full   bool
 	Params []*Param
@@ -62,6 +62,8 @@ type Op struct {
 	Statuses []string
 	// Kinds names what knows the values of a list's kind, for completion.
 	Kinds string
+	// Agents names what knows those of a list, where they are not those of the fleet.
+	Agents string
 	// Check refuses mistaken parameters before anything is opened; nil checks
 	// nothing more than each parameter does by itself.
 	Check func(c *Call) error
@@ -75,14 +77,23 @@ type Op struct {
 type Call struct {
 	*engine.Engine // open when Run is called, nil in Check
 
-	By    core.Caller
-	Dir   string // base of relative paths; "" leaves them to the engine
-	Away  bool   // the caller sits at another machine than the data file's
-	Wait  bool   // the caller waits for the end of what it gives to do
-	Trace string // W3C trace context that the caller is in; "" for none
-	Now   time.Time
-	// Note tells the caller something beside the result.
-	Note func(text string)
+	By       core.Caller
+	Role     Role   // of the caller
+	Dir      string // base of relative paths; "" leaves them to the engine
+	Away     bool   // the caller sits at another machine than the data file's
+	ReadOnly bool   // nothing may change, so nothing runs
+	Trace    string // W3C trace context that the caller is in; "" for none
+	Now      time.Time
+	// Activate, called in Check, has the engine do work while the operation runs.
+	// It refuses where nothing runs.
+	Activate func() error
+	// Emit shows the values, a slice, that have come while the operation runs.
+	Emit func(values any) error
+	// Note tells the caller something beside the result, Progress what a call that
+	// takes long waits for.
+	Note, Progress func(text string)
+	// Refused is told what the caller may not do from another machine.
+	Refused func(err error)
 	// Read gives what a value stands for: itself, a file after @, the caller's
 	// input for -.
 	Read func(field, value string) ([]byte, error)
@@ -92,7 +103,8 @@ type Call struct {
 }
 
 // Run carries the operation out. Its caller has filled and checked its
-// parameters, and has held it against the role of who asks.
+// parameters, and has held it against the role of who asks. The result is nil
+// when there is none to tell; beside an error it is what was done all the same.
 func (o *Op) Run(ctx context.Context, c *Call) (any, error) { return o.run(ctx, c) }
 
 // define makes an operation of its description and the function that carries it
@@ -111,9 +123,29 @@ func define[Out any](o Op, run func(ctx context.Context, c *Call) (Out, error)) 
 		o.Confirm = ConfirmNone
 	}
 	o.Out = reflect.TypeFor[Out]()
-	o.run = func(ctx context.Context, c *Call) (any, error) { return run(ctx, c) }
+	o.run = func(ctx context.Context, c *Call) (any, error) {
+		out, err := run(ctx, c)
+		if failed := new(Failed); err != nil && (!errors.As(err, &failed) || reflect.ValueOf(&out).Elem().IsZero()) {
+			return nil, err
+		}
+		return out, err
+	}
 	return &o
 }
+
+// Failed ends a call that was well made and did not come to what was wanted. Its
+// result, where there is one, is told all the same. Err is nil when that says it
+// all.
+type Failed struct{ Err error }
+
+func (e *Failed) Error() string {
+	if e.Err == nil {
+		return "failed"
+	}
+	return e.Err.Error()
+}
+
+func (e *Failed) Unwrap() error { return e.Err }
 
 // list makes an operation that reads a page of records.
 func list[T any](o Op, page func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error)) *Op {

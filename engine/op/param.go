@@ -1,7 +1,12 @@
 package op
 
 import (
+	"cmp"
+	"errors"
+	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 )
@@ -13,18 +18,17 @@ type Param struct {
 	// About is a line of help with the value's word in backquotes: "why, for
 	// `TEXT`". Of an argument it is that word alone: ID.
 	About string
-	Arg   bool // given by its place, a *string
+	Arg   bool // given by its place; the last may take what is left, a *[]string
 	Rest  bool // all that follows --, a *[]string
 	Need  bool // can't be left out
 	// Whole says that a comma is a part of a value of a *[]string, not between two.
 	Whole bool
 	// Into is where the value goes, and holds the default until then: a *string,
-	// *[]string, *bool, *int, *int64, *float64, *time.Duration, *time.Time,
-	// *core.Raw (one JSON object) or *Content, which is the caller's input unless
-	// a file is named.
+	// *[]string, *bool, *int, *int64, *uint64, *float64, *time.Duration,
+	// *time.Time, *Seconds, *Words, *core.Raw (one JSON object) or *File.
 	Into any
 	Enum []string
-	// Valid refuses a value as soon as it is there; nil takes all of its type.
+	// Valid refuses a value that is given; nil takes all of its type.
 	Valid func() error
 	// From names what knows values, for completion: "task", "agent:idle", "file".
 	From string
@@ -32,8 +36,41 @@ type Param struct {
 	Given bool
 }
 
-// Content is what a file holds, or the caller's input.
-type Content []byte
+// File is what a file holds, or the caller's input, whose name is "-".
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Words are those of one line, split as a shell does.
+type Words []string
+
+// Seconds is a whole number of seconds, also written as a duration.
+type Seconds int
+
+// Type is its word in help.
+func (*Seconds) Type() string { return "SECONDS" }
+
+func (s *Seconds) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*s))
+}
+
+// Set reads it.
+func (s *Seconds) Set(text string) error {
+	if n, err := strconv.Atoi(text); err == nil {
+		*s = Seconds(n)
+		return nil
+	}
+	d, err := core.ParseSpan(text)
+	if err != nil || d.Seconds() > math.MaxInt32 || d%time.Second != 0 {
+		return errors.New("allowed: whole seconds like 60, or a duration like 2m")
+	}
+	*s = Seconds(d / time.Second)
+	return nil
+}
 
 // flag makes a parameter that is given by its name.
 func flag(into any, name, about string) *Param { return &Param{Name: name, About: about, Into: into} }
@@ -55,14 +92,77 @@ func (p *Param) enum(values ...string) *Param {
 	return p
 }
 
+// maybe is an argument that can be left out.
+func maybe(into any, word, source string) *Param {
+	p := place(into, word, source)
+	p.Need = false
+	return p
+}
+
 // arg describes the argument of show and change.
 func arg(word, source string) Param {
-	return Param{Name: strings.ToLower(word), About: word, From: source}
+	return Param{Name: named(word), About: word, From: source}
+}
+
+// within refuses a value of a parameter that is not in a range.
+func within[T cmp.Ordered](p *Param, low, high T, allowed string) *Param {
+	p.Valid = func() error {
+		if v := *p.Into.(*T); v < low || v > high {
+			return usage(p.Name, "--%s: %v is not allowed; allowed: %s", p.Name, v, allowed)
+		}
+		return nil
+	}
+	return p
+}
+
+// spanOf is a flag that limits a task's time.
+func spanOf(into *time.Duration, name, about string) *Param {
+	return within(flag(into, name, about), time.Nanosecond, math.MaxInt64, "1s-24h")
+}
+
+// following is the flag of what can be followed.
+func following(into *bool) *Param { return flag(into, "follow", "go on with what comes") }
+
+// activeIf has the engine do work for an operation that follows.
+func activeIf(follows *bool) func(*Call) error {
+	return func(c *Call) error {
+		if !*follows {
+			return nil
+		}
+		return c.Activate()
+	}
+}
+
+// words are values as a line of help lists them.
+func words[T ~string](between string, values ...T) string {
+	return strings.Join(core.Strings(values...), between)
+}
+
+// pairs are the values of a parameter that is given as KEY=VALUE.
+func pairs(field string, list []string) (map[string]string, error) {
+	m := make(map[string]string, len(list))
+	for _, kv := range list {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, usage(field, "--%s: not of the form KEY=VALUE", field) // what it is may be a credential
+		}
+		if _, twice := m[k]; twice {
+			return nil, usage(field, "--%s: %s is given twice", field, core.Clip(k))
+		}
+		m[k] = v
+	}
+	return m, nil
+}
+
+// named is the parameter's name of its word in help.
+func named(word string) string {
+	word, _, _ = strings.Cut(strings.ToLower(word), "[")
+	return strings.TrimSuffix(word, "…")
 }
 
 // place is an argument.
 func place(into any, word, source string) *Param {
-	return &Param{Name: strings.ToLower(word), About: word, Arg: true, Need: true, Into: into, From: source}
+	return &Param{Name: named(word), About: word, Arg: true, Need: true, Into: into, From: source}
 }
 
 // why is the reason that goes into the record.

@@ -46,7 +46,7 @@ func (c *Call) used(all ...secret.Secret) []UsedSecret {
 
 func secretSet() *Op {
 	var name string
-	var value Content
+	var value File
 	return define(Op{
 		Name: "secret set", Short: "Keep a credential that nobody is shown", Undo: "secret delete", Done: "set",
 		Long: "Keep a credential under a name, or give it another value. The value is read from a file or from stdin, never from the\n" +
@@ -60,7 +60,7 @@ func secretSet() *Op {
 			flag(&value, "from-file", "`FILE` with the value, - for stdin; the end of a single line does not count"),
 		},
 	}, func(ctx context.Context, c *Call) (UsedSecret, error) {
-		made, _, err := c.Secrets.Set(ctx, c.By, name, value)
+		made, _, err := c.Secrets.Set(ctx, c.By, name, value.Data)
 		return c.used(made)[0], err
 	})
 }

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"swarmdeck/engine/core"
@@ -54,7 +56,7 @@ func TestEveryOperationIsWhole(t *testing.T) {
 			if o.Short == "" || o.run == nil || o.Out == nil {
 				t.Errorf("%s is not described", o.Name)
 			}
-			if (o.Effect == Reads) != (o.Done == "") {
+			if (o.Effect == Reads || o.Streams) != (o.Done == "") {
 				t.Errorf("%s: effect %s with the sentence %q", o.Name, o.Effect, o.Done)
 			}
 			if o.Undo != "" && Find(o.Undo) == nil {
@@ -86,5 +88,47 @@ func TestLimitsAreReadOfALine(t *testing.T) {
 		if _, err := ParseBudget(bad); core.AsError(err).Code != core.InvalidInput {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+func TestWhatWasDoneIsToldBesideAFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		done []string
+		err  error
+		told bool
+	}{
+		"well":                  {[]string{"a"}, nil, true},
+		"failed":                {[]string{"a"}, &Failed{}, true},
+		"failed with nothing":   {nil, &Failed{}, false},
+		"another error":         {[]string{"a"}, core.Errorf(core.Denied, "no"), false},
+		"well and nothing came": {nil, nil, true},
+	} {
+		o := define(Op{}, func(context.Context, *Call) ([]string, error) { return c.done, c.err })
+		if out, err := o.Run(t.Context(), nil); (out != nil) != c.told || err != c.err {
+			t.Errorf("%s: %v, %v", name, out, err)
+		}
+	}
+}
+
+func TestAStreamEndsWithTheErrorOfItsDoor(t *testing.T) {
+	full := core.Errorf(core.StorageFull, "full")
+	o := stream(Op{}, func(_ context.Context, _ *Call, emit func(...int) error) error {
+		if err := emit(); err != nil {
+			return err // nothing came
+		}
+		if err := emit(1, 2); err != nil {
+			return err
+		}
+		return emit(3)
+	})
+	var got []int
+	call := Call{Emit: func(values any) error {
+		if got = append(got, values.([]int)...); len(got) == 3 {
+			return full
+		}
+		return nil
+	}}
+	if out, err := o.Run(t.Context(), &call); out != nil || err != full || !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("%v %v %v", out, err, got)
 	}
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -43,6 +44,8 @@ func tasks() []*Op {
 			}),
 		show(Op{Name: "task tree", Short: "List a task and all that came from it", ForAgents: true}, id,
 			func(ctx context.Context, c *Call, id string) (Tree, error) { return c.Tasks.Tree(ctx, c.By.Tenant, id) }),
+		taskWait(),
+		taskLog(),
 		change(Op{Name: "task undo", Short: "Take a dispatch back before a worker has claimed it", Done: "took back"}, arg("ID", "task:undo"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Undo(ctx, c.By, id) }),
 	}
@@ -56,30 +59,109 @@ func TaskStatuses() []string {
 	return core.Strings(task.Queued, task.Running, task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut)
 }
 
+func taskWait() *Op {
+	var ids []string
+	var status string
+	var limit time.Duration
+	return define(Op{
+		Name: "task wait", Short: "Wait until tasks are over, or have a status", Effect: Reads, ForAgents: true,
+		Long: "Wait until each task is over and print it; exit 1 unless all succeeded.\n" +
+			"With --status: until each has that status; exit 1 for one that ended otherwise. Exit 4 after --timeout.",
+		Example: "task wait tk_… --timeout 10m\ntask wait tk_… --status running",
+		Params: []*Param{
+			place(&ids, "ID…", "task"),
+			flag(&status, "status", "wait for this `STATUS`: "+words("|", TaskStatuses()...)).enum(TaskStatuses()...),
+			flag(&limit, "timeout", "give up after this `DURATION`"),
+		},
+		Check: (*Call).look,
+	}, func(ctx context.Context, c *Call) ([]task.Task, error) {
+		return c.AwaitTasks(ctx, task.Status(status), limit, ids...)
+	})
+}
+
+func taskLog() *Op {
+	var id string
+	var follow bool
+	var tail int
+	return stream(Op{
+		Name: "task log", Short: "Print a task's log, oldest line first", Example: "task log tk_… --follow", ForAgents: true,
+		Params: []*Param{
+			place(&id, "ID", "task"),
+			flag(&follow, "follow", "go on until the task is over"),
+			within(flag(&tail, "tail", "only the last `N` lines (0 is all)"), 0, math.MaxInt, "0 or more"),
+		},
+		Check: activeIf(&follow),
+	}, func(ctx context.Context, c *Call, emit func(...task.LogLine) error) error {
+		t, err := c.Tasks.Get(ctx, c.By.Tenant, id)
+		if err != nil {
+			return err
+		}
+		return c.log(ctx, t.TaskID, tail, func() (over bool, err error) {
+			if !follow {
+				return true, nil
+			}
+			t, err := c.Tasks.Get(ctx, c.By.Tenant, id)
+			return t.Status.Terminal(), err
+		}, emit)
+	})
+}
+
+// logChunk is how many log lines are read at a time.
+const logChunk = 500
+
+// log emits the lines of a stream, and what comes, until over says so.
+func (c *Call) log(ctx context.Context, stream string, tail int, over func() (bool, error), emit func(...task.LogLine) error) error {
+	from := uint64(1)
+	if tail > 0 {
+		_, last, err := c.Tasks.Log(ctx, c.By.Tenant, stream, 1, 1)
+		if err != nil {
+			return err
+		}
+		if last > uint64(tail) {
+			from = last - uint64(tail) + 1
+		}
+	}
+	return c.follow(ctx, func() (bool, error) {
+		ended, err := over() // asked before reading: lines written until then are not missed
+		for more := true; more && err == nil; {
+			var lines []task.LogLine
+			if lines, _, err = c.Tasks.Log(ctx, c.By.Tenant, stream, from, logChunk); err != nil {
+				break
+			}
+			if err = emit(lines...); len(lines) > 0 {
+				from = lines[len(lines)-1].Seq + 1
+			}
+			more = len(lines) == logChunk
+		}
+		return ended, err
+	})
+}
+
 func taskDispatch() *Op {
 	var d swarm.Dispatch
+	var w waiting
 	priority, attempts := 50, 3
 	byPriority := flag(&priority, "priority", "0-100, higher runs first")
 	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one")
-	timeout := flag(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h")
-	within := flag(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h")
 	return define(Op{
-		Name: "task dispatch", Short: "Make a task", Waits: "wait for its end", Undo: "task undo", Done: "dispatched",
+		Name: "task dispatch", Short: "Make a task", Undo: "task undo", Done: "dispatched",
 		Long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
 			"With --start-within: it ends timed_out unless it has first started by then, whatever it waited for.\n" +
 			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
 		Example: `task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
-		Params: []*Param{
+		Params: append(w.params("wait for its end"),
 			need(&d.Kind, "kind", "`KIND` of work: exec.run, agent.prompt").from("kind"),
 			need(&d.Input, "input", "input `JSON`: literal, @file, - for stdin").from("json"),
-			byPriority, timeout, within, tries,
+			byPriority, tries,
+			spanOf(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h"),
+			spanOf(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h"),
 			flag(&d.Session, "session", "run within this session `ID`").from("session"),
 			flag(&d.Parent, "parent", "parent task `ID`; its trace is kept").from("task"),
 			flag(&d.Agent, "agent", "agent `NAME` meant to run it").from("agent"),
 			flag(&d.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
 			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task"),
 			flag(&d.After, "after", "task `IDs` that must have succeeded first").from("task"),
-		},
+		),
 		Check: func(c *Call) (err error) {
 			if d.Kind == "exec.run" {
 				if d.Input, err = c.placed(d.Input); err != nil {
@@ -92,15 +174,10 @@ func taskDispatch() *Op {
 			if tries.Given {
 				d.MaxAttempts = &attempts
 			}
-			for _, p := range []*Param{timeout, within} {
-				if p.Given && *p.Into.(*time.Duration) == 0 {
-					return usage(p.Name, "--%s: 0 is not allowed; allowed: 1s-24h", p.Name)
-				}
-			}
 			if d.Trace == "" && d.Parent == "" {
 				d.Trace = c.Trace
 			}
-			return nil
+			return w.check(c)
 		},
 	}, func(ctx context.Context, c *Call) (task.Task, error) {
 		made, err := c.Swarm.Dispatch(ctx, c.By, d)
@@ -108,7 +185,7 @@ func taskDispatch() *Op {
 			c.concealed(secret.EnvOf(d.Input), secret.EnvOf(made.Input))
 			made.Input = secret.ShownInput(made.Input)
 		}
-		return made, err
+		return w.task(ctx, c, made, err)
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 func forAgents() []string {
 	return []string{
 		"version", "help",
-		"agent log", "task wait", "task log",
 		"skill list", "skill show", "skill order", "cad agent list", "cad workspace list",
 	}
 }

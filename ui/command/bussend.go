@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
 // sending are the flags of the commands that send a message.
@@ -145,7 +146,7 @@ func (t *tree) busRequest() *cobra.Command {
 		run: func(c *call, _ []string) error {
 			answer, err := c.eng.Bus.Request(c.ctx, c.by, m.s, limit)
 			if errors.Is(err, bus.ErrNoReply) {
-				return fmt.Errorf("%w: %w", err, errTimeout)
+				return fmt.Errorf("%w: %w", err, op.ErrTimeout)
 			}
 			if err != nil {
 				return err

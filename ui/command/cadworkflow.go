@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/ui/term"
 )
 
@@ -187,7 +188,7 @@ func (w *waiting) follow(c *call, id string, over func(*cad.Workflow) bool) (cad
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.ctx.Err() == nil {
-				return flow, fmt.Errorf("workflow %s is still %s after %s: %w", id, flow.Shown(), w.limit, errTimeout)
+				return flow, fmt.Errorf("workflow %s is still %s after %s: %w", id, flow.Shown(), w.limit, op.ErrTimeout)
 			}
 			return flow, ctx.Err()
 		case _, open := <-bell:
@@ -219,16 +220,8 @@ func (w *waiting) printAssignment(c *call, a cad.TaskAssignment) error {
 		}
 		a = flow.Assignments[a.Index]
 	} else if w.on {
-		ctx, cancel := context.WithCancel(c.ctx)
-		if w.limit > 0 {
-			ctx, cancel = context.WithTimeout(c.ctx, w.limit)
-		}
-		defer cancel()
-		task, err := c.await(ctx, a.SwarmTask, "")
-		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-			return fmt.Errorf("task %s is still %s after %s: %w", a.SwarmTask, task.Status, w.limit, errTimeout)
-		}
-		if err != nil {
+		_, err := w.tasks(c, a.SwarmTask)
+		if failed := new(op.Failed); err != nil && !errors.As(err, &failed) {
 			return err
 		}
 		if a, err = c.eng.CAD.Assignment(c.ctx, c.by.Tenant, a.SwarmTask); err != nil {

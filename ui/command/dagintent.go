@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/op"
 )
 
 func (t *tree) dagIntents() *cobra.Command {
@@ -85,7 +86,7 @@ func (t *tree) dagIntentWait() *cobra.Command {
 			defer end()
 			now, err = c.eng.Intents.Await(ctx, c.by.Tenant, args[0])
 			if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-				return fmt.Errorf("intent %s is still %s after %s: %w", now.IntentID, now.Status, limit, errTimeout)
+				return fmt.Errorf("intent %s is still %s after %s: %w", now.IntentID, now.Status, limit, op.ErrTimeout)
 			}
 			if err != nil {
 				return err

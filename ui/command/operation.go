@@ -11,7 +11,6 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
@@ -54,8 +53,11 @@ func (t *tree) operation(o *op.Op) *cobra.Command {
 			continue
 		case !p.Arg:
 			continue
+		case p.Need:
+			s.use += " " + p.About
+		default:
+			s.use += " [" + p.About + "]"
 		}
-		s.use += " " + p.About
 		s.args = append(s.args, p.From)
 	}
 	for n := len(s.args); n > 0 && s.args[n-1] == ""; n-- {
@@ -69,7 +71,6 @@ type operation struct {
 	*op.Op
 	texts  map[*op.Param]*string // values that are read when the line is checked
 	filter filter
-	wait   waiting
 	call   op.Call
 }
 
@@ -79,6 +80,9 @@ func (o *operation) bind(f *pflag.FlagSet) {
 		o.filter.bind(f, o.Statuses...)
 		if o.Kinds != "" {
 			source(f, "kind", o.Kinds)
+		}
+		if o.Agents != "" {
+			source(f, "agent", o.Agents)
 		}
 	}
 	for _, p := range o.Params {
@@ -108,9 +112,15 @@ func (o *operation) bind(f *pflag.FlagSet) {
 			f.Float64Var(into, p.Name, *into, p.About)
 		case *time.Duration:
 			spanVar(f, into, p.Name, p.About)
-		case *op.Content:
+		case *uint64:
+			f.Uint64Var(into, p.Name, *into, p.About)
+		case *op.Seconds:
+			f.Var(into, p.Name, p.About)
+		case *op.File:
 			o.texts[p] = f.String(p.Name, "-", p.About)
-		case *core.Raw, *time.Time:
+		case *core.Raw:
+			o.texts[p] = f.String(p.Name, string(*into), p.About)
+		case *op.Words, *time.Time:
 			o.texts[p] = f.String(p.Name, "", p.About)
 		default:
 			panic(fmt.Sprintf("operation %s: --%s: no flag holds a %T", o.Name, p.Name, p.Into))
@@ -118,9 +128,6 @@ func (o *operation) bind(f *pflag.FlagSet) {
 		if p.From != "" {
 			source(f, p.Name, p.From)
 		}
-	}
-	if o.Waits != "" {
-		o.wait.bind(f, o.Waits)
 	}
 }
 
@@ -133,7 +140,7 @@ func (o *operation) check(c *call, args []string) (err error) {
 		switch {
 		case p.Arg:
 			if p.Given = len(args) > 0; p.Given {
-				*p.Into.(*string), args = args[0], args[1:]
+				args = o.place(p, args)
 			}
 		case !p.Rest:
 			p.Given = c.flags.Changed(p.Name)
@@ -146,7 +153,7 @@ func (o *operation) check(c *call, args []string) (err error) {
 				return err
 			}
 		}
-		if p.Valid != nil {
+		if p.Given && p.Valid != nil {
 			if err := p.Valid(); err != nil {
 				return err
 			}
@@ -157,20 +164,46 @@ func (o *operation) check(c *call, args []string) (err error) {
 			return err
 		}
 	}
-	if o.Waits != "" {
-		if err := o.wait.check(c); err != nil {
-			return err
-		}
-	}
-	o.call = op.Call{
-		Dir: c.env.Dir, Away: c.env.Abroad, Wait: o.wait.on, Trace: c.traceparent(), Now: c.now(),
-		Note: func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
-		Read: c.text, Place: c.namesPlace,
-	}
+	o.call = c.forOp()
+	o.call.Emit = func(values any) error { return o.put(c, values, streamed()) }
 	if o.Check == nil {
 		return nil
 	}
 	return o.Check(&o.call)
+}
+
+// forOp is the call as operations know it.
+func (c *call) forOp() op.Call {
+	return op.Call{
+		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Away: c.env.Abroad, ReadOnly: c.g.ReadOnly, Trace: c.traceparent(), Now: c.now(),
+		Activate: c.activate,
+		Note:     func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
+		Progress: func(text string) {
+			if c.g.Output != "json" {
+				fmt.Fprintln(c.env.Stderr, term.Clean(text))
+			}
+		},
+		Refused: func(err error) {
+			if c.env.Refused != nil {
+				c.env.Refused(c.by, err)
+			}
+		},
+		Read: c.text, Place: c.namesPlace,
+	}
+}
+
+// place takes an argument's words from those that are left.
+func (o *operation) place(p *op.Param, args []string) (left []string) {
+	switch into := p.Into.(type) {
+	case *[]string:
+		*into = args
+		return nil
+	case *string:
+		*into = args[0]
+	default:
+		o.texts[p] = &args[0]
+	}
+	return args[1:]
 }
 
 // after fills the parameter that takes all that follows --.
@@ -218,12 +251,15 @@ func field(p *op.Param) string { return strings.ReplaceAll(p.Name, "-", "_") }
 // value reads what a parameter has as text.
 func (c *call) value(p *op.Param, text string) (err error) {
 	switch into := p.Into.(type) {
-	case *op.Content:
-		*into, err = c.file(p.Name, text)
+	case *op.File:
+		into.Name = text
+		into.Data, err = c.file(p.Name, text)
 	case *core.Raw:
 		if text != "" {
 			*into, err = c.document(p.Name, text)
 		}
+	case *op.Words:
+		*into, err = Split(text)
 	case *time.Time:
 		if text == "" {
 			return nil
@@ -241,17 +277,26 @@ func (c *call) value(p *op.Param, text string) (err error) {
 func (o *operation) run(c *call, _ []string) error {
 	o.call.Engine, o.call.By = c.eng, c.by
 	out, err := o.Run(c.ctx, &o.call)
-	if err != nil {
+	if out == nil {
 		return err
 	}
-	if made, is := out.(task.Task); is && o.wait.on {
-		return o.wait.print(c, made)
+	if printErr := o.print(c, out); printErr != nil {
+		return printErr
 	}
+	return err
+}
+
+// print prints what came of the operation.
+func (o *operation) print(c *call, out any) error {
 	if c.g.Output == "sentence" && o.Effect != op.Reads {
 		_, err := fmt.Fprintln(c.env.Stdout, term.Clean(o.Sentence(out)))
 		return err
 	}
-	for _, print := range printers() {
+	return o.put(c, out, printers())
+}
+
+func (o *operation) put(c *call, out any, how []printer) error {
+	for _, print := range how {
 		if is, err := print(c, o.Op, out); is {
 			return err
 		}

@@ -1,11 +1,15 @@
 package command
 
 import (
+	"bytes"
+	"fmt"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/ui/term"
 )
 
 // printer prints the results that are its own: those of a type, or those of
@@ -32,6 +36,7 @@ func printers() []printer {
 		rows(resultColumns),
 		rows(agentColumns),
 		rows(historyColumns),
+		rows(logColumns),
 		rows(projectColumns),
 		rows(roleColumns),
 		rows(approvalColumns),
@@ -50,6 +55,26 @@ func printers() []printer {
 	}
 }
 
+// streamed print what comes while an operation runs.
+func streamed() []printer {
+	return []printer{lines(logText)}
+}
+
+// lines print each of the values that have come as a line of text.
+func lines[T any](line func(v T, wide bool) string) printer {
+	return text(func(c *call, values []T) error {
+		var out bytes.Buffer
+		for _, v := range values {
+			if c.g.Output != "json" {
+				fmt.Fprintln(&out, term.Clean(line(v, c.g.Output == "wide")))
+			} else if err := putJSON(&out, v); err != nil {
+				return err
+			}
+		}
+		return c.flush(&out)
+	})
+}
+
 // text prints a type in its own words.
 func text[T any](print func(*call, T) error) printer {
 	return func(c *call, _ *op.Op, out any) (bool, error) {
@@ -61,12 +86,14 @@ func text[T any](print func(*call, T) error) printer {
 	}
 }
 
-// rows prints a record as one line of a table and a page as many.
+// rows prints a record as one line of a table, and more as many.
 func rows[T any](cols func(*call) []column[T]) printer {
 	return func(c *call, _ *op.Op, out any) (bool, error) {
 		switch v := out.(type) {
 		case T:
 			return true, record(c, v, cols(c))
+		case []T:
+			return true, list(c, core.Page[T]{Items: v}, cols(c))
 		case core.Page[T]:
 			return true, list(c, v, cols(c))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/store"
 	"swarmdeck/ui/term"
 )
@@ -23,9 +24,6 @@ const (
 	ExitTimeout     = 4
 	ExitInterrupted = 130
 )
-
-// errTimeout is a wait that ran out of time.
-var errTimeout = errors.New("timed out")
 
 // Run carries out one command line and returns its exit code. Output goes to
 // env's writers, errors as one line (an object with -o json) to Stderr.
@@ -55,17 +53,20 @@ func Run(ctx context.Context, env *Env, args []string) int {
 
 func (t *tree) exitCode(err error) int {
 	var exit *ExitError
+	var failed *op.Failed
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &exit):
 		return exit.Code
-	case errors.Is(err, errTimeout):
+	case errors.Is(err, op.ErrTimeout):
 		return ExitTimeout
 	case t.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(t.ctx))):
 		return ExitInterrupted
 	case storeFault(err):
 		return ExitStore
+	case errors.As(err, &failed):
+		return ExitFailed
 	case t.call == nil || errors.Is(err, core.Kind(core.InvalidInput)):
 		return ExitUsage
 	}
@@ -83,7 +84,7 @@ func storeFault(err error) bool {
 
 // inFile is a mistake in what a file holds: the line that names the file is
 // well, so this is a failure and no usage.
-func inFile(err error) error { return &ExitError{Code: ExitFailed, Err: err} }
+func inFile(err error) error { return &op.Failed{Err: err} }
 
 // usage makes a mistake in the command line: exit code 2.
 func usage(field string, format string, args ...any) error {
@@ -151,7 +152,8 @@ func Report(env *Env, args []string, err error) int {
 // report prints what went wrong, on one line.
 func report(env *Env, args []string, code int, err error) {
 	var exit *ExitError
-	if errors.As(err, &exit) && exit.Err == nil {
+	var failed *op.Failed
+	if errors.As(err, &exit) && exit.Err == nil || errors.As(err, &failed) && failed.Err == nil {
 		return
 	}
 	e := asError(err, code)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
@@ -117,7 +118,7 @@ func (w *waiting) printAgents(c *call, made ...skill.Subagent) error {
 	for i := range made {
 		a, err := c.awaitAgent(ctx, made[i].AgentID)
 		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-			return fmt.Errorf("subagent %s is still %s after %s: %w", made[i].AgentID, a.State, w.limit, errTimeout)
+			return fmt.Errorf("subagent %s is still %s after %s: %w", made[i].AgentID, a.State, w.limit, op.ErrTimeout)
 		}
 		if err != nil {
 			return err

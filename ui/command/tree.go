@@ -79,9 +79,9 @@ func (t *tree) sections() []section {
 		{"Begin", []top{{"demo", t.demo}, {"up", t.up}}},
 		{"Work", []top{
 			{"session", t.of("session")},
-			{"task", t.of("task", t.taskWait, t.taskLog)},
+			{"task", t.of("task")},
 			{"result", t.of("result")},
-			{"agent", t.of("agent", t.agentCreate, t.agentLog)},
+			{"agent", t.of("agent", t.agentCreate)},
 			{"project", t.of("project", t.projectLearn)},
 			{"role", t.of("role")},
 			{"skill", t.skills},

@@ -70,7 +70,7 @@ func (t *tree) up() *cobra.Command {
 			if err != nil || !w.on || len(first) == 0 {
 				return err
 			}
-			return c.waitAndPrint(first, "", w.limit)
+			return w.printTasks(c, first...)
 		},
 	})
 }
