@@ -14,6 +14,7 @@ func agents() []*Op {
 	type A = fleet.Agent
 	name := arg("NAME", "agent")
 	return []*Op{
+		agentCreate(),
 		agentList(),
 		show(Op{Name: "agent show", Short: "Show an agent", ForAgents: true}, name, shownAgent),
 		change(Op{Name: "agent start", Short: "Make an agent ready for tasks", Undo: "agent stop", Done: "started"}, name,

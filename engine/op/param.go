@@ -104,11 +104,12 @@ func arg(word, source string) Param {
 	return Param{Name: named(word), About: word, From: source}
 }
 
-// within refuses a value of a parameter that is not in a range.
-func within[T cmp.Ordered](p *Param, low, high T, allowed string) *Param {
+// within is a flag whose value must be in a range.
+func within[T cmp.Ordered](into *T, name, about string, low, high T, allowed string) *Param {
+	p := flag(into, name, about)
 	p.Valid = func() error {
-		if v := *p.Into.(*T); v < low || v > high {
-			return usage(p.Name, "--%s: %v is not allowed; allowed: %s", p.Name, v, allowed)
+		if *into < low || *into > high {
+			return usage(name, "--%s: %v is not allowed; allowed: %s", name, *into, allowed)
 		}
 		return nil
 	}
@@ -117,7 +118,7 @@ func within[T cmp.Ordered](p *Param, low, high T, allowed string) *Param {
 
 // spanOf is a flag that limits a task's time.
 func spanOf(into *time.Duration, name, about string) *Param {
-	return within(flag(into, name, about), time.Nanosecond, math.MaxInt64, "1s-24h")
+	return within(into, name, about, time.Nanosecond, math.MaxInt64, "1s-24h")
 }
 
 // following is the flag of what can be followed.
@@ -138,8 +139,11 @@ func words[T ~string](between string, values ...T) string {
 	return strings.Join(core.Strings(values...), between)
 }
 
-// pairs are the values of a parameter that is given as KEY=VALUE.
-func pairs(field string, list []string) (map[string]string, error) {
+// Pairs are the values of a parameter that are given as KEY=VALUE.
+func Pairs(field string, list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	m := make(map[string]string, len(list))
 	for _, kv := range list {
 		k, v, ok := strings.Cut(kv, "=")

@@ -9,6 +9,7 @@ import (
 
 func projects() []*Op {
 	return []*Op{
+		projectLearn(),
 		list(Op{Name: "project list", Short: "List the projects", ForAgents: true},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
@@ -17,6 +18,36 @@ func projects() []*Op {
 				})
 			}),
 	}
+}
+
+// Offer is a project that a runtime's server has, with the names of its roles.
+type Offer struct {
+	fleet.Project
+	Roles []string `json:"roles"`
+}
+
+func projectLearn() *Op {
+	var options core.Raw
+	return change(Op{
+		Name: "project learn", Short: "Ask a runtime's server what it offers", Done: "learned",
+		Long: "Ask the server of a runtime for its projects and their roles, and keep them for lists and forms. It needs the\n" +
+			"options that an agent would be given, so that the server is found. A runtime without a server offers nothing.",
+		Example: `project learn coder --options '{"url":"https://coder.example.com","token_env":"CODER_TOKEN"}'`,
+		Params:  []*Param{flag(&options, "options", "`JSON` object for the runtime, as for agent create")},
+	}, arg("RUNTIME", "runtime"), func(ctx context.Context, c *Call, runtime string) (all []Offer, err error) {
+		if err := c.Reach(runtime, options); err != nil {
+			return nil, err
+		}
+		offers, err := c.Fleet.Offers(ctx, c.By, runtime, options)
+		for _, o := range offers {
+			made := Offer{Project: o.Project, Roles: []string{}}
+			for _, r := range o.Roles {
+				made.Roles = append(made.Roles, r.Name)
+			}
+			all = append(all, made)
+		}
+		return all, err
+	})
 }
 
 func roles() []*Op {

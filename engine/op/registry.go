@@ -28,6 +28,8 @@ func Nouns() []Noun {
 			Name: "policy", About: "What the judge goes by", Ops: policies,
 			Parts: map[string]string{"rules": `The "always" rules operators made`},
 		},
+		{Name: "skill", About: "What agents can do", Ops: skills},
+		{Name: "bus", About: "Messages between agents", Ops: messages},
 		{Name: "subagent", About: "What runs skills", Ops: subagents},
 		{Name: "tenant", About: "Isolated worlds within the data file", Ops: retentions, Parts: map[string]string{"retention": "How long finished things stay"}},
 		{Name: "operator", About: "Who may enter the tenant over SSH", Ops: operators},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/budget"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
@@ -49,6 +50,25 @@ func (o *Op) Sentence(out any) string {
 		return o.told("agent", v.Name, "")
 	case skill.Subagent:
 		return o.told("subagent", v.AgentID, v.Name)
+	case Invoked:
+		return o.told("subagent", v.AgentID, v.Name)
+	case []Invoked:
+		return o.toldAll(len(v), "subagent")
+	case []skill.Change:
+		if len(v) == 1 {
+			return o.told("skill", v[0].Name+"@"+v[0].Version, "")
+		}
+		return o.toldAll(len(v), "skill")
+	case skill.Source:
+		return o.Done + " " + v.Path
+	case skill.Reaction:
+		return o.told("reaction", v.ReactionID, v.Pattern)
+	case bus.Message:
+		return o.told("message", v.MessageID, "")
+	case []bus.Message:
+		return o.toldAll(len(v), "message")
+	case []Offer:
+		return o.toldAll(len(v), "project")
 	case judge.Policy:
 		if v.Status != judge.PolicyActive && (o.Name == "policy activate" || o.Name == "policy restore") {
 			_, verb, _ := strings.Cut(o.Name, " ")
@@ -68,8 +88,6 @@ func (o *Op) Sentence(out any) string {
 		return o.told("retention of", v.Kind, "")
 	case notice.Status:
 		return o.told("notice", v.Name, "")
-	case NoticeDone:
-		return v.String()
 	case Applied:
 		if v.Left {
 			return "what was too old has left"
@@ -85,12 +103,21 @@ func (o *Op) Sentence(out any) string {
 		return o.Done + " " + v.Where()
 	case files.Rule:
 		return o.Done + " " + v.Path
+	case fmt.Stringer:
+		return v.String()
 	}
 	return "done: " + o.Name
 }
 
 func (o *Op) told(noun, id, subject string) string {
 	return about(o.Done+" "+noun+" "+id, subject)
+}
+
+func (o *Op) toldAll(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%s %d %s", o.Done, n, noun)
 }
 
 func about(text, subject string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
@@ -38,6 +39,13 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"policy backtest", judge.BacktestReport{Checked: 9, Flips: 2}, "2 of 9 decisions would change"},
 		{"policy rules revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
 		{"subagent pause", skill.Subagent{AgentID: "a_1", Name: "Navigator"}, "asked to pause: subagent a_1: Navigator"},
+		{"skill invoke", Invoked{Subagent: skill.Subagent{AgentID: "a_1", Name: "Navigator"}}, "runs the skill: subagent a_1: Navigator"},
+		{"skill unload", []skill.Change{{Name: "grasp", Version: "1.0.0"}}, "unloaded skill grasp@1.0.0"},
+		{"skill load", []skill.Change{{}, {}}, "loaded 2 skills"},
+		{"bus publish", bus.Message{MessageID: "m_1"}, "published message m_1"},
+		{"bus read", []bus.Message{{}}, "read 1 message"},
+		{"bus unsubscribe", Unsubscribed{"indexer", "removed"}, "subscription indexer removed"},
+		{"project learn", []Offer{}, "learned 0 projects"},
 		{"operator set", operator.Operator{Name: "bob"}, "let in operator bob"},
 		{"tenant retention apply", Applied{}, "nothing was too old"},
 		{"notice remove", NoticeDone{"pager", "removed"}, "pager tells nothing any more"},

@@ -1,8 +1,10 @@
 package op
 
 import (
+	"cmp"
 	"context"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 )
 
@@ -10,6 +12,9 @@ func subagents() []*Op {
 	type A = skill.Subagent
 	return []*Op{
 		subagentSpawn(),
+		subagentList(),
+		subagentAssign(),
+		subagentParallel(),
 		show(Op{Name: "subagent show", Short: "Show a subagent with its results"}, arg("ID", "subagent"),
 			func(ctx context.Context, c *Call, id string) (A, error) {
 				return c.Skills.Subagent(ctx, c.By.Tenant, id)
@@ -39,4 +44,25 @@ func subagentSpawn() *Op {
 			flag(&w.Metadata, "metadata", "`JSON` object of at most 20 keys"),
 		},
 	}, func(ctx context.Context, c *Call) (skill.Subagent, error) { return c.Skills.Spawn(ctx, c.By, w) })
+}
+
+func subagentList() *Op {
+	var state string
+	states := core.Strings(skill.States()...)
+	var o *Op
+	o = list(Op{
+		Name: "subagent list", Short: "List the subagents, newest first", Example: "subagent list --state running",
+		Statuses: states, Agents: "subagent",
+		Params: []*Param{flag(&state, "state", "only in this `STATE`: "+words("|", states...)).enum(states...)},
+		Check: func(*Call) error {
+			if status := o.Filter.Status; state != "" && status != "" && status != state {
+				return usage("state", "--state and --status are the same; give one of them")
+			}
+			return nil
+		},
+	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[skill.Subagent], error) {
+		f.Status = cmp.Or(state, f.Status)
+		return c.Skills.Subagents(ctx, c.By.Tenant, f)
+	})
+	return o
 }

@@ -88,7 +88,7 @@ func taskLog() *Op {
 		Params: []*Param{
 			place(&id, "ID", "task"),
 			flag(&follow, "follow", "go on until the task is over"),
-			within(flag(&tail, "tail", "only the last `N` lines (0 is all)"), 0, math.MaxInt, "0 or more"),
+			within(&tail, "tail", "only the last `N` lines (0 is all)", 0, math.MaxInt, "0 or more"),
 		},
 		Check: activeIf(&follow),
 	}, func(ctx context.Context, c *Call, emit func(...task.LogLine) error) error {

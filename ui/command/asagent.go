@@ -12,7 +12,7 @@ import (
 func forAgents() []string {
 	return []string{
 		"version", "help",
-		"skill list", "skill show", "skill order", "cad agent list", "cad workspace list",
+		"cad agent list", "cad workspace list",
 	}
 }
 

@@ -3,91 +3,20 @@ package command
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"swarmdeck/engine/bus"
-	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/skill"
 )
 
-func (t *tree) bus() *cobra.Command {
-	return t.group("bus", "Messages between agents",
-		t.busPublish(),
-		t.busSend(),
-		t.busRequest(),
-		t.busReply(),
-		t.busRead(),
-		t.busConsume(),
-		t.busTail(),
-		t.busList(),
-		t.command(spec{
-			use: "show ID", short: "Show a message with what became of it", effect: Reads, args: []string{"message"},
-			run: shows(func(c *call, id string) (bus.Message, error) { return c.eng.Bus.Get(c.ctx, c.by.Tenant, id) }),
-		}),
-		lists(t, spec{use: "topics", short: "List the topics, those with the newest messages first", effect: Reads}, nil, topicColumns,
-			func(c *call, f core.Filter) (core.Page[bus.Topic], error) {
-				return c.eng.Bus.Topics(c.ctx, c.by.Tenant, f)
-			}),
-		lists(t, spec{use: "dead", short: "List the messages that did not get where they should, and why", effect: Reads}, bus.DeadReasons(), deadColumns,
-			func(c *call, f core.Filter) (core.Page[bus.DeadLetter], error) {
-				return c.eng.Bus.Dead(c.ctx, c.by.Tenant, f)
-			}),
-		t.command(spec{
-			use: "resend ID", short: "Accept a message again, as a new one", effect: Writes, args: []string{"message:dead"},
-			long: "Accept a message again, as a new one of the same content: for all the subscribers of its topic, or for its\n" +
-				"recipient. A request begins a new conversation. Its dead letters say that it was sent again.",
-			run: changes(messageColumns, func(c *call, id string) (bus.Message, error) { return c.eng.Bus.Resend(c.ctx, c.by, id) }),
-		}),
-		t.busReact(),
-		t.busReactions(),
-		t.busUnreact(),
-		lists(t, spec{use: "subscriptions", short: "List who reads what and how far behind", effect: Reads}, []string{"open", "closed"}, subscriptionColumns,
-			func(c *call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
-				all, err := c.eng.Bus.Subscriptions(c.ctx, c.by.Tenant)
-				return core.Pick(all, err, f, subscriptionTraits)
-			}),
-		t.command(spec{
-			use: "unsubscribe NAME", short: "Remove a durable subscription and what waits for it", effect: Destroys, confirm: ConfirmAsk, args: []string{"subscription"},
-			run: func(c *call, args []string) error {
-				if err := c.eng.Bus.Unsubscribe(c.ctx, c.by, args[0]); err != nil {
-					return err
-				}
-				return c.say(map[string]string{"name": args[0], "status": "removed"}, "subscription %s removed", args[0])
-			},
-		}),
-	)
-}
-
-func (t *tree) busList() *cobra.Command {
-	var q bus.Query
-	return lists(t, spec{
-		use: "list", short: "List the messages, newest first", effect: Reads,
-		long: "List the messages, newest first. --status unanswered are the requests that wait for their answer;\n" +
-			"--agent is a sender or recipient, --kind a type. With --correlation: one conversation.",
-		example: "bus list --status open --agent grasper\nbus list --topic 'navigation.>' --since 1h",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&q.Topic, "topic", "", "only of topics that this `PATTERN` selects")
-			f.StringVar(&q.Correlation, "correlation", "", "only of this conversation `ID`")
-			source(f, "topic", "topic")
-			source(f, "kind", "enum:"+strings.Join(core.Strings(bus.Types()...), ","))
-		},
-	}, bus.Statuses(), messageColumns,
-		func(c *call, f core.Filter) (core.Page[bus.Message], error) {
-			q.Filter = f
-			return c.eng.Bus.List(c.ctx, c.by.Tenant, q)
-		})
-}
-
-// subscriptionTraits are what the list's flags look at.
-func subscriptionTraits(s bus.SubscriptionInfo) core.Traits {
-	status := "closed"
-	if s.Open {
-		status = "open"
+// messageText is a message as it is followed.
+func messageText(m bus.Message, wide bool) string {
+	when := m.Timestamp.UTC().Format("15:04:05")
+	if wide {
+		when = stamp(m.Timestamp) + " " + m.MessageID
 	}
-	return core.Traits{Status: status, Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt, Text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By}
+	return fmt.Sprintf("%s %s %s %s: %s", when, address(m.Topic, m.RecipientID), m.MessageType, m.SenderID, m.Payload)
 }
 
 // address is where a message goes: its topic, or its recipient.
@@ -166,7 +95,7 @@ func subscriptionColumns(c *call) []column[bus.SubscriptionInfo] {
 		{title: "NAME", text: func(s S) string { return s.Name }},
 		{title: "READS", most: 32, text: func(s S) string { return address(s.Pattern, s.RecipientID) }},
 		{title: "BY", most: 20, text: func(s S) string { return s.By }},
-		{title: "READER", text: func(s S) string { return subscriptionTraits(s).Status }},
+		{title: "READER", text: func(s S) string { return op.Reader(s) }},
 		{title: "LAG", right: true, text: func(s S) string { return strconv.Itoa(s.Lag) }},
 		{title: "IN HAND", right: true, text: func(s S) string { return count(int64(s.Unacked)) }},
 		{title: "MISSED", right: true, text: func(s S) string { return count(int64(s.Missed)) }},
@@ -175,5 +104,17 @@ func subscriptionColumns(c *call) []column[bus.SubscriptionInfo] {
 		{title: "CURSOR", wide: true, right: true, text: func(s S) string { return strconv.FormatUint(s.Cursor, 10) }},
 		{title: "TYPE", wide: true, text: func(s S) string { return string(s.MessageType) }},
 		{title: "AGE", wide: true, right: true, text: func(s S) string { return c.age(s.CreatedAt) }},
+	}
+}
+
+func reactionColumns(c *call) []column[skill.Reaction] {
+	type R = skill.Reaction
+	return []column[R]{
+		{title: "REACTION", text: func(r R) string { return r.ReactionID }},
+		{title: "PATTERN", most: 40, text: func(r R) string { return r.Pattern }},
+		{title: "SKILL", text: func(r R) string { return r.Skill }},
+		{title: "PARAMS", most: 40, text: func(r R) string { return string(r.Params) }},
+		{title: "AGE", right: true, text: func(r R) string { return c.age(r.CreatedAt) }},
+		{title: "BY", wide: true, text: func(r R) string { return r.CreatedBy }},
 	}
 }

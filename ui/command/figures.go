@@ -74,24 +74,3 @@ func figureColumns(*call) []column[judge.Figures] {
 		{title: "DENY REASONS", wide: true, text: func(f F) string { return strings.Join(f.Reasons, "; ") }},
 	}
 }
-
-// approvalCanary asks a fake question.
-func (t *tree) approvalCanary() *cobra.Command {
-	var risk string
-	return t.command(spec{
-		use: "canary", short: "Ask a fake question to see whether somebody reads it", effect: Writes, role: Admin,
-		long: "Ask a question whose right answer is deny, to see whether approvals are read. Nobody started it and nothing runs\n" +
-			"whatever the answer; its record and its audit events say that it is a canary (gate canary). `operator figures`\n" +
-			"counts who approved one; your own answer to it does not count.",
-		flags: func(f *pflag.FlagSet) {
-			enumVar(f, &risk, "risk", "", "medium", "how risky it looks: low|medium|high", "low", "medium", "high")
-		},
-		run: func(c *call, _ []string) error {
-			a, err := c.eng.Judge.Canary(c.ctx, c.by, judge.Risk(risk))
-			if err != nil {
-				return err
-			}
-			return record(c, a, approvalColumns(c))
-		},
-	})
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/tools"
 )
 
@@ -82,10 +83,10 @@ func (t *tree) mcpAdd() *cobra.Command {
 			if s.Dir != "" {
 				s.Dir = c.env.path(s.Dir)
 			}
-			if s.Env, err = pairs("env", env); err != nil {
+			if s.Env, err = op.Pairs("env", env); err != nil {
 				return err
 			}
-			if s.Headers, err = pairs("header", headers); err != nil {
+			if s.Headers, err = op.Pairs("header", headers); err != nil {
 				return err
 			}
 			for _, list := range [][]string{s.Read, s.Write, s.Hide} {

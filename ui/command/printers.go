@@ -27,7 +27,7 @@ func printers() []printer {
 		text(func(c *call, v judge.BacktestReport) error { return c.showBacktest(v) }),
 		text(func(c *call, v judge.Explanation) error { return c.showExplanation(v) }),
 		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
-		text(func(c *call, v op.NoticeDone) error { return c.say(v, "%s", v) }),
+		text(func(c *call, v fmt.Stringer) error { return c.say(v, "%s", v) }),
 		showCard,
 		halfApproved,
 		full,
@@ -37,6 +37,20 @@ func printers() []printer {
 		rows(agentColumns),
 		rows(historyColumns),
 		rows(logColumns),
+		rows(changeColumns),
+		rows(skillColumns),
+		rows(orderColumns),
+		rows(executionColumns),
+		rows(skillFigureColumns),
+		rows(sourceColumns),
+		rows(problemColumns),
+		rows(invokedColumns),
+		rows(messageColumns),
+		rows(topicColumns),
+		rows(deadColumns),
+		rows(subscriptionColumns),
+		rows(reactionColumns),
+		rows(offerColumns),
 		rows(projectColumns),
 		rows(roleColumns),
 		rows(approvalColumns),
@@ -57,7 +71,7 @@ func printers() []printer {
 
 // streamed print what comes while an operation runs.
 func streamed() []printer {
-	return []printer{lines(logText)}
+	return []printer{lines(logText), lines(messageText)}
 }
 
 // lines print each of the values that have come as a line of text.

@@ -10,14 +10,13 @@ import (
 // done.
 var past = map[string]string{
 	"cancel": "cancelled", "create": "created", "delete": "deleted", "set": "set", "revoke": "revoked", "pause": "asked to pause:", "resume": "resumed",
-	"start": "started", "stop": "stopped", "retry": "queued again:", "assign": "gave work to", "dispatch": "dispatched",
-	"invoke": "runs the skill:", "resend": "sent again as", "publish": "published", "reply": "answered with", "load": "loaded", "unload": "unloaded",
+	"start": "started", "stop": "stopped", "retry": "queued again:", "assign": "gave work to",
 	"fork": "forked to", "propose": "proposed", "restore": "restored", "test": "tested",
 }
 
 // reported are the fields of a record that name it, by noun.
 var reported = map[string]string{
-	"agent": "name", "tenant": "tenant_id", "subagent": "agent_id", "message": "message_id", "policy": "policy_id",
+	"agent": "name", "tenant": "tenant_id", "policy": "policy_id",
 }
 
 // sentence tells in one line what a change by a command that is no operation
@@ -25,9 +24,8 @@ var reported = map[string]string{
 func (c *call) sentence(v any) string {
 	path := commandPath(c.cmd)
 	noun, verb, _ := strings.Cut(path, " ")
-	switch path {
-	case "skill invoke", "bus resend", "bus publish", "bus reply", "dag fork":
-		noun = map[string]string{"skill": "subagent", "bus": "message", "dag": "agent"}[noun]
+	if path == "dag fork" {
+		noun = "agent"
 	}
 	data, err := core.Encode(v)
 	var rec map[string]any

@@ -41,11 +41,12 @@ func (t *tree) up() *cobra.Command {
 			if err := c.scopeOf(file); err != nil {
 				return err
 			}
+			call := c.forOp()
 			for _, a := range file.Agents {
-				if err := c.reach(a.Runtime, a.Options); err != nil {
+				if err := call.Reach(a.Runtime, a.Options); err != nil {
 					return err
 				}
-				if err := c.mayOpen("agent", a.Profile); err != nil {
+				if err := call.MayOpen("agent", a.Profile); err != nil {
 					return err
 				}
 				if a.Profile == "open" && !yes {

@@ -139,25 +139,6 @@ func (c *call) instant(field, text string) (time.Time, error) {
 	return c.now().Add(-d), nil
 }
 
-// pairs reads K=V flags.
-func pairs(field string, list []string) (map[string]string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	m := make(map[string]string, len(list))
-	for _, kv := range list {
-		k, v, ok := strings.Cut(kv, "=")
-		if !ok || k == "" {
-			return nil, usage(field, "--%s: not of the form KEY=VALUE", field) // what it is may be a credential
-		}
-		if _, twice := m[k]; twice {
-			return nil, usage(field, "--%s: %s is given twice", field, core.Clip(k))
-		}
-		m[k] = v
-	}
-	return m, nil
-}
-
 // short prints a duration the short way: 45s, 12m, 3h, 2d.
 func short(d time.Duration) string {
 	switch {

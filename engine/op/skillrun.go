@@ -1,0 +1,179 @@
+package op
+
+import (
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/task"
+)
+
+// invoking are the parameters of operations that run a skill.
+type invoking struct {
+	skill.Invoke
+	waiting
+	priority   int
+	byPriority *Param
+}
+
+// runsSkill makes an operation that runs a skill with a subagent.
+func runsSkill(o Op, v *invoking, run func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error)) *Op {
+	v.Params, v.priority = core.Raw(`{}`), 50
+	v.byPriority = flag(&v.priority, "priority", "0-100, higher runs first")
+	o.Params = append(append(o.Params, v.waiting.params("wait until the subagent is over; exit 1 unless it is completed")...),
+		flag(&v.Params, "params", "parameters `JSON`: literal, @file, - for stdin").from("json"),
+		v.byPriority,
+		spanOf(&v.Timeout, "timeout", "stop the whole run after this `DURATION`, 1s-24h"),
+		spanOf(&v.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h"),
+		flag(&v.Session, "session", "run within this session `ID`").from("session"),
+		flag(&v.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"))
+	o.Check = func(c *Call) error {
+		if v.byPriority.Given {
+			v.Priority = &v.priority
+		}
+		if v.Trace == "" {
+			v.Trace = c.Trace
+		}
+		return v.check(c)
+	}
+	return define(o, func(ctx context.Context, c *Call) (Invoked, error) {
+		made, err := run(ctx, c, v.Invoke)
+		if err != nil {
+			return Invoked{}, err
+		}
+		all, err := v.invoked(ctx, c, made)
+		return append(all, Invoked{})[0], err
+	})
+}
+
+// Invoked is a run of a skill: the subagent, the status of its task, and what the
+// skill itself came to.
+type Invoked struct {
+	skill.Subagent
+	Kind   string      `json:"kind"`
+	Status task.Status `json:"status"`
+	Result core.Raw    `json:"result,omitempty"`
+}
+
+// invoked are subagents that were given a skill; with --wait, once they are over.
+func (w *waiting) invoked(ctx context.Context, c *Call, made ...skill.Subagent) (all []Invoked, err error) {
+	within, cancel := limited(ctx, w.limit)
+	defer cancel()
+	missed := false
+	for _, a := range made {
+		if w.on {
+			if err := c.await(within, func() (still, why string, err error) {
+				if a, err = c.Skills.Subagent(ctx, c.By.Tenant, a.AgentID); err != nil || a.State.Final() {
+					return "", "", err
+				}
+				if a.Waiting != "" {
+					why = a.Label() + " waits for approval " + a.Waiting
+				}
+				return fmt.Sprintf("subagent %s is still %s", a.AgentID, a.State), why, nil
+			}); err != nil {
+				return nil, err
+			}
+			missed = missed || a.State != skill.Completed
+		}
+		t, err := c.Tasks.Get(ctx, c.By.Tenant, a.TaskID)
+		if err != nil {
+			return nil, fmt.Errorf("read the task of subagent %s: %w", a.AgentID, err)
+		}
+		v := Invoked{Subagent: a, Kind: t.Kind, Status: t.Status}
+		if a.State == skill.Completed {
+			v.Result = a.Results[a.AssignedSkill]
+		}
+		all = append(all, v)
+	}
+	if missed {
+		return all, &Failed{}
+	}
+	return all, nil
+}
+
+func skillInvoke() *Op {
+	var v invoking
+	return runsSkill(Op{
+		Name: "skill invoke", Short: "Run a skill after what it depends on, with a subagent of its own", Undo: "subagent cancel", Done: "runs the skill:",
+		Long: "Run a skill after what it depends on, with a subagent of its own, and print that. Each parameter goes to the steps\n" +
+			"that take it; what is left out may come from the results before. With --wait: wait until it is over, print it, and\n" +
+			"exit 1 unless it is completed.",
+		Example: `skill invoke grasp --params '{"location":"kitchen","area":"kitchen"}' --wait`,
+		Params: []*Param{
+			place(&v.Skill, "NAME[@VERSION]", "skill"),
+			flag(&v.Name, "name", "`NAME` of the subagent"),
+			flag(&v.Metadata, "metadata", "of the subagent: `JSON` object of at most 20 keys"),
+		},
+	}, &v, func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error) {
+		return c.Skills.Invoke(ctx, c.By, v)
+	})
+}
+
+func subagentAssign() *Op {
+	var v invoking
+	var id string
+	return runsSkill(Op{
+		Name: "subagent assign", Short: "Give an idle subagent a skill to run", Undo: "subagent cancel", Done: "gave work to",
+		Example: `subagent assign a7f3c2e1-… navigate --params '{"location":"kitchen"}' --wait`,
+		Params:  []*Param{place(&id, "ID", "subagent:idle"), place(&v.Skill, "SKILL", "skill")},
+	}, &v, func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error) {
+		return c.Skills.Assign(ctx, c.By, id, v)
+	})
+}
+
+func subagentParallel() *Op {
+	var w waiting
+	var file File
+	var all []skill.Invoke
+	return define(Op{
+		Name: "subagent run-parallel", Short: "Run many skills at once, each with a subagent of its own", Done: "gave work to",
+		Long: "Run many skills at once, each with a subagent of its own. FILE (YAML, or JSON by its name; - is YAML on stdin) is a\n" +
+			"list of {skill, params, name, metadata}, of which only skill must be there. When one of them can't be run, none is.\n" +
+			"With --wait: wait until all are over, print them, and exit 1 unless all are completed.",
+		Example: "subagent run-parallel tasks.yaml --wait",
+		Params:  append(w.params("wait until all are over"), place(&file, "FILE", "text")),
+		Check: func(c *Call) (err error) {
+			if all, err = invocations(file); err != nil {
+				return err
+			}
+			return w.check(c)
+		},
+	}, func(ctx context.Context, c *Call) ([]Invoked, error) {
+		made, err := c.Skills.RunParallel(ctx, c.By, all)
+		switch {
+		case err != nil && len(made) == 0:
+			return nil, &Failed{fmt.Errorf("%s: %w", core.Clip(file.Name), err)}
+		case err != nil:
+			w.on = false
+		}
+		told, toldErr := w.invoked(ctx, c, made...)
+		if err != nil {
+			return told, &Failed{err}
+		}
+		return told, toldErr
+	})
+}
+
+// invocations reads what a file has run at once.
+func invocations(file File) ([]skill.Invoke, error) {
+	r := document.NewReader(file.Name)
+	root, ok := r.Parse(file.Data, core.MaxInput)
+	if !ok {
+		return nil, &Failed{r.Err()}
+	}
+	all := document.Each(r, root, func(v document.Value) (in skill.Invoke) {
+		r.Object(v, map[string]func(document.Value){
+			"skill":    func(v document.Value) { in.Skill = r.Word(v) },
+			"name":     func(v document.Value) { in.Name = r.Text(v) },
+			"params":   func(v document.Value) { in.Params = r.Raw(v) },
+			"metadata": func(v document.Value) { in.Metadata = r.Raw(v) },
+		}, "skill")
+		return in
+	})
+	if err := r.Err(); err != nil {
+		return nil, &Failed{err}
+	}
+	return all, nil
+}
