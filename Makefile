@@ -126,6 +126,7 @@ need:
 	command -v git >/dev/null || missing="$$missing git"; \
 	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
 	command -v mount >/dev/null || missing="$$missing mount"; \
+	command -v dockerd >/dev/null || missing="$$missing docker.io"; \
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	if [ -n "$$missing" ]; then \
 		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
