@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"swarmdeck/engine/core"
@@ -15,17 +18,28 @@ import (
 // sound is a small archive, with the events that are in it.
 func sound(t testing.TB) (data []byte, events []dag.Event) {
 	t.Helper()
-	for _, text := range []string{
+	path, events := export(t,
 		`{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r","agent_id":"a"}`,
 		`{"kind":"tool_result","ts":"2026-01-02T03:04:06Z","run_id":"r","agent_id":"a","call_id":"c","status":"ok","result":{"/":"x","text":"🙂"}}`,
-	} {
+	)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, events
+}
+
+// export writes events to a file.
+func export(t testing.TB, texts ...string) (path string, events []dag.Event) {
+	t.Helper()
+	for _, text := range texts {
 		e, err := dag.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, e)
 	}
-	path := filepath.Join(t.TempDir(), "out")
+	path = filepath.Join(t.TempDir(), "out")
 	err := Format{}.Export(t.Context(), path, func(yield func(dag.Record, error) bool) {
 		for i, e := range events {
 			if !yield(dag.Record{Pos: uint64(i + 1), Seq: uint64(i + 1), Event: e}, nil) {
@@ -36,10 +50,35 @@ func sound(t testing.TB) (data []byte, events []dag.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
+	return path, events
+}
+
+// IPLD's own libraries find every block as its CID says, and all that is linked.
+func TestOthersReadWhatIsWritten(t *testing.T) {
+	reader := os.Getenv("SWARMDECK_IPLD")
+	if reader == "" {
+		t.Skip("SWARMDECK_IPLD names no reader of others: make ipld installs one")
 	}
-	return data, events
+	var texts []string
+	for i := range perPage + 2 { // two pages
+		texts = append(texts, fmt.Sprintf(`{"kind":"tool_result","ts":"2026-01-02T03:04:06Z","run_id":"r%d","agent_id":"a","call_id":"c","status":"ok","result":%s}`, i%3,
+			[]string{`{"n":1,"long name":2,"b":[1.5,-0.25,1e-7,null]}`, `{"/":"x","text":"🙂"}`, `{"é":"é","\ue000":"\u2028","🙂":{}}`}[i%3]))
+	}
+	path, events := export(t, texts...)
+	var stderr bytes.Buffer
+	cmd := exec.Command("node", filepath.Join(reader, "read.mjs"), path)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	var want strings.Builder
+	for _, e := range events {
+		fmt.Fprintln(&want, e.EventID)
+	}
+	if string(out) != want.String() {
+		t.Errorf("it finds the events\n%.500s\nwant\n%.500s", out, want.String())
+	}
 }
 
 // The digest in an event's CID is its id: who has the one has the other.
