@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -316,33 +317,35 @@ func TestAnAnswerIsNotReadByAnother(t *testing.T) {
 }
 
 func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
-	r := newRig(t)
-	began := time.Now()
-	_, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", TTL: 100, Payload: core.Raw(`{}`)}, 30*time.Millisecond)
-	if !errors.Is(err, bus.ErrNoReply) || time.Since(began) > 5*time.Second {
-		t.Fatalf("%v after %v", err, time.Since(began))
-	}
-	open, err := r.Unanswered(t.Context(), acme)
-	if err != nil || len(open) != 1 || !open[0].Unanswered || open[0].SenderID != "system" {
-		t.Fatalf("unanswered: %v, %v", open, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	for _, d := range []time.Duration{-1, time.Microsecond, 2 * time.Hour} {
-		if _, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, d); code(err) != core.InvalidInput {
-			t.Errorf("timeout %v: %v", d, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		began := time.Now()
+		_, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", TTL: 100, Payload: core.Raw(`{}`)}, 30*time.Millisecond)
+		if !errors.Is(err, bus.ErrNoReply) || time.Since(began) > 5*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(began))
 		}
-	}
-	// A late answer goes to the mailbox.
-	_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
-	r.No(err)
-	if got := r.read("system", 5); len(got) != 1 || got[0].CorrelationID != open[0].CorrelationID {
-		t.Errorf("late answer: %v", got)
-	}
-	r.whole()
+		open, err := r.Unanswered(t.Context(), acme)
+		if err != nil || len(open) != 1 || !open[0].Unanswered || open[0].SenderID != "system" {
+			t.Fatalf("unanswered: %v, %v", open, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		for _, d := range []time.Duration{-1, time.Microsecond, 2 * time.Hour} {
+			if _, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, d); code(err) != core.InvalidInput {
+				t.Errorf("timeout %v: %v", d, err)
+			}
+		}
+		// A late answer goes to the mailbox.
+		_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
+		r.No(err)
+		if got := r.read("system", 5); len(got) != 1 || got[0].CorrelationID != open[0].CorrelationID {
+			t.Errorf("late answer: %v", got)
+		}
+		r.whole()
+	})
 }
 
 func TestOnlyTheRecipientOfARequestAnswersIt(t *testing.T) {

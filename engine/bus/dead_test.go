@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/bus"
@@ -255,48 +256,50 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 // dealt with: its mailbox could not be read any more, its subscription would
 // lose it in silence.
 func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
-	r := newRig(t)
-	r.keep = 1
-	r.Reopen()
-	held := r.direct("bob", `{}`, func(s *bus.Send) { s.TTL = 1 })
-	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
-	r.next(box)
-	sub := r.subscribe(bus.SubscribeOptions{Pattern: "job", Name: "worker"})
-	job := r.send(bus.Send{Topic: "job", TTL: 1})
-	r.next(sub)
-	r.clock.move(10 * time.Minute)
-	r.run() // finds it expired, and in hand: looks again later
-	r.publish("a", `{}`)
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			for range 30 {
-				r.send(bus.Send{Topic: "a", TTL: 1})
-			}
-		})
-	}
-	wg.Wait()
-	r.No(box.Close())
-	r.No(sub.Close())
-	r.clock.move(5 * time.Second)
-	r.send(bus.Send{Topic: "a", TTL: 1}) // wakes the one who cuts off
-	time.Sleep(1500 * time.Millisecond)
-	if _, err := r.Peek(t.Context(), alice, "bob", 10); err != nil {
-		t.Fatal(err)
-	}
-	waker := r.subscribe(bus.SubscribeOptions{Pattern: "a", Name: "waker"}) // an acknowledgement wakes it, whatever the clock says
-	r.clock.move(time.Minute)
-	r.publish("a", `{}`)
-	r.next(waker).Ack()
-	r.await("their ends", func() bool { return len(r.events("message.dead")) == 2 })
-	for _, e := range r.events("message.dead") {
-		if p := string(e.Payload); !strings.Contains(p, held.MessageID) && !strings.Contains(p, job.MessageID) {
-			t.Errorf("%s", p)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.keep = 1
+		r.Reopen()
+		held := r.direct("bob", `{}`, func(s *bus.Send) { s.TTL = 1 })
+		box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
+		r.next(box)
+		sub := r.subscribe(bus.SubscribeOptions{Pattern: "job", Name: "worker"})
+		job := r.send(bus.Send{Topic: "job", TTL: 1})
+		r.next(sub)
+		r.clock.move(10 * time.Minute)
+		r.run() // finds it expired, and in hand: looks again later
+		r.publish("a", `{}`)
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				for range 30 {
+					r.send(bus.Send{Topic: "a", TTL: 1})
+				}
+			})
 		}
-	}
-	if boxes, err := r.Mailboxes(t.Context(), acme); err != nil || len(boxes) != 0 {
-		t.Errorf("%+v, %v", boxes, err)
-	}
-	r.No(waker.Close())
-	r.whole()
+		wg.Wait()
+		r.No(box.Close())
+		r.No(sub.Close())
+		r.clock.move(5 * time.Second)
+		r.send(bus.Send{Topic: "a", TTL: 1}) // wakes the one who cuts off
+		time.Sleep(1500 * time.Millisecond)
+		if _, err := r.Peek(t.Context(), alice, "bob", 10); err != nil {
+			t.Fatal(err)
+		}
+		waker := r.subscribe(bus.SubscribeOptions{Pattern: "a", Name: "waker"}) // an acknowledgement wakes it, whatever the clock says
+		r.clock.move(time.Minute)
+		r.publish("a", `{}`)
+		r.next(waker).Ack()
+		r.await("their ends", func() bool { return len(r.events("message.dead")) == 2 })
+		for _, e := range r.events("message.dead") {
+			if p := string(e.Payload); !strings.Contains(p, held.MessageID) && !strings.Contains(p, job.MessageID) {
+				t.Errorf("%s", p)
+			}
+		}
+		if boxes, err := r.Mailboxes(t.Context(), acme); err != nil || len(boxes) != 0 {
+			t.Errorf("%+v, %v", boxes, err)
+		}
+		r.No(waker.Close())
+		r.whole()
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -131,43 +132,47 @@ func TestAssignChecksItsInput(t *testing.T) {
 }
 
 func TestCancelFreesTheAgent(t *testing.T) {
-	w := newWorld(t).run()
-	w.rt.does(hang)
-	w.create("bob")
-	_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-	refused(t, err, core.Conflict, "field", "agent")
-	tk := w.assign("bob", "x")
-	w.awaitStatus("bob", fleet.Busy)
-	begin := time.Now()
-	a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
-		t.Errorf("after %v: %+v", took, a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "alice") {
-		t.Errorf("result: %+v", r)
-	}
-	w.consistent()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		w.rt.does(hang)
+		w.create("bob")
+		_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+		refused(t, err, core.Conflict, "field", "agent")
+		tk := w.assign("bob", "x")
+		w.awaitStatus("bob", fleet.Busy)
+		begin := time.Now()
+		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
+			t.Errorf("after %v: %+v", took, a)
+		}
+		if r := w.result(tk.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "alice") {
+			t.Errorf("result: %+v", r)
+		}
+		w.consistent()
+	})
 }
 
 func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
-	w := newWorld(t).run()
-	w.rt.does(hang)
-	w.create("bob")
-	h := w.rt.handle("bob")
-	h.is(func() bool { h.stubborn = true; return true })
-	w.assign("bob", "x")
-	w.awaitStatus("bob", fleet.Busy)
-	begin := time.Now()
-	a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
-		t.Errorf("after %v: %+v", took, a)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		w.rt.does(hang)
+		w.create("bob")
+		h := w.rt.handle("bob")
+		h.is(func() bool { h.stubborn = true; return true })
+		w.assign("bob", "x")
+		w.awaitStatus("bob", fleet.Busy)
+		begin := time.Now()
+		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
+			t.Errorf("after %v: %+v", took, a)
+		}
+	})
 }
 
 func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
@@ -282,94 +287,100 @@ func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 }
 
 func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
-	w := newWorld(t).run()
-	running := make(chan struct{}, 1)
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
-		select {
-		case running <- struct{}{}:
-		default:
-			return task.Outcome{}, fmt.Errorf("two prompts at once")
-		}
-		defer func() { <-running }()
-		time.Sleep(5 * time.Millisecond)
-		return done(ctx, h, p)
-	})
-	w.create("bob")
-	var ids []string
-	for i := range 12 {
-		d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
-		if i%3 > 0 { // two sessions beside the tasks without one
-			s, err := w.swarm.Sessions.Create(t.Context(), alice, "")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		running := make(chan struct{}, 1)
+		w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+			select {
+			case running <- struct{}{}:
+			default:
+				return task.Outcome{}, fmt.Errorf("two prompts at once")
+			}
+			defer func() { <-running }()
+			time.Sleep(5 * time.Millisecond)
+			return done(ctx, h, p)
+		})
+		w.create("bob")
+		var ids []string
+		for i := range 12 {
+			d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
+			if i%3 > 0 { // two sessions beside the tasks without one
+				s, err := w.swarm.Sessions.Create(t.Context(), alice, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
+					t.Fatal(err)
+				}
+				d.Session = s.SessionID
+			}
+			tk, err := w.swarm.Dispatch(t.Context(), alice, d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
-				t.Fatal(err)
+			ids = append(ids, tk.TaskID)
+		}
+		for _, id := range ids {
+			if r := w.result(id); r.Status != task.Succeeded {
+				t.Errorf("%s: %+v %+v", id, r, r.Error)
 			}
-			d.Session = s.SessionID
 		}
-		tk, err := w.swarm.Dispatch(t.Context(), alice, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, tk.TaskID)
-	}
-	for _, id := range ids {
-		if r := w.result(id); r.Status != task.Succeeded {
-			t.Errorf("%s: %+v %+v", id, r, r.Error)
-		}
-	}
-	w.consistent()
+		w.consistent()
+	})
 }
 
 func TestCancelIsHeardWheneverItComes(t *testing.T) {
-	w := newWorld(t).run()
-	w.rt.does(hang)
-	w.create("bob")
-	for i := range 30 {
-		tk := w.assign("bob", "x")
-		time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
-		if _, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		w.rt.does(hang)
+		w.create("bob")
+		for i := range 30 {
+			tk := w.assign("bob", "x")
+			time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
+			if _, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
+				t.Fatal(err)
+			}
+			if r := w.result(tk.TaskID); r.Status != task.Cancelled {
+				t.Fatalf("result: %+v", r)
+			}
+			w.Await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
 		}
-		if r := w.result(tk.TaskID); r.Status != task.Cancelled {
-			t.Fatalf("result: %+v", r)
-		}
-		w.Await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
-	}
-	w.consistent()
+		w.consistent()
+	})
 }
 
 func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
-	w := newWorld(t)
-	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
-		t.Fatal(err)
-	}
-	w.run() // its agents start at some moment from here on
-	tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
-	if err != nil {
-		t.Fatalf("right after the engine's start: %v", err)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v", r)
-	}
-	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Starting, Restarts: 1})
-	w.awaitStatus("bob", fleet.Starting)
-	begun := time.Now()
-	_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", 50*time.Millisecond)
-	refused(t, err, core.Conflict, "error", "AgentBusyError")
-	if waited := time.Since(begun); waited < 50*time.Millisecond {
-		t.Errorf("gave up after %s", waited)
-	}
-	if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
-		t.Error("an agent that is starting took a task")
-	}
-	if _, err := w.fleet.Stop(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
-	refused(t, err, core.Conflict, "error", "AgentBusyError")
-	w.consistent()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
+			t.Fatal(err)
+		}
+		w.run() // its agents start at some moment from here on
+		tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
+		if err != nil {
+			t.Fatalf("right after the engine's start: %v", err)
+		}
+		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
+			t.Errorf("result: %+v", r)
+		}
+		w.rt.handle("bob").notify(fleet.Health{Status: fleet.Starting, Restarts: 1})
+		w.awaitStatus("bob", fleet.Starting)
+		begun := time.Now()
+		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", 50*time.Millisecond)
+		refused(t, err, core.Conflict, "error", "AgentBusyError")
+		if waited := time.Since(begun); waited < 50*time.Millisecond {
+			t.Errorf("gave up after %s", waited)
+		}
+		if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
+			t.Error("an agent that is starting took a task")
+		}
+		if _, err := w.fleet.Stop(t.Context(), alice, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
+		refused(t, err, core.Conflict, "error", "AgentBusyError")
+		w.consistent()
+	})
 }
 
 func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {

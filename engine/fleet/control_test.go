@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -119,37 +120,39 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 }
 
 func TestPauseIsShownWhenAcknowledged(t *testing.T) {
-	w := newWorld(t).run()
-	w.rt.does(hang)
-	w.create("bob")
-	w.assign("bob", "x")
-	w.awaitStatus("bob", fleet.Busy)
-	h := w.rt.handle("bob")
-	h.is(func() bool { h.deaf = true; return true })
-	acked := make(chan fleet.Agent)
-	go func() {
-		a, err := w.fleet.Pause(t.Context(), alice, "bob")
-		if err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		w.rt.does(hang)
+		w.create("bob")
+		w.assign("bob", "x")
+		w.awaitStatus("bob", fleet.Busy)
+		h := w.rt.handle("bob")
+		h.is(func() bool { h.deaf = true; return true })
+		acked := make(chan fleet.Agent)
+		go func() {
+			a, err := w.fleet.Pause(t.Context(), alice, "bob")
+			if err != nil {
+				t.Error(err)
+			}
+			acked <- a
+		}()
+		w.Await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
+		time.Sleep(50 * time.Millisecond)
+		if a := w.agent("bob"); a.Paused {
+			t.Error("shown as paused before it was")
 		}
-		acked <- a
-	}()
-	w.Await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
-	time.Sleep(50 * time.Millisecond)
-	if a := w.agent("bob"); a.Paused {
-		t.Error("shown as paused before it was")
-	}
-	h.is(func() bool { h.deaf = false; return true })
-	<-acked
-	w.Await("paused", func() bool { return w.agent("bob").State() == "paused" })
-	if !h.is(func() bool { return h.paused }) {
-		t.Error("the process runs")
-	}
-	a, err := w.fleet.Resume(t.Context(), alice, "bob")
-	if err != nil || a.State() != "working" || h.is(func() bool { return h.paused }) {
-		t.Errorf("resumed: %+v, %v", a, err)
-	}
-	w.consistent()
+		h.is(func() bool { h.deaf = false; return true })
+		<-acked
+		w.Await("paused", func() bool { return w.agent("bob").State() == "paused" })
+		if !h.is(func() bool { return h.paused }) {
+			t.Error("the process runs")
+		}
+		a, err := w.fleet.Resume(t.Context(), alice, "bob")
+		if err != nil || a.State() != "working" || h.is(func() bool { return h.paused }) {
+			t.Errorf("resumed: %+v, %v", a, err)
+		}
+		w.consistent()
+	})
 }
 
 func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
@@ -234,36 +237,38 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 }
 
 func TestEmergencyStopReachesEveryAgent(t *testing.T) {
-	w := newWorld(t).run()
-	w.rt.does(hang)
-	for i := range 20 {
-		w.create(fmt.Sprint("a", i))
-	}
-	w.assign("a0", "x")
-	w.awaitStatus("a0", fleet.Busy)
-	begin := time.Now()
-	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
-		t.Fatal(err)
-	}
-	frozen := func() (n int) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).run()
+		w.rt.does(hang)
 		for i := range 20 {
-			if h := w.rt.handle(fmt.Sprint("a", i)); h.is(func() bool { return h.paused }) {
-				n++
-			}
+			w.create(fmt.Sprint("a", i))
 		}
-		return n
-	}
-	w.Await("all stand still", func() bool { return frozen() == 20 })
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("took %v", took)
-	}
-	if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
-		t.Error("a frozen agent takes tasks")
-	}
-	if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
-		t.Fatal(err)
-	}
-	w.Await("all go on", func() bool { return frozen() == 0 })
+		w.assign("a0", "x")
+		w.awaitStatus("a0", fleet.Busy)
+		begin := time.Now()
+		if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
+			t.Fatal(err)
+		}
+		frozen := func() (n int) {
+			for i := range 20 {
+				if h := w.rt.handle(fmt.Sprint("a", i)); h.is(func() bool { return h.paused }) {
+					n++
+				}
+			}
+			return n
+		}
+		w.Await("all stand still", func() bool { return frozen() == 20 })
+		if took := time.Since(begin); took > 20*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
+			t.Error("a frozen agent takes tasks")
+		}
+		if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
+			t.Fatal(err)
+		}
+		w.Await("all go on", func() bool { return frozen() == 0 })
+	})
 }
 
 // countingFreezer counts how often it is asked to freeze.
@@ -279,20 +284,22 @@ func (c *countingFreezer) Freeze(ctx context.Context, tenant string) []string {
 
 // A freeze wakes the scheduler, which freezes what came meanwhile.
 func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
-	w := newWorld(t)
-	c := &countingFreezer{Freezer: w.fleet}
-	w.swarm.EStops.Freezer(c)
-	w.run()
-	w.create("bob")
-	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
-		t.Fatal(err)
-	}
-	h := w.rt.handle("bob")
-	w.Await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
-	w.Await("a second without a freeze", func() bool {
-		before := c.freezes.Load()
-		time.Sleep(time.Second)
-		return c.freezes.Load() == before
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := &countingFreezer{Freezer: w.fleet}
+		w.swarm.EStops.Freezer(c)
+		w.run()
+		w.create("bob")
+		if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
+			t.Fatal(err)
+		}
+		h := w.rt.handle("bob")
+		w.Await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
+		w.Await("a second without a freeze", func() bool {
+			before := c.freezes.Load()
+			time.Sleep(time.Second)
+			return c.freezes.Load() == before
+		})
 	})
 }
 

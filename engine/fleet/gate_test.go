@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -78,41 +79,43 @@ func TestCallDeniedByRuleIsToldAndCounted(t *testing.T) {
 }
 
 func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
-	w, answers := asking(t, write)
-	tk := w.assign("bob", "x")
-	ap := w.approval()
-	if ap.TaskID != tk.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
-		t.Errorf("approval: %+v", ap)
-	}
-	w.Await("the agent waits", func() bool {
-		a := w.agent("bob")
-		return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
+	synctest.Test(t, func(t *testing.T) {
+		w, answers := asking(t, write)
+		tk := w.assign("bob", "x")
+		ap := w.approval()
+		if ap.TaskID != tk.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
+			t.Errorf("approval: %+v", ap)
+		}
+		w.Await("the agent waits", func() bool {
+			a := w.agent("bob")
+			return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
+		})
+		if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
+			t.Errorf("task: %+v, %v", now, err)
+		}
+		time.Sleep(1500 * time.Millisecond) // longer than a lease
+		select {
+		case a := <-answers:
+			t.Fatalf("answered by nobody: %+v", a)
+		default:
+		}
+		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
+			t.Errorf("answer: %+v", a)
+		}
+		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
+			t.Errorf("result: %+v", r)
+		}
+		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); used.UsedAt.IsZero() {
+			t.Error("the approval was not marked used")
+		}
+		if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
+			t.Errorf("agent: %+v", a)
+		}
+		w.consistent()
 	})
-	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
-		t.Errorf("task: %+v, %v", now, err)
-	}
-	time.Sleep(1500 * time.Millisecond) // longer than a lease
-	select {
-	case a := <-answers:
-		t.Fatalf("answered by nobody: %+v", a)
-	default:
-	}
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}); err != nil {
-		t.Fatal(err)
-	}
-	if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
-		t.Errorf("answer: %+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v", r)
-	}
-	if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); used.UsedAt.IsZero() {
-		t.Error("the approval was not marked used")
-	}
-	if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
-		t.Errorf("agent: %+v", a)
-	}
-	w.consistent()
 }
 
 func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
@@ -335,30 +338,32 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 }
 
 func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
-	w, answers := asking(t, write)
-	task := w.assign("bob", "x")
-	ap := w.approval()
-	if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case a := <-answers:
-		t.Fatalf("answered while paused: %+v", a)
-	case <-time.After(300 * time.Millisecond):
-	}
-	if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
-		t.Error("used while paused")
-	}
-	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	if a := <-answers; a.Decision != "approve" {
-		t.Errorf("answer: %+v", a)
-	}
-	w.result(task.TaskID)
+	synctest.Test(t, func(t *testing.T) {
+		w, answers := asking(t, write)
+		task := w.assign("bob", "x")
+		ap := w.approval()
+		if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case a := <-answers:
+			t.Fatalf("answered while paused: %+v", a)
+		case <-time.After(300 * time.Millisecond):
+		}
+		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
+			t.Error("used while paused")
+		}
+		if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-answers; a.Decision != "approve" {
+			t.Errorf("answer: %+v", a)
+		}
+		w.result(task.TaskID)
+	})
 }
 
 func TestSilenceDenies(t *testing.T) {

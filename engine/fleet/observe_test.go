@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/fleet"
@@ -26,20 +27,22 @@ func (o *thorough) Ended(context.Context, task.Outcome) error {
 }
 
 func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
-	w := newWorld(t)
-	w.Close()
-	w.observer = &thorough{}
-	w.Open()
-	w.run()
-	w.create("bob")
-	tk := w.assign("bob", "say hello")
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("%+v", r)
-	}
-	if lost := w.events("lease.lost"); len(lost) > 0 {
-		t.Errorf("%d leases lost: %+v", len(lost), lost[0])
-	}
-	if busy := w.events("agent.busy"); len(busy) != 1 {
-		t.Errorf("the agent was at work %d times", len(busy))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Close()
+		w.observer = &thorough{}
+		w.Open()
+		w.run()
+		w.create("bob")
+		tk := w.assign("bob", "say hello")
+		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
+			t.Errorf("%+v", r)
+		}
+		if lost := w.events("lease.lost"); len(lost) > 0 {
+			t.Errorf("%d leases lost: %+v", len(lost), lost[0])
+		}
+		if busy := w.events("agent.busy"); len(busy) != 1 {
+			t.Errorf("the agent was at work %d times", len(busy))
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -62,60 +63,64 @@ func (w *world) awaitUnstuck(name string) {
 }
 
 func TestAnAgentThatSaysNothingIsStuckUntilItDoes(t *testing.T) {
-	w := watched(t, fleet.StuckLimits{Quiet: 60 * time.Millisecond, Beat: -1})
-	next := w.steps(says(fleet.Event{Type: "log", Text: "compiling"}))
-	w.create("bob")
-	task := w.assign("bob", "x")
-	a := w.awaitStuck("bob", fleet.NoProgress)
-	if a.State() != "stuck" || a.Stuck.Text != "nothing heard for 60ms" || a.Stuck.Since.IsZero() || a.Status != fleet.Busy {
-		t.Errorf("%+v %+v", a, a.Stuck)
-	}
-	h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
-	if err != nil || !h.Items[0].NeedsUserAttention {
-		t.Errorf("history %+v, %v", h.Items, err)
-	}
-	w.consistent()
-	next <- struct{}{}
-	w.awaitUnstuck("bob")
-	w.awaitStuck("bob", fleet.NoProgress)
-	close(next)
-	w.result(task.TaskID)
-	if a := w.awaitStatus("bob", fleet.Idle); a.Stuck != nil {
-		t.Errorf("idle and stuck: %+v", a.Stuck)
-	}
-	stuck := w.events("agent.stuck")
-	if len(stuck) != 2 || !strings.Contains(string(stuck[0].Payload), `"kind":"no_progress"`) || len(w.events("agent.unstuck")) < 1 {
-		t.Errorf("events %+v", stuck)
-	}
-	w.consistent()
+	synctest.Test(t, func(t *testing.T) {
+		w := watched(t, fleet.StuckLimits{Quiet: 60 * time.Millisecond, Beat: -1})
+		next := w.steps(says(fleet.Event{Type: "log", Text: "compiling"}))
+		w.create("bob")
+		task := w.assign("bob", "x")
+		a := w.awaitStuck("bob", fleet.NoProgress)
+		if a.State() != "stuck" || a.Stuck.Text != "nothing heard for 60ms" || a.Stuck.Since.IsZero() || a.Status != fleet.Busy {
+			t.Errorf("%+v %+v", a, a.Stuck)
+		}
+		h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
+		if err != nil || !h.Items[0].NeedsUserAttention {
+			t.Errorf("history %+v, %v", h.Items, err)
+		}
+		w.consistent()
+		next <- struct{}{}
+		w.awaitUnstuck("bob")
+		w.awaitStuck("bob", fleet.NoProgress)
+		close(next)
+		w.result(task.TaskID)
+		if a := w.awaitStatus("bob", fleet.Idle); a.Stuck != nil {
+			t.Errorf("idle and stuck: %+v", a.Stuck)
+		}
+		stuck := w.events("agent.stuck")
+		if len(stuck) != 2 || !strings.Contains(string(stuck[0].Payload), `"kind":"no_progress"`) || len(w.events("agent.unstuck")) < 1 {
+			t.Errorf("events %+v", stuck)
+		}
+		w.consistent()
+	})
 }
 
 func TestTimeSpentWaitingIsNoLackOfProgress(t *testing.T) {
-	w := watched(t, fleet.StuckLimits{Quiet: 80 * time.Millisecond, Beat: -1})
-	next := w.steps(says(fleet.Event{Type: "tool_request", CallID: "c1", Tool: "write", Args: core.Raw(`{}`)}))
-	w.create("bob")
-	w.assign("bob", "x")
-	next <- struct{}{}
-	ap := w.approval()
-	time.Sleep(200 * time.Millisecond)
-	if a := w.agent("bob"); a.Stuck != nil || a.Waiting != ap.ApprovalID {
-		t.Fatalf("%+v", a.Stuck)
-	}
-	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond)
-	if a := w.agent("bob"); a.Stuck != nil {
-		t.Fatalf("paused and %+v", a.Stuck)
-	}
-	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	w.awaitStuck("bob", fleet.NoProgress)
-	close(next)
+	synctest.Test(t, func(t *testing.T) {
+		w := watched(t, fleet.StuckLimits{Quiet: 80 * time.Millisecond, Beat: -1})
+		next := w.steps(says(fleet.Event{Type: "tool_request", CallID: "c1", Tool: "write", Args: core.Raw(`{}`)}))
+		w.create("bob")
+		w.assign("bob", "x")
+		next <- struct{}{}
+		ap := w.approval()
+		time.Sleep(200 * time.Millisecond)
+		if a := w.agent("bob"); a.Stuck != nil || a.Waiting != ap.ApprovalID {
+			t.Fatalf("%+v", a.Stuck)
+		}
+		if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if a := w.agent("bob"); a.Stuck != nil {
+			t.Fatalf("paused and %+v", a.Stuck)
+		}
+		if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitStuck("bob", fleet.NoProgress)
+		close(next)
+	})
 }
 
 func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
@@ -136,67 +141,73 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 		}, "called read with the same arguments, 3 times or more in a row"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := watched(t, fleet.StuckLimits{Repeats: 3})
-			var other atomic.Bool
-			next := w.steps(func(ctx context.Context, h *handle, p fleet.Prompt) {
-				e := c.make()
-				if other.Load() {
-					e.Text, e.Args = "something else", core.Raw(`{"path":"b"}`)
+			synctest.Test(t, func(t *testing.T) {
+				w := watched(t, fleet.StuckLimits{Repeats: 3})
+				var other atomic.Bool
+				next := w.steps(func(ctx context.Context, h *handle, p fleet.Prompt) {
+					e := c.make()
+					if other.Load() {
+						e.Text, e.Args = "something else", core.Raw(`{"path":"b"}`)
+					}
+					_, _ = p.Emit(ctx, e)
+					_, _ = p.Emit(ctx, fleet.Event{Type: "thought", Text: "hm"})
+				})
+				w.create("bob")
+				w.assign("bob", "x")
+				next <- struct{}{}
+				next <- struct{}{}
+				next <- struct{}{}
+				a := w.awaitStuck("bob", fleet.Loop)
+				if a.Stuck.Text != c.text {
+					t.Errorf("%q", a.Stuck.Text)
 				}
-				_, _ = p.Emit(ctx, e)
-				_, _ = p.Emit(ctx, fleet.Event{Type: "thought", Text: "hm"})
+				next <- struct{}{} // the fourth time is nothing new
+				other.Store(true)
+				next <- struct{}{}
+				w.awaitUnstuck("bob")
+				close(next)
+				w.awaitStatus("bob", fleet.Idle)
+				if got := w.events("agent.stuck"); len(got) != 1 {
+					t.Errorf("%d events", len(got))
+				}
+				w.consistent()
 			})
-			w.create("bob")
-			w.assign("bob", "x")
-			next <- struct{}{}
-			next <- struct{}{}
-			next <- struct{}{}
-			a := w.awaitStuck("bob", fleet.Loop)
-			if a.Stuck.Text != c.text {
-				t.Errorf("%q", a.Stuck.Text)
-			}
-			next <- struct{}{} // the fourth time is nothing new
-			other.Store(true)
-			next <- struct{}{}
-			w.awaitUnstuck("bob")
-			close(next)
-			w.awaitStatus("bob", fleet.Idle)
-			if got := w.events("agent.stuck"); len(got) != 1 {
-				t.Errorf("%d events", len(got))
-			}
-			w.consistent()
 		})
 	}
 }
 
 func TestARuntimeWithoutASignOfLifeIsNoticed(t *testing.T) {
-	w := watched(t, fleet.StuckLimits{Beat: 50 * time.Millisecond})
-	beat := make(chan struct{})
-	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
-		<-h.dead() // hangs, until the lost lease interrupts it
-		<-beat
-		return task.Outcome{Status: task.Failed}, errKilled
+	synctest.Test(t, func(t *testing.T) {
+		w := watched(t, fleet.StuckLimits{Beat: 50 * time.Millisecond})
+		beat := make(chan struct{})
+		w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+			<-h.dead() // hangs, until the lost lease interrupts it
+			<-beat
+			return task.Outcome{Status: task.Failed}, errKilled
+		})
+		w.create("bob")
+		w.assign("bob", "x")
+		w.awaitStuck("bob", fleet.LostHeartbeat)
+		w.consistent()
+		w.rt.does(done)
+		close(beat)
+		w.awaitUnstuck("bob")
 	})
-	w.create("bob")
-	w.assign("bob", "x")
-	w.awaitStuck("bob", fleet.LostHeartbeat)
-	w.consistent()
-	w.rt.does(done)
-	close(beat)
-	w.awaitUnstuck("bob")
 }
 
 func TestStuckChecksCanBeSwitchedOff(t *testing.T) {
-	w := watched(t, fleet.StuckLimits{Quiet: -1, Repeats: -1, Beat: -1})
-	next := w.steps(says(fleet.Event{Type: "message", Text: "again"}))
-	w.create("bob")
-	w.assign("bob", "x")
-	for range 20 {
-		next <- struct{}{}
-	}
-	time.Sleep(50 * time.Millisecond)
-	if a := w.agent("bob"); a.Stuck != nil {
-		t.Errorf("%+v", a.Stuck)
-	}
-	close(next)
+	synctest.Test(t, func(t *testing.T) {
+		w := watched(t, fleet.StuckLimits{Quiet: -1, Repeats: -1, Beat: -1})
+		next := w.steps(says(fleet.Event{Type: "message", Text: "again"}))
+		w.create("bob")
+		w.assign("bob", "x")
+		for range 20 {
+			next <- struct{}{}
+		}
+		time.Sleep(50 * time.Millisecond)
+		if a := w.agent("bob"); a.Stuck != nil {
+			t.Errorf("%+v", a.Stuck)
+		}
+		close(next)
+	})
 }

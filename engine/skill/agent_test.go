@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -266,50 +267,52 @@ func TestACancelledChildFailsTheSkill(t *testing.T) {
 }
 
 func TestPausingTheSkillPausesItsChild(t *testing.T) {
-	steps := make(chan int, 1000)
-	d := newDesk(t, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-		for i := range 1000 {
-			if err := hold.Sleep(ctx, 5*time.Millisecond); err != nil {
-				return nil, err
+	synctest.Test(t, func(t *testing.T) {
+		steps := make(chan int, 1000)
+		d := newDesk(t, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+			for i := range 1000 {
+				if err := hold.Sleep(ctx, 5*time.Millisecond); err != nil {
+					return nil, err
+				}
+				steps <- i
 			}
-			steps <- i
-		}
-		return core.Raw(`{}`), nil
-	})
-	parent, _ := d.invoke()
-	child := d.child(parent.TaskID, task.Running)
-	<-steps
-	if _, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"); err != nil {
-		t.Fatal(err)
-	}
-	still := func(id string) bool {
-		why, err := d.swarm.Why(t.Context(), office, id)
-		if err != nil {
+			return core.Raw(`{}`), nil
+		})
+		parent, _ := d.invoke()
+		child := d.child(parent.TaskID, task.Running)
+		<-steps
+		if _, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"); err != nil {
 			t.Fatal(err)
 		}
-		return why.Kind == "pause" && !why.Moving
-	}
-	for end := time.Now().Add(30 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the pause does not come into effect")
+		still := func(id string) bool {
+			why, err := d.swarm.Why(t.Context(), office, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return why.Kind == "pause" && !why.Moving
 		}
-	}
-	for len(steps) > 0 {
-		<-steps
-	}
-	select {
-	case <-steps:
-		t.Error("the agent went on while paused")
-	case <-time.After(100 * time.Millisecond):
-	}
-	if _, err := d.swarm.ResumeTask(t.Context(), bob, parent.TaskID); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-steps:
-	case <-time.After(30 * time.Second):
-		t.Error("the agent does not go on")
-	}
+		for end := time.Now().Add(30 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the pause does not come into effect")
+			}
+		}
+		for len(steps) > 0 {
+			<-steps
+		}
+		select {
+		case <-steps:
+			t.Error("the agent went on while paused")
+		case <-time.After(100 * time.Millisecond):
+		}
+		if _, err := d.swarm.ResumeTask(t.Context(), bob, parent.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-steps:
+		case <-time.After(30 * time.Second):
+			t.Error("the agent does not go on")
+		}
+	})
 }
 
 func TestATryAfterARestartTakesTheLiveChildOver(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -58,35 +59,39 @@ func askedFirst(t *testing.T, do skill.Func) (*world, skill.Subagent, judge.Appr
 }
 
 func TestWaitingForAPersonIsNoTimeOfTheSkill(t *testing.T) {
-	w, a, ap := askedFirst(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
-		return core.Raw(`{"fine":true}`), nil
+	synctest.Test(t, func(t *testing.T) {
+		w, a, ap := askedFirst(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
+			return core.Raw(`{"fine":true}`), nil
+		})
+		if ap.RequestedBy != "alice" || !strings.Contains(string(ap.Action.Args), `"message":"Review a.go."`) {
+			t.Errorf("approval %+v", ap)
+		}
+		time.Sleep(1500 * time.Millisecond) // longer than a try may run
+		w.answer(ap.ApprovalID, judge.Answer{Approve: true})
+		if a = w.over(a.AgentID); a.State != skill.Completed {
+			t.Errorf("subagent %+v", a)
+		}
+		if all := w.executions(a.AgentID); len(all) != 1 || all[0].RetryCount != 0 || string(all[0].Result) != `{"fine":true}` {
+			t.Errorf("executions %+v", all)
+		}
+		w.whole()
 	})
-	if ap.RequestedBy != "alice" || !strings.Contains(string(ap.Action.Args), `"message":"Review a.go."`) {
-		t.Errorf("approval %+v", ap)
-	}
-	time.Sleep(1500 * time.Millisecond) // longer than a try may run
-	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("subagent %+v", a)
-	}
-	if all := w.executions(a.AgentID); len(all) != 1 || all[0].RetryCount != 0 || string(all[0].Result) != `{"fine":true}` {
-		t.Errorf("executions %+v", all)
-	}
-	w.whole()
 }
 
 func TestTheAgentsOwnTimeIs(t *testing.T) {
-	w, a, ap := askedFirst(t, busy)
-	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	second := w.question() // of the next try
-	w.Await("the end of the first child", func() bool {
-		tk, err := w.tasks.Get(t.Context(), home, ap.TaskID)
-		return err == nil && tk.Status == task.Cancelled
+	synctest.Test(t, func(t *testing.T) {
+		w, a, ap := askedFirst(t, busy)
+		w.answer(ap.ApprovalID, judge.Answer{Approve: true})
+		second := w.question() // of the next try
+		w.Await("the end of the first child", func() bool {
+			tk, err := w.tasks.Get(t.Context(), home, ap.TaskID)
+			return err == nil && tk.Status == task.Cancelled
+		})
+		w.answer(second.ApprovalID, judge.Answer{Reason: "it hangs"})
+		if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "it hangs") {
+			t.Errorf("subagent %+v", a)
+		}
 	})
-	w.answer(second.ApprovalID, judge.Answer{Reason: "it hangs"})
-	if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "it hangs") {
-		t.Errorf("subagent %+v", a)
-	}
 }
 
 func TestADeniedAgentIsNotAskedAgain(t *testing.T) {

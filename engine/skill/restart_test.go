@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -159,39 +160,41 @@ func (b *brokenOff) Pause(context.Context) error  { return nil }
 func (b *brokenOff) Resume(context.Context) error { return nil }
 
 func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
-	w := newWorld(t)
-	fetch(w)
-	reached := make(chan bool, 2)
-	w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-		reached <- true
-		if len(w.fake.of("navigate")) > 1 {
-			return core.Raw(`{"final_position":{}}`), nil
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		fetch(w)
+		reached := make(chan bool, 2)
+		w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+			reached <- true
+			if len(w.fake.of("navigate")) > 1 {
+				return core.Raw(`{"final_position":{}}`), nil
+			}
+			return nil, hold.Sleep(ctx, time.Minute)
+		})
+		w.run()
+		a := w.invoke("grasp", toTheKitchen)
+		<-reached
+		if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
+			t.Fatal(err)
 		}
-		return nil, hold.Sleep(ctx, time.Minute)
+		w.Reopen()
+		if a := w.agent(a.AgentID); a.State != skill.Paused {
+			t.Errorf("between the engines: %s", a.State)
+		}
+		w.run()
+		select {
+		case <-reached:
+			t.Error("it went on under the pause")
+		case <-time.After(200 * time.Millisecond):
+		}
+		if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
+			t.Fatal(err)
+		}
+		if a = w.over(a.AgentID); a.State != skill.Completed {
+			t.Errorf("%s %q", a.State, a.Error)
+		}
+		w.whole()
 	})
-	w.run()
-	a := w.invoke("grasp", toTheKitchen)
-	<-reached
-	if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
-		t.Fatal(err)
-	}
-	w.Reopen()
-	if a := w.agent(a.AgentID); a.State != skill.Paused {
-		t.Errorf("between the engines: %s", a.State)
-	}
-	w.run()
-	select {
-	case <-reached:
-		t.Error("it went on under the pause")
-	case <-time.After(200 * time.Millisecond):
-	}
-	if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
-		t.Fatal(err)
-	}
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%s %q", a.State, a.Error)
-	}
-	w.whole()
 }
 
 // long is a chain of five steps that tell when they start.
@@ -353,34 +356,36 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 }
 
 func TestTheEmergencyStopFreezesARun(t *testing.T) {
-	w := newWorld(t)
-	fetch(w)
-	var ticks atomic.Int64
-	w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-		for range 50 {
-			if err := hold.Sleep(ctx, 10*time.Millisecond); err != nil {
-				return nil, err
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		fetch(w)
+		var ticks atomic.Int64
+		w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+			for range 50 {
+				if err := hold.Sleep(ctx, 10*time.Millisecond); err != nil {
+					return nil, err
+				}
+				ticks.Add(1)
 			}
-			ticks.Add(1)
+			return core.Raw(`{"final_position":{}}`), nil
+		})
+		w.run()
+		a := w.invoke("grasp", toTheKitchen)
+		w.Await("ticks", func() bool { return ticks.Load() > 2 })
+		st, err := w.swarm.EStops.Press(t.Context(), alice, "test") // waits two seconds for acknowledgements
+		if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
+			t.Errorf("stop: %+v, %v", st, err)
 		}
-		return core.Raw(`{"final_position":{}}`), nil
+		n := ticks.Load()
+		time.Sleep(100 * time.Millisecond)
+		if ticks.Load() != n {
+			t.Error("it went on under the stop")
+		}
+		if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if a = w.over(a.AgentID); a.State != skill.Completed {
+			t.Errorf("%s %q", a.State, a.Error)
+		}
 	})
-	w.run()
-	a := w.invoke("grasp", toTheKitchen)
-	w.Await("ticks", func() bool { return ticks.Load() > 2 })
-	st, err := w.swarm.EStops.Press(t.Context(), alice, "test") // waits two seconds for acknowledgements
-	if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
-		t.Errorf("stop: %+v, %v", st, err)
-	}
-	n := ticks.Load()
-	time.Sleep(100 * time.Millisecond)
-	if ticks.Load() != n {
-		t.Error("it went on under the stop")
-	}
-	if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%s %q", a.State, a.Error)
-	}
 }

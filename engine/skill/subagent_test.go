@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -201,33 +202,35 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 }
 
 func TestPauseStopsTimeAndWork(t *testing.T) {
-	w := newWorld(t)
-	w.load(skill.Skill{Name: "tick", Timeout: 1})
-	var ticks atomic.Int64
-	w.fake.on("tick", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-		for range 30 {
-			if err := hold.Sleep(ctx, 20*time.Millisecond); err != nil {
-				return nil, err
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.load(skill.Skill{Name: "tick", Timeout: 1})
+		var ticks atomic.Int64
+		w.fake.on("tick", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
+			for range 30 {
+				if err := hold.Sleep(ctx, 20*time.Millisecond); err != nil {
+					return nil, err
+				}
+				ticks.Add(1)
 			}
-			ticks.Add(1)
+			return core.Raw(`{}`), nil
+		})
+		w.run()
+		a := w.invoke("tick", `{}`)
+		w.Await("ticks", func() bool { return ticks.Load() > 2 })
+		if a, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil || a.State != skill.Paused {
+			t.Fatalf("%+v, %v", a, err)
 		}
-		return core.Raw(`{}`), nil
+		w.Await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
+		time.Sleep(1200 * time.Millisecond) // longer than its time-out
+		if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
+			t.Fatal(err)
+		}
+		if a = w.over(a.AgentID); a.State != skill.Completed {
+			t.Errorf("%s %q after %d ticks", a.State, a.Error, ticks.Load())
+		}
+		w.whole()
 	})
-	w.run()
-	a := w.invoke("tick", `{}`)
-	w.Await("ticks", func() bool { return ticks.Load() > 2 })
-	if a, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil || a.State != skill.Paused {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	w.Await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
-	time.Sleep(1200 * time.Millisecond) // longer than its time-out
-	if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
-		t.Fatal(err)
-	}
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%s %q after %d ticks", a.State, a.Error, ticks.Load())
-	}
-	w.whole()
 }
 
 func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {

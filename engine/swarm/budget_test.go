@@ -3,6 +3,7 @@ package swarm_test
 import (
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/budget"
@@ -29,159 +30,171 @@ func (r *rig) wall() time.Duration {
 }
 
 func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	r.budget(budget.Budget{Subject: "tenant", WallS: 1})
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	ap := r.openApproval()
-	r.Await("the work to freeze", w.isPaused)
-	time.Sleep(1500 * time.Millisecond)
-	used := r.wall()
-	if used < time.Second || used > 2*time.Second {
-		t.Errorf("billed %s for about a second", used)
-	}
-	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	if got := r.wall(); got > used+500*time.Millisecond {
-		t.Errorf("billed %s in the end, %s before", got, used)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		r.budget(budget.Budget{Subject: "tenant", WallS: 1})
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		ap := r.openApproval()
+		r.Await("the work to freeze", w.isPaused)
+		time.Sleep(1500 * time.Millisecond)
+		used := r.wall()
+		if used < time.Second || used > 2*time.Second {
+			t.Errorf("billed %s for about a second", used)
+		}
+		r.answer(ap.ApprovalID, judge.Answer{Approve: true})
+		r.Await("the work to go on", func() bool { return !w.isPaused() })
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		if got := r.wall(); got > used+500*time.Millisecond {
+			t.Errorf("billed %s in the end, %s before", got, used)
+		}
+		r.whole()
+	})
 }
 
 func TestEveryAttemptIsBilledOnce(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	r.budget(budget.Budget{Subject: "tenant", WallS: 3600})
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	time.Sleep(2300 * time.Millisecond) // billed twice in between
-	w.with(func(w *fakeWork) { w.mute = true })
-	<-w.Done() // lost
-	w = <-r.runner.started
-	time.Sleep(300 * time.Millisecond)
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	if got := r.wall(); got < 3300*time.Millisecond || got > 4500*time.Millisecond {
-		t.Errorf("billed %s for 2.3 s, a lease and 0.3 s", got)
-	}
-	u, err := r.swarm.Budgets.Usage(t.Context(), acme, "tenant")
-	if err != nil || u.Tasks != 1 {
-		t.Errorf("two attempts of one task count as %d tasks (%v)", u.Tasks, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		r.budget(budget.Budget{Subject: "tenant", WallS: 3600})
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		time.Sleep(2300 * time.Millisecond) // billed twice in between
+		w.with(func(w *fakeWork) { w.mute = true })
+		<-w.Done() // lost
+		w = <-r.runner.started
+		time.Sleep(300 * time.Millisecond)
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		if got := r.wall(); got < 3300*time.Millisecond || got > 4500*time.Millisecond {
+			t.Errorf("billed %s for 2.3 s, a lease and 0.3 s", got)
+		}
+		u, err := r.swarm.Budgets.Usage(t.Context(), acme, "tenant")
+		if err != nil || u.Tasks != 1 {
+			t.Errorf("two attempts of one task count as %d tasks (%v)", u.Tasks, err)
+		}
+	})
 }
 
 func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	r.budget(budget.Budget{Subject: "tenant", Tasks: 1})
-	a, b := r.dispatch(`{"a":1}`), r.dispatch(`{"b":1}`)
-	w := <-r.runner.started
-	ap := r.openApproval()
-	time.Sleep(50 * time.Millisecond)
-	if w.isPaused() {
-		t.Error("the task within the budget was frozen")
-	}
-	r.answer(ap.ApprovalID, judge.Answer{Reason: "one is enough"})
-	w.end(failure(true)) // another attempt is no further task
-	r.Await("the denial to show", func() bool {
-		why, err := r.swarm.Why(t.Context(), acme, b.TaskID)
-		return err == nil && why.Kind == "budget"
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		r.budget(budget.Budget{Subject: "tenant", Tasks: 1})
+		a, b := r.dispatch(`{"a":1}`), r.dispatch(`{"b":1}`)
+		w := <-r.runner.started
+		ap := r.openApproval()
+		time.Sleep(50 * time.Millisecond)
+		if w.isPaused() {
+			t.Error("the task within the budget was frozen")
+		}
+		r.answer(ap.ApprovalID, judge.Answer{Reason: "one is enough"})
+		w.end(failure(true)) // another attempt is no further task
+		r.Await("the denial to show", func() bool {
+			why, err := r.swarm.Why(t.Context(), acme, b.TaskID)
+			return err == nil && why.Kind == "budget"
+		})
+		w = <-r.runner.started
+		if w.job.Task.TaskID != a.TaskID || w.job.Task.Attempt != 1 {
+			t.Errorf("started %s, attempt %d", w.job.Task.TaskID, w.job.Task.Attempt)
+		}
+		w.end(ok(`{}`))
+		r.budget(budget.Budget{Subject: "tenant", Tasks: 2})
+		(<-r.runner.started).end(ok(`{}`))
+		r.status(a.TaskID, task.Succeeded)
+		r.status(b.TaskID, task.Succeeded)
+		r.whole()
 	})
-	w = <-r.runner.started
-	if w.job.Task.TaskID != a.TaskID || w.job.Task.Attempt != 1 {
-		t.Errorf("started %s, attempt %d", w.job.Task.TaskID, w.job.Task.Attempt)
-	}
-	w.end(ok(`{}`))
-	r.budget(budget.Budget{Subject: "tenant", Tasks: 2})
-	(<-r.runner.started).end(ok(`{}`))
-	r.status(a.TaskID, task.Succeeded)
-	r.status(b.TaskID, task.Succeeded)
-	r.whole()
 }
 
 func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	r.budget(budget.Budget{Subject: "tenant", Tokens: 10})
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	w.job.Use(10, 0)
-	first := r.openApproval()
-	r.Await("the work to freeze", w.isPaused)
-	r.budget(budget.Budget{Subject: "tenant", Tokens: 5})
-	var second judge.Approval
-	r.Await("a new question", func() bool {
-		second = r.openApproval()
-		return second.ApprovalID != first.ApprovalID
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		r.budget(budget.Budget{Subject: "tenant", Tokens: 10})
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		w.job.Use(10, 0)
+		first := r.openApproval()
+		r.Await("the work to freeze", w.isPaused)
+		r.budget(budget.Budget{Subject: "tenant", Tokens: 5})
+		var second judge.Approval
+		r.Await("a new question", func() bool {
+			second = r.openApproval()
+			return second.ApprovalID != first.ApprovalID
+		})
+		if _, err := r.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
+			t.Errorf("answer to the void one: %v", err)
+		}
+		r.budget(budget.Budget{Subject: "tenant"})
+		r.Await("the work to go on", func() bool { return !w.isPaused() })
+		if list, err := r.swarm.Budgets.List(t.Context(), acme); err != nil || len(list) != 0 {
+			t.Errorf("budgets: %v %v", list, err)
+		}
+		if open, _ := r.judge.Open(t.Context(), acme); len(open) != 0 {
+			t.Errorf("open: %v", open)
+		}
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
+		r.whole()
 	})
-	if _, err := r.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
-		t.Errorf("answer to the void one: %v", err)
-	}
-	r.budget(budget.Budget{Subject: "tenant"})
-	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	if list, err := r.swarm.Budgets.List(t.Context(), acme); err != nil || len(list) != 0 {
-		t.Errorf("budgets: %v %v", list, err)
-	}
-	if open, _ := r.judge.Open(t.Context(), acme); len(open) != 0 {
-		t.Errorf("open: %v", open)
-	}
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
-	r.whole()
 }
 
 func TestBudgetsAreBounded(t *testing.T) {
-	r := newRig(t)
-	for _, b := range []budget.Budget{
-		{Tokens: -1}, {Tokens: math.MaxInt64}, {Tasks: math.MaxInt64}, {WallS: math.MaxInt64}, {CostUSD: math.NaN()}, {CostUSD: math.Inf(1)}, {CostUSD: -0.1},
-	} {
-		b.Subject = "tenant"
-		if _, err := r.swarm.Budgets.Set(t.Context(), alice, b); !hasCode(err, core.InvalidInput) {
-			t.Errorf("%+v: %v", b, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for _, b := range []budget.Budget{
+			{Tokens: -1}, {Tokens: math.MaxInt64}, {Tasks: math.MaxInt64}, {WallS: math.MaxInt64}, {CostUSD: math.NaN()}, {CostUSD: math.Inf(1)}, {CostUSD: -0.1},
+		} {
+			b.Subject = "tenant"
+			if _, err := r.swarm.Budgets.Set(t.Context(), alice, b); !hasCode(err, core.InvalidInput) {
+				t.Errorf("%+v: %v", b, err)
+			}
 		}
-	}
+	})
 }
 
 func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	day, night := r.session("day"), r.session("night")
-	r.budget(budget.Budget{Subject: "session:day", Tokens: 10})
-	r.budget(budget.Budget{Subject: "agent:ann", CostUSD: 1})
-	in := func(id string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = id } }
-	spender := r.dispatch(`{}`, in(day.SessionID))
-	w := <-r.runner.started
-	w.job.Use(10, 0)
-	r.Await("the session's work to freeze", w.isPaused)
-	blocked := r.dispatch(`{}`, in(day.SessionID))
-	free := r.dispatch(`{}`, in(night.SessionID))
-	other := <-r.runner.started
-	if other.job.Task.TaskID != free.TaskID || other.isPaused() {
-		t.Errorf("started %s", other.job.Task.TaskID)
-	}
-	other.end(ok(`{}`))
-	if why, _ := r.swarm.Why(t.Context(), acme, blocked.TaskID); why.Kind != "budget" || why.Ref != "session:"+day.SessionID {
-		t.Errorf("why: %+v", why)
-	}
-	prompt, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ann := <-r.runner.started
-	ann.job.Use(0, 1.5)
-	r.Await("the agent's work to freeze", ann.isPaused)
-	if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 2 {
-		t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
-	}
-	for _, id := range []string{spender.TaskID, prompt.TaskID} {
-		if _, err := r.swarm.Cancel(t.Context(), alice, id, "enough"); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		day, night := r.session("day"), r.session("night")
+		r.budget(budget.Budget{Subject: "session:day", Tokens: 10})
+		r.budget(budget.Budget{Subject: "agent:ann", CostUSD: 1})
+		in := func(id string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = id } }
+		spender := r.dispatch(`{}`, in(day.SessionID))
+		w := <-r.runner.started
+		w.job.Use(10, 0)
+		r.Await("the session's work to freeze", w.isPaused)
+		blocked := r.dispatch(`{}`, in(day.SessionID))
+		free := r.dispatch(`{}`, in(night.SessionID))
+		other := <-r.runner.started
+		if other.job.Task.TaskID != free.TaskID || other.isPaused() {
+			t.Errorf("started %s", other.job.Task.TaskID)
 		}
-		r.status(id, task.Cancelled)
-	}
-	r.whole()
+		other.end(ok(`{}`))
+		if why, _ := r.swarm.Why(t.Context(), acme, blocked.TaskID); why.Kind != "budget" || why.Ref != "session:"+day.SessionID {
+			t.Errorf("why: %+v", why)
+		}
+		prompt, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ann := <-r.runner.started
+		ann.job.Use(0, 1.5)
+		r.Await("the agent's work to freeze", ann.isPaused)
+		if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 2 {
+			t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
+		}
+		for _, id := range []string{spender.TaskID, prompt.TaskID} {
+			if _, err := r.swarm.Cancel(t.Context(), alice, id, "enough"); err != nil {
+				t.Error(err)
+			}
+			r.status(id, task.Cancelled)
+		}
+		r.whole()
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -14,120 +15,132 @@ import (
 )
 
 func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
-	r := newRig(t)
-	done := make(chan error, 1)
-	go func() { done <- r.swarm.Run(t.Context()) }()
-	r.dispatch(`{}`)
-	w := <-r.runner.started
-	if err := r.DB.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r.DB = nil
-	w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatal("Run hangs on work that nobody ends")
-	}
-	<-w.Done()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		done := make(chan error, 1)
+		go func() { done <- r.swarm.Run(t.Context()) }()
+		r.dispatch(`{}`)
+		w := <-r.runner.started
+		if err := r.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.DB = nil
+		w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatal("Run hangs on work that nobody ends")
+		}
+		<-w.Done()
+	})
 }
 
 func TestLogLinesOfTheLastMomentAreKept(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	task := r.dispatch(`{}`)
-	w := <-r.runner.started
-	for i := range 5000 { // more than the pipe holds
-		w.job.Log("INFO", fmt.Sprint("line ", i))
-	}
-	r.Close()
-	r.Open()
-	if _, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
-		t.Errorf("%d lines kept, %v", last, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		task := r.dispatch(`{}`)
+		w := <-r.runner.started
+		for i := range 5000 { // more than the pipe holds
+			w.job.Log("INFO", fmt.Sprint("line ", i))
+		}
+		r.Close()
+		r.Open()
+		if _, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
+			t.Errorf("%d lines kept, %v", last, err)
+		}
+	})
 }
 
 func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
-	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
-		t.Fatal(err)
-	}
-	r.Await("the pause", w.isPaused)
-	time.Sleep(1500 * time.Millisecond)
-	if got := r.task(tk.TaskID); got.Status != task.Running {
-		t.Fatalf("timed out while frozen: %s", got.Status)
-	}
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	r.status(tk.TaskID, task.TimedOut)
-	if took := time.Since(start); took < 500*time.Millisecond {
-		t.Errorf("timed out %s after it went on", took)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+		w := <-r.runner.started
+		if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
+			t.Fatal(err)
+		}
+		r.Await("the pause", w.isPaused)
+		time.Sleep(1500 * time.Millisecond)
+		if got := r.task(tk.TaskID); got.Status != task.Running {
+			t.Fatalf("timed out while frozen: %s", got.Status)
+		}
+		if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		r.status(tk.TaskID, task.TimedOut)
+		if took := time.Since(start); took < 500*time.Millisecond {
+			t.Errorf("timed out %s after it went on", took)
+		}
+		r.whole()
+	})
 }
 
 func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	tk, _ := r.pausedWork()
-	r.Close()
-	r.Open()
-	if got := r.task(tk.TaskID); got.Status != task.Queued || !got.Paused {
-		t.Fatalf("given back: %+v", got)
-	}
-	r.run()
-	r.Await("the pause as the reason", func() bool {
-		why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
-		return err == nil && why.Kind == "pause"
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		tk, _ := r.pausedWork()
+		r.Close()
+		r.Open()
+		if got := r.task(tk.TaskID); got.Status != task.Queued || !got.Paused {
+			t.Fatalf("given back: %+v", got)
+		}
+		r.run()
+		r.Await("the pause as the reason", func() bool {
+			why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
+			return err == nil && why.Kind == "pause"
+		})
+		select {
+		case <-r.runner.started:
+			t.Fatal("its work began again under the pause")
+		case <-time.After(300 * time.Millisecond):
+		}
+		if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		(<-r.runner.started).end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		r.whole()
 	})
-	select {
-	case <-r.runner.started:
-		t.Fatal("its work began again under the pause")
-	case <-time.After(300 * time.Millisecond):
-	}
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-		t.Fatal(err)
-	}
-	(<-r.runner.started).end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	r.whole()
 }
 
 func TestACancelledTaskIsCancelledAlthoughItsTimeRunsOut(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
-	w := <-r.runner.started
-	w.with(func(w *fakeWork) { w.deaf = true })
-	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(1300 * time.Millisecond)
-	w.end(failure(true))
-	r.status(tk.TaskID, task.Cancelled)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+		w := <-r.runner.started
+		w.with(func(w *fakeWork) { w.deaf = true })
+		if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1300 * time.Millisecond)
+		w.end(failure(true))
+		r.status(tk.TaskID, task.Cancelled)
+		r.whole()
+	})
 }
 
 func TestAPanickingRunnerFailsItsTaskOnly(t *testing.T) {
-	r := newRig(t)
-	r.swarm.Runner("test.panic", panicRunner{r.runner})
-	r.run()
-	bad, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.panic", Input: core.Raw(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := r.dispatch(`{}`)
-	(<-r.runner.started).end(ok(`{}`))
-	r.status(good.TaskID, task.Succeeded)
-	if got := r.status(bad.TaskID, task.Failed); got.ErrorCode != "runner_panic" {
-		t.Errorf("%+v", got)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.swarm.Runner("test.panic", panicRunner{r.runner})
+		r.run()
+		bad, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.panic", Input: core.Raw(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := r.dispatch(`{}`)
+		(<-r.runner.started).end(ok(`{}`))
+		r.status(good.TaskID, task.Succeeded)
+		if got := r.status(bad.TaskID, task.Failed); got.ErrorCode != "runner_panic" {
+			t.Errorf("%+v", got)
+		}
+		r.whole()
+	})
 }
 
 type panicRunner struct{ *fakeRunner }
@@ -135,98 +148,106 @@ type panicRunner struct{ *fakeRunner }
 func (panicRunner) Start(context.Context, swarm.Job) (swarm.Work, error) { panic("boom") }
 
 func TestATaskWhoseRunnerIsGoneFailsAndTheRestGoesOn(t *testing.T) {
-	r := newRig(t)
-	r.swarm.Runner("test.gone", r.runner)
-	gone, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	retried, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.complete(r.claim(), failure(true))
-	r.Close()
-	r.Open()
-	r.run()
-	other := r.dispatch(`{}`)
-	(<-r.runner.started).end(ok(`{}`))
-	r.status(other.TaskID, task.Succeeded)
-	r.status(gone.TaskID, task.Failed)
-	r.status(retried.TaskID, task.Failed)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.swarm.Runner("test.gone", r.runner)
+		gone, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		retried, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.complete(r.claim(), failure(true))
+		r.Close()
+		r.Open()
+		r.run()
+		other := r.dispatch(`{}`)
+		(<-r.runner.started).end(ok(`{}`))
+		r.status(other.TaskID, task.Succeeded)
+		r.status(gone.TaskID, task.Failed)
+		r.status(retried.TaskID, task.Failed)
+		r.whole()
+	})
 }
 
 func TestManyDispatchesOfOneKeyMakeOneTask(t *testing.T) {
-	r := newRig(t)
-	var wg sync.WaitGroup
-	ids := make([]string, 32)
-	for i := range ids {
-		wg.Go(func() {
-			ids[i] = r.dispatch(`{"n":1}`, func(d *swarm.Dispatch) { d.IdempotencyKey = "order-1" }).TaskID
-		})
-	}
-	wg.Wait()
-	for _, id := range ids {
-		if id != ids[0] {
-			t.Errorf("%s beside %s", id, ids[0])
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var wg sync.WaitGroup
+		ids := make([]string, 32)
+		for i := range ids {
+			wg.Go(func() {
+				ids[i] = r.dispatch(`{"n":1}`, func(d *swarm.Dispatch) { d.IdempotencyKey = "order-1" }).TaskID
+			})
 		}
-	}
-	r.whole()
+		wg.Wait()
+		for _, id := range ids {
+			if id != ids[0] {
+				t.Errorf("%s beside %s", id, ids[0])
+			}
+		}
+		r.whole()
+	})
 }
 
 func TestARunningTaskThatWaitsForAPersonCanBeCancelled(t *testing.T) {
-	r := newRig(t)
-	tk := r.dispatch(`{}`)
-	claimed := r.claim()
-	sure := 0.8
-	r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
-	ap := r.openApproval()
-	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
-		t.Errorf("answer: %v", err)
-	}
-	if got := r.task(tk.TaskID); got.Status != task.Cancelled || got.CompletedAt.Before(got.StartedAt) || got.UpdatedAt.Before(got.CompletedAt) {
-		t.Errorf("%+v", got)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		tk := r.dispatch(`{}`)
+		claimed := r.claim()
+		sure := 0.8
+		r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
+		ap := r.openApproval()
+		if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
+			t.Errorf("answer: %v", err)
+		}
+		if got := r.task(tk.TaskID); got.Status != task.Cancelled || got.CompletedAt.Before(got.StartedAt) || got.UpdatedAt.Before(got.CompletedAt) {
+			t.Errorf("%+v", got)
+		}
+		r.whole()
+	})
 }
 
 func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	root := r.dispatch(`{"ask":1}`, func(d *swarm.Dispatch) { d.Trace = trace })
-	child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = root.TaskID; d.After = []string{root.TaskID} })
-	r.answer(root.ApprovalID, judge.Answer{Approve: true})
-	for range 2 {
-		w := <-r.runner.started
-		w.job.Log("INFO", "working")
-		sure := 0.8
-		w.end(task.Outcome{Status: task.Succeeded, Confidence: &sure})
-		r.answer(r.openApproval().ApprovalID, judge.Answer{Approve: true})
-	}
-	for _, id := range []string{root.TaskID, child.TaskID} {
-		r.status(id, task.Succeeded)
-		res, err := r.tasks.Result(t.Context(), acme, id)
-		if err != nil || res.TraceID != trace {
-			t.Errorf("result: %+v %v", res, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		root := r.dispatch(`{"ask":1}`, func(d *swarm.Dispatch) { d.Trace = trace })
+		child := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Parent = root.TaskID; d.After = []string{root.TaskID} })
+		r.answer(root.ApprovalID, judge.Answer{Approve: true})
+		for range 2 {
+			w := <-r.runner.started
+			w.job.Log("INFO", "working")
+			sure := 0.8
+			w.end(task.Outcome{Status: task.Succeeded, Confidence: &sure})
+			r.answer(r.openApproval().ApprovalID, judge.Answer{Approve: true})
 		}
-		lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 5)
-		if err != nil || len(lines) != 1 || lines[0].TraceID != trace {
-			t.Errorf("log: %+v %v", lines, err)
+		for _, id := range []string{root.TaskID, child.TaskID} {
+			r.status(id, task.Succeeded)
+			res, err := r.tasks.Result(t.Context(), acme, id)
+			if err != nil || res.TraceID != trace {
+				t.Errorf("result: %+v %v", res, err)
+			}
+			lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 5)
+			if err != nil || len(lines) != 1 || lines[0].TraceID != trace {
+				t.Errorf("log: %+v %v", lines, err)
+			}
 		}
-	}
-	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Size: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := map[string]bool{"policy.active": true, "audit.key": true, "tenant.created": true} // no task caused them
-	for _, e := range events.Items {
-		if e.TraceID != trace && !own[e.EventType] {
-			t.Errorf("%s carries trace %s", e.EventType, e.TraceID)
+		events, err := r.Ledger.List(t.Context(), acme, core.Filter{Size: 100})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		own := map[string]bool{"policy.active": true, "audit.key": true, "tenant.created": true} // no task caused them
+		for _, e := range events.Items {
+			if e.TraceID != trace && !own[e.EventType] {
+				t.Errorf("%s carries trace %s", e.EventType, e.TraceID)
+			}
+		}
+	})
 }

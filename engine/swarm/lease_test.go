@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -37,21 +38,23 @@ func (r *rig) heartbeat(worker string) (stop func()) {
 }
 
 func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
-	r := newRemoteRig(t)
-	tk := r.dispatch(`{}`)
-	time.Sleep(1200 * time.Millisecond) // nothing for the scheduler to do
-	r.claim()
-	start := time.Now()
-	got := r.status(tk.TaskID, task.Queued)
-	for got.Attempt == 0 && time.Since(start) < 10*time.Second {
-		time.Sleep(5 * time.Millisecond)
-		got = r.task(tk.TaskID)
-	}
-	if took := time.Since(start); took > 10*time.Second || got.ErrorCode != "lease_lost" {
-		t.Errorf("noticed after %s: %+v", took, got)
-	}
-	t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemoteRig(t)
+		tk := r.dispatch(`{}`)
+		time.Sleep(1200 * time.Millisecond) // nothing for the scheduler to do
+		r.claim()
+		start := time.Now()
+		got := r.status(tk.TaskID, task.Queued)
+		for got.Attempt == 0 && time.Since(start) < 10*time.Second {
+			time.Sleep(5 * time.Millisecond)
+			got = r.task(tk.TaskID)
+		}
+		if took := time.Since(start); took > 10*time.Second || got.ErrorCode != "lease_lost" {
+			t.Errorf("noticed after %s: %+v", took, got)
+		}
+		t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
+		r.whole()
+	})
 }
 
 // beforeUpdate is a store that has something happen before an update, once.
@@ -68,138 +71,152 @@ func (b *beforeUpdate) Update(ctx context.Context, tenant string, fn func(store.
 }
 
 func TestAWorkerThatWasHeardOfJustInTimeAndDiesIsNoticed(t *testing.T) {
-	st := &beforeUpdate{}
-	r := newRemoteRig(t, func(r *rig) {
-		r.over = func(s store.Store) store.Store { st.Store = s; return st }
+	synctest.Test(t, func(t *testing.T) {
+		st := &beforeUpdate{}
+		r := newRemoteRig(t, func(r *rig) {
+			r.over = func(s store.Store) store.Store { st.Store = s; return st }
+		})
+		task := r.dispatch(`{}`)
+		r.claim()
+		heard := make(chan struct{})
+		beat := func() { r.swarm.Beat(acme, "w1"); close(heard) }
+		st.do.Store(&beat) // the next update takes its lease away
+		<-heard
+		r.Await("the lease to be taken away", func() bool { return r.task(task.TaskID).ErrorCode == "lease_lost" })
 	})
-	task := r.dispatch(`{}`)
-	r.claim()
-	heard := make(chan struct{})
-	beat := func() { r.swarm.Beat(acme, "w1"); close(heard) }
-	st.do.Store(&beat) // the next update takes its lease away
-	<-heard
-	r.Await("the lease to be taken away", func() bool { return r.task(task.TaskID).ErrorCode == "lease_lost" })
 }
 
 func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
-	r := newRemoteRig(t)
-	tk := r.dispatch(`{}`)
-	claimed := r.claim()
-	stop := r.heartbeat("w1")
-	time.Sleep(2500 * time.Millisecond)
-	stop()
-	if res := r.complete(claimed, ok(`{}`)); res.Status != task.Succeeded {
-		t.Errorf("result %+v", res)
-	}
-	if got := r.task(tk.TaskID); got.Attempt != 0 {
-		t.Errorf("lost its lease: %+v", got)
-	}
-	if r.swarm.Beat(acme, "w1") {
-		t.Error("a worker without leases holds some")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemoteRig(t)
+		tk := r.dispatch(`{}`)
+		claimed := r.claim()
+		stop := r.heartbeat("w1")
+		time.Sleep(2500 * time.Millisecond)
+		stop()
+		if res := r.complete(claimed, ok(`{}`)); res.Status != task.Succeeded {
+			t.Errorf("result %+v", res)
+		}
+		if got := r.task(tk.TaskID); got.Attempt != 0 {
+			t.Errorf("lost its lease: %+v", got)
+		}
+		if r.swarm.Beat(acme, "w1") {
+			t.Error("a worker without leases holds some")
+		}
+	})
 }
 
 func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
-	r := newRemoteRig(t)
-	beta := core.Caller{Tenant: "t_beta", Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
-	if _, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant); err != nil {
-		t.Fatal(err)
-	}
-	task := r.dispatch(`{}`)
-	r.claim()
-	for range 8 {
-		r.swarm.Beat("t_beta", "w1") // a worker of the same name
-		time.Sleep(200 * time.Millisecond)
-	}
-	if got := r.task(task.TaskID); got.Attempt != 1 {
-		t.Errorf("kept alive by another tenant's worker: %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemoteRig(t)
+		beta := core.Caller{Tenant: "t_beta", Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
+		if _, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant); err != nil {
+			t.Fatal(err)
+		}
+		task := r.dispatch(`{}`)
+		r.claim()
+		for range 8 {
+			r.swarm.Beat("t_beta", "w1") // a worker of the same name
+			time.Sleep(200 * time.Millisecond)
+		}
+		if got := r.task(task.TaskID); got.Attempt != 1 {
+			t.Errorf("kept alive by another tenant's worker: %+v", got)
+		}
+	})
 }
 
 func TestARemoteWorkersTaskTimesOut(t *testing.T) {
-	r := newRemoteRig(t)
-	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
-	claimed := r.claim()
-	defer r.heartbeat("w1")()
-	if got := r.status(tk.TaskID, task.TimedOut); got.ErrorCode != "timed_out" {
-		t.Errorf("%+v", got)
-	}
-	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
-		t.Errorf("late result: %v", err)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemoteRig(t)
+		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
+		claimed := r.claim()
+		defer r.heartbeat("w1")()
+		if got := r.status(tk.TaskID, task.TimedOut); got.ErrorCode != "timed_out" {
+			t.Errorf("%+v", got)
+		}
+		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+			t.Errorf("late result: %v", err)
+		}
+		r.whole()
+	})
 }
 
 func TestNobodyClaimsInTheEnginesName(t *testing.T) {
-	r := newRig(t)
-	for _, worker := range []string{"", "engine", "\xff", string(make([]byte, 129))} {
-		if _, err := r.swarm.Claim(t.Context(), alice, worker, 1); !hasCode(err, core.InvalidInput) {
-			t.Errorf("worker %.10q: %v", worker, err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for _, worker := range []string{"", "engine", "\xff", string(make([]byte, 129))} {
+			if _, err := r.swarm.Claim(t.Context(), alice, worker, 1); !hasCode(err, core.InvalidInput) {
+				t.Errorf("worker %.10q: %v", worker, err)
+			}
 		}
-	}
+	})
 }
 
 func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	w.with(func(w *fakeWork) { w.mute, w.deaf = true, true }) // hangs, and takes its time to be killed
-	r.Await("the next attempt to be claimed", func() bool {
-		got := r.task(tk.TaskID)
-		return got.Attempt == 1 && got.Status == task.Running
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		w.with(func(w *fakeWork) { w.mute, w.deaf = true, true }) // hangs, and takes its time to be killed
+		r.Await("the next attempt to be claimed", func() bool {
+			got := r.task(tk.TaskID)
+			return got.Attempt == 1 && got.Status == task.Running
+		})
+		time.Sleep(1200 * time.Millisecond) // longer than a lease: waiting for it costs no attempt
+		if len(r.runner.started) != 0 {
+			t.Error("the second attempt runs beside the first")
+		}
+		w.end(ok(`{"first":true}`))
+		w = <-r.runner.started
+		if w.job.Task.Attempt != 1 {
+			t.Errorf("attempt %d", w.job.Task.Attempt)
+		}
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		r.whole()
 	})
-	time.Sleep(1200 * time.Millisecond) // longer than a lease: waiting for it costs no attempt
-	if len(r.runner.started) != 0 {
-		t.Error("the second attempt runs beside the first")
-	}
-	w.end(ok(`{"first":true}`))
-	w = <-r.runner.started
-	if w.job.Task.Attempt != 1 {
-		t.Errorf("attempt %d", w.job.Task.Attempt)
-	}
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	r.whole()
 }
 
 func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
-	seen := map[string]string{}
-	var one, two string
-	for i := 0; two == ""; i++ {
-		id := fmt.Sprintf("t_x%d", i)
-		if other, found := seen[core.TenantTag(id)]; found {
-			one, two = other, id
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[string]string{}
+		var one, two string
+		for i := 0; two == ""; i++ {
+			id := fmt.Sprintf("t_x%d", i)
+			if other, found := seen[core.TenantTag(id)]; found {
+				one, two = other, id
+			}
+			seen[core.TenantTag(id)] = id
 		}
-		seen[core.TenantTag(id)] = id
-	}
-	r := newRemoteRig(t)
-	claimed := map[string]task.Task{}
-	for _, tenant := range []string{one, two} {
-		by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-		if _, err := r.swarm.CreateTenant(t.Context(), by, tenant); err != nil {
-			t.Fatal(err)
+		r := newRemoteRig(t)
+		claimed := map[string]task.Task{}
+		for _, tenant := range []string{one, two} {
+			by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+			if _, err := r.swarm.CreateTenant(t.Context(), by, tenant); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
+				t.Fatal(err)
+			}
+			tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
+			if err != nil || len(tasks) != 1 {
+				t.Fatal(tasks, err)
+			}
+			claimed[tenant] = tasks[0]
 		}
-		if _, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
-			t.Fatal(err)
+		if claimed[one].TaskID != claimed[two].TaskID {
+			t.Fatalf("%s and %s: the ids should be the same", claimed[one].TaskID, claimed[two].TaskID)
 		}
-		tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
-		if err != nil || len(tasks) != 1 {
-			t.Fatal(tasks, err)
+		for range 8 { // only the second one's worker lives
+			r.swarm.Beat(two, "w-"+two)
+			time.Sleep(200 * time.Millisecond)
 		}
-		claimed[tenant] = tasks[0]
-	}
-	if claimed[one].TaskID != claimed[two].TaskID {
-		t.Fatalf("%s and %s: the ids should be the same", claimed[one].TaskID, claimed[two].TaskID)
-	}
-	for range 8 { // only the second one's worker lives
-		r.swarm.Beat(two, "w-"+two)
-		time.Sleep(200 * time.Millisecond)
-	}
-	if got, err := r.tasks.Get(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
-		t.Errorf("%s: %+v %v", one, got, err)
-	}
-	if got, err := r.tasks.Get(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != task.Running || got.Attempt != 0 {
-		t.Errorf("%s: %+v %v", two, got, err)
-	}
+		if got, err := r.tasks.Get(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
+			t.Errorf("%s: %+v %v", one, got, err)
+		}
+		if got, err := r.tasks.Get(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != task.Running || got.Attempt != 0 {
+			t.Errorf("%s: %+v %v", two, got, err)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package swarm_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/budget"
@@ -49,29 +50,31 @@ func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
 }
 
 func TestASilentWorkerLosesItsLeaseWithinASecondAndItsResultIsRefused(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	start := time.Now()
-	w.mu.Lock()
-	w.mute = true
-	w.mu.Unlock()
-	got := r.status(tk.TaskID, task.Queued)
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("noticed after %s", took)
-	}
-	if got.Attempt != 1 || got.ErrorCode != "lease_lost" {
-		t.Errorf("after the loss: %+v", got)
-	}
-	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
-		t.Errorf("late result: %v, want CONFLICT", err)
-	}
-	<-w.Done() // what still ran was told to stop
-	w = <-r.runner.started
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		start := time.Now()
+		w.mu.Lock()
+		w.mute = true
+		w.mu.Unlock()
+		got := r.status(tk.TaskID, task.Queued)
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("noticed after %s", took)
+		}
+		if got.Attempt != 1 || got.ErrorCode != "lease_lost" {
+			t.Errorf("after the loss: %+v", got)
+		}
+		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
+			t.Errorf("late result: %v, want CONFLICT", err)
+		}
+		<-w.Done() // what still ran was told to stop
+		w = <-r.runner.started
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		r.whole()
+	})
 }
 
 func TestATimeOutEndsTheTask(t *testing.T) {

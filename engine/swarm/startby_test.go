@@ -3,6 +3,7 @@ package swarm_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -35,144 +36,156 @@ func (r *rig) lateStart(what, id string) {
 }
 
 func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
-	r := newRig(t)
-	r.session("held")
-	if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.swarm.Sessions.Create(t.Context(), alice, "new"); err != nil {
-		t.Fatal(err)
-	}
-	r.run()
-	in := func(name string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = name } }
-	forAnn := func(d *swarm.Dispatch) { d.Kind = "agent.prompt" }
-	var slots []*fakeWork
-	for range 2 {
-		r.dispatch(`{"slow":1}`)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.session("held")
+		if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.swarm.Sessions.Create(t.Context(), alice, "new"); err != nil {
+			t.Fatal(err)
+		}
+		r.run()
+		in := func(name string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = name } }
+		forAnn := func(d *swarm.Dispatch) { d.Kind = "agent.prompt" }
+		var slots []*fakeWork
+		for range 2 {
+			r.dispatch(`{"slow":1}`)
+			slots = append(slots, <-r.runner.started)
+		}
+		r.dispatch(`{"agent":"ann"}`, forAnn)
 		slots = append(slots, <-r.runner.started)
-	}
-	r.dispatch(`{"agent":"ann"}`, forAnn)
-	slots = append(slots, <-r.runner.started)
-	asked := r.dispatch(`{"ask":1}`, within)
-	late := map[string]task.Task{
-		"approval":       asked,
-		"capacity":       r.dispatch(`{}`, within),
-		"paused session": r.dispatch(`{}`, within, in("held")),
-		"new session":    r.dispatch(`{}`, within, in("new")),
-		"busy agent":     r.dispatch(`{"agent":"ann"}`, within, forAnn),
-		"dependency":     r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{slots[0].job.Task.TaskID} }),
-	}
-	next := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.After = []string{asked.TaskID} })
-	last := r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{next.TaskID} })
-	for what, tk := range late {
-		why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
-		if err != nil || !why.StartBy.Equal(tk.CreatedAt.Add(time.Second)) || !strings.Contains(why.Text, "times out") {
-			t.Errorf("%s: why %+v %v", what, why, err)
+		asked := r.dispatch(`{"ask":1}`, within)
+		late := map[string]task.Task{
+			"approval":       asked,
+			"capacity":       r.dispatch(`{}`, within),
+			"paused session": r.dispatch(`{}`, within, in("held")),
+			"new session":    r.dispatch(`{}`, within, in("new")),
+			"busy agent":     r.dispatch(`{"agent":"ann"}`, within, forAnn),
+			"dependency":     r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{slots[0].job.Task.TaskID} }),
 		}
-	}
-	if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil {
-		t.Error(err)
-	} else if ends, how := a.Ends(); !ends.Equal(asked.StartBy()) || !strings.HasPrefix(how, "void") {
-		t.Errorf("the approval ends at %s: %s", ends, how)
-	}
-	for what, tk := range late {
-		r.lateStart(what, tk.TaskID)
-	}
-	if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil || a.Status != judge.Voided || !strings.Contains(a.VoidReason, "start") {
-		t.Errorf("approval %s (%s), %v", a.Status, a.VoidReason, err)
-	}
-	for _, id := range []string{next.TaskID, last.TaskID} {
-		if got := r.status(id, task.Blocked); got.ErrorCode != "dependency_failed" {
-			t.Errorf("what waited for it: %+v", got)
+		next := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.After = []string{asked.TaskID} })
+		last := r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{next.TaskID} })
+		for what, tk := range late {
+			why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
+			if err != nil || !why.StartBy.Equal(tk.CreatedAt.Add(time.Second)) || !strings.Contains(why.Text, "times out") {
+				t.Errorf("%s: why %+v %v", what, why, err)
+			}
 		}
-	}
-	for _, w := range slots {
-		w.end(ok(`{}`))
-		r.status(w.job.Task.TaskID, task.Succeeded)
-	}
-	r.whole()
+		if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil {
+			t.Error(err)
+		} else if ends, how := a.Ends(); !ends.Equal(asked.StartBy()) || !strings.HasPrefix(how, "void") {
+			t.Errorf("the approval ends at %s: %s", ends, how)
+		}
+		for what, tk := range late {
+			r.lateStart(what, tk.TaskID)
+		}
+		if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil || a.Status != judge.Voided || !strings.Contains(a.VoidReason, "start") {
+			t.Errorf("approval %s (%s), %v", a.Status, a.VoidReason, err)
+		}
+		for _, id := range []string{next.TaskID, last.TaskID} {
+			if got := r.status(id, task.Blocked); got.ErrorCode != "dependency_failed" {
+				t.Errorf("what waited for it: %+v", got)
+			}
+		}
+		for _, w := range slots {
+			w.end(ok(`{}`))
+			r.status(w.job.Task.TaskID, task.Succeeded)
+		}
+		r.whole()
+	})
 }
 
 func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
-		t.Fatal(err)
-	}
-	task := r.dispatch(`{}`, within)
-	if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "estop" || !strings.Contains(why.Text, "times out") {
-		t.Errorf("why %+v", why)
-	}
-	r.lateStart("emergency stop", task.TaskID)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
+			t.Fatal(err)
+		}
+		task := r.dispatch(`{}`, within)
+		if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "estop" || !strings.Contains(why.Text, "times out") {
+			t.Errorf("why %+v", why)
+		}
+		r.lateStart("emergency stop", task.TaskID)
+		r.whole()
+	})
 }
 
 func TestTheStartDeadlineOutlivesARestart(t *testing.T) {
-	r := newRig(t)
-	asked, queued := r.dispatch(`{"ask":1}`, within), r.dispatch(`{}`, within)
-	r.Close()
-	time.Sleep(time.Second - time.Since(queued.CreatedAt))
-	r.Open()
-	if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
-		t.Errorf("claimed after its deadline: %v %v", list, err)
-	}
-	r.lateStart("claimed too late", queued.TaskID)
-	r.run()
-	r.lateStart("approval", asked.TaskID)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		asked, queued := r.dispatch(`{"ask":1}`, within), r.dispatch(`{}`, within)
+		r.Close()
+		time.Sleep(time.Second - time.Since(queued.CreatedAt))
+		r.Open()
+		if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
+			t.Errorf("claimed after its deadline: %v %v", list, err)
+		}
+		r.lateStart("claimed too late", queued.TaskID)
+		r.run()
+		r.lateStart("approval", asked.TaskID)
+		r.whole()
+	})
 }
 
 func TestOnlyTheFirstStartHasADeadline(t *testing.T) {
-	r := newRig(t)
-	tk := r.dispatch(`{}`, within)
-	r.complete(r.claim(), failure(true))
-	r.run()
-	time.Sleep(time.Second - time.Since(tk.CreatedAt))
-	w := <-r.runner.started // after its back-off of a second and more
-	if w.job.Task.Attempt != 1 || w.job.Task.TaskID != tk.TaskID {
-		t.Errorf("started %+v", w.job.Task)
-	}
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		tk := r.dispatch(`{}`, within)
+		r.complete(r.claim(), failure(true))
+		r.run()
+		time.Sleep(time.Second - time.Since(tk.CreatedAt))
+		w := <-r.runner.started // after its back-off of a second and more
+		if w.job.Task.Attempt != 1 || w.job.Task.TaskID != tk.TaskID {
+			t.Errorf("started %+v", w.job.Task)
+		}
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+		r.whole()
+	})
 }
 
 func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
-	r := newRig(t)
-	cancelled, asked, run := r.dispatch(`{"c":1}`, within), r.dispatch(`{"ask":1}`, within), r.dispatch(`{"r":1}`, within)
-	if _, err := r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, ""); err != nil {
-		t.Fatal(err)
-	}
-	r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
-	if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
-		t.Errorf("denied: %+v", denied)
-	}
-	r.complete(r.claim(), ok(`{}`))
-	r.Close() // an open one would be read again
-	r.Open()
-	r.run()
-	time.Sleep(time.Second - time.Since(run.CreatedAt) + 50*time.Millisecond)
-	for id, want := range map[string]task.Status{
-		cancelled.TaskID: task.Cancelled, asked.TaskID: task.Blocked, run.TaskID: task.Succeeded,
-	} {
-		if got := r.task(id); got.Status != want {
-			t.Errorf("%s is %s, want %s", got.Input, got.Status, want)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		cancelled, asked, run := r.dispatch(`{"c":1}`, within), r.dispatch(`{"ask":1}`, within), r.dispatch(`{"r":1}`, within)
+		if _, err := r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, ""); err != nil {
+			t.Fatal(err)
 		}
-	}
-	r.whole()
+		r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
+		if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
+			t.Errorf("denied: %+v", denied)
+		}
+		r.complete(r.claim(), ok(`{}`))
+		r.Close() // an open one would be read again
+		r.Open()
+		r.run()
+		time.Sleep(time.Second - time.Since(run.CreatedAt) + 50*time.Millisecond)
+		for id, want := range map[string]task.Status{
+			cancelled.TaskID: task.Cancelled, asked.TaskID: task.Blocked, run.TaskID: task.Succeeded,
+		} {
+			if got := r.task(id); got.Status != want {
+				t.Errorf("%s is %s, want %s", got.Input, got.Status, want)
+			}
+		}
+		r.whole()
+	})
 }
 
 func TestRetryingByHandKeepsTheStartDeadline(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	task := r.dispatch(`{"ask":1}`, within)
-	if task.StartTimeoutS != 1 {
-		t.Errorf("start_timeout_s %d", task.StartTimeoutS)
-	}
-	r.lateStart("the first", task.TaskID)
-	again, err := r.swarm.Retry(t.Context(), alice, task.TaskID)
-	if err != nil || again.StartTimeoutS != 1 || !again.StartBy().Equal(again.CreatedAt.Add(time.Second)) {
-		t.Errorf("retried: %+v %v", again, err)
-	}
-	r.whole()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.run()
+		task := r.dispatch(`{"ask":1}`, within)
+		if task.StartTimeoutS != 1 {
+			t.Errorf("start_timeout_s %d", task.StartTimeoutS)
+		}
+		r.lateStart("the first", task.TaskID)
+		again, err := r.swarm.Retry(t.Context(), alice, task.TaskID)
+		if err != nil || again.StartTimeoutS != 1 || !again.StartBy().Equal(again.CreatedAt.Add(time.Second)) {
+			t.Errorf("retried: %+v %v", again, err)
+		}
+		r.whole()
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -130,6 +131,7 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 	}()
 	ses := r.session("day")
 	var wg sync.WaitGroup
+	some := make(chan struct{}, 1)
 	for p := range 8 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
@@ -141,10 +143,16 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				if i == 3 {
+					select {
+					case some <- struct{}{}:
+					default:
+					}
+				}
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond)
+	<-some
 	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -170,29 +178,31 @@ func (lateFreezer) Freeze(ctx context.Context, _ string) []string {
 func (lateFreezer) Thaw(context.Context, string) {}
 
 func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) {
-	r := newRig(t)
-	r.swarm.EStops.Freezer(lateFreezer{})
-	r.run()
-	tk := r.dispatch(`{}`)
-	w := <-r.runner.started
-	w.with(func(w *fakeWork) { w.stuck = 1000 })
-	start := time.Now()
-	st, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
-	if took := time.Since(start); err != nil || took > 20*time.Second {
-		t.Errorf("took %s, %v", took, err)
-	}
-	if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{tk.TaskID, "stuck-agent"}) {
-		t.Errorf("waiting: %v", st.Waiting)
-	}
-	w.with(func(w *fakeWork) { w.stuck = 0 })
-	r.Await("the late acknowledgement", w.isPaused)
-	w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
-	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"); err != nil {
-		t.Fatal(err)
-	}
-	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	w.end(ok(`{}`))
-	r.status(tk.TaskID, task.Succeeded)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.swarm.EStops.Freezer(lateFreezer{})
+		r.run()
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		w.with(func(w *fakeWork) { w.stuck = 1000 })
+		start := time.Now()
+		st, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
+		if took := time.Since(start); err != nil || took > 20*time.Second {
+			t.Errorf("took %s, %v", took, err)
+		}
+		if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{tk.TaskID, "stuck-agent"}) {
+			t.Errorf("waiting: %v", st.Waiting)
+		}
+		w.with(func(w *fakeWork) { w.stuck = 0 })
+		r.Await("the late acknowledgement", w.isPaused)
+		w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
+		if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"); err != nil {
+			t.Fatal(err)
+		}
+		r.Await("the work to go on", func() bool { return !w.isPaused() })
+		w.end(ok(`{}`))
+		r.status(tk.TaskID, task.Succeeded)
+	})
 }
 
 func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
@@ -231,69 +241,73 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 }
 
 func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
-	r := newRig(t)
-	r.slots = 64
-	r.Close()
-	r.Open()
-	r.run()
-	for round := range 10 {
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() { r.dispatch(`{}`) })
-		}
-		if _, err := r.swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
-			t.Fatal(err)
-		}
-		wg.Wait()
-		for len(r.runner.started) > 0 {
-			if w := <-r.runner.started; !w.isPaused() {
-				t.Fatalf("round %d: work goes on after the stop was acknowledged", round)
-			} else {
-				w.end(ok(`{}`))
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.slots = 64
+		r.Close()
+		r.Open()
+		r.run()
+		for round := range 10 {
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() { r.dispatch(`{}`) })
 			}
-		}
-		time.Sleep(20 * time.Millisecond)
-		if n := len(r.runner.started); n != 0 {
-			t.Fatalf("round %d: %d tasks started under the stop", round, n)
-		}
-		if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "drill over"); err != nil {
-			t.Fatal(err)
-		}
-		r.Await("the rest to start and end", func() bool {
+			if _, err := r.swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
+				t.Fatal(err)
+			}
+			wg.Wait()
 			for len(r.runner.started) > 0 {
-				(<-r.runner.started).end(ok(`{}`))
+				if w := <-r.runner.started; !w.isPaused() {
+					t.Fatalf("round %d: work goes on after the stop was acknowledged", round)
+				} else {
+					w.end(ok(`{}`))
+				}
 			}
-			c, err := r.tasks.Counts(t.Context(), acme)
-			return err == nil && c.ByStatus[task.Succeeded] == int64(8*(round+1))
-		})
-	}
-	r.whole()
+			time.Sleep(20 * time.Millisecond)
+			if n := len(r.runner.started); n != 0 {
+				t.Fatalf("round %d: %d tasks started under the stop", round, n)
+			}
+			if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "drill over"); err != nil {
+				t.Fatal(err)
+			}
+			r.Await("the rest to start and end", func() bool {
+				for len(r.runner.started) > 0 {
+					(<-r.runner.started).end(ok(`{}`))
+				}
+				c, err := r.tasks.Counts(t.Context(), acme)
+				return err == nil && c.ByStatus[task.Succeeded] == int64(8*(round+1))
+			})
+		}
+		r.whole()
+	})
 }
 
 func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
-	r := newRig(t)
-	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	r.Open()
-	var f countFreezer
-	f.frozen = make(chan string, 1)
-	r.swarm.EStops.Freezer(f)
-	r.run()
-	if got := <-f.frozen; got != acme {
-		t.Errorf("froze %s", got)
-	}
-	r.swarm.Wake() // an agent was made under the stop
-	<-f.frozen
-	r.dispatch(`{}`)
-	if st := r.swarm.EStops.State(acme); !st.On || st.Reason != "smoke" {
-		t.Errorf("%+v", st)
-	}
-	time.Sleep(50 * time.Millisecond)
-	if len(r.runner.started) != 0 {
-		t.Error("a task started")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		r.Open()
+		var f countFreezer
+		f.frozen = make(chan string, 1)
+		r.swarm.EStops.Freezer(f)
+		r.run()
+		if got := <-f.frozen; got != acme {
+			t.Errorf("froze %s", got)
+		}
+		r.swarm.Wake() // an agent was made under the stop
+		<-f.frozen
+		r.dispatch(`{}`)
+		if st := r.swarm.EStops.State(acme); !st.On || st.Reason != "smoke" {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(50 * time.Millisecond)
+		if len(r.runner.started) != 0 {
+			t.Error("a task started")
+		}
+	})
 }
 
 type countFreezer struct{ frozen chan string }
