@@ -1,8 +1,6 @@
-# make test checks everything and needs Go and npm: the linters come from the
-# module mirror at the versions below, into .cache/bin, and the agents that
-# are tested for real from npm, into .cache/agents and .cache/mcp. The real Coder of the
-# driver's tests is built into .cache/coder, and runs on PostgreSQL. Exact
-# geometry is tested on the system's FreeCAD, which make cad installs.
+# The linters come from the module mirror at the versions below, into .cache/bin;
+# what the tests run for real comes from Debian, npm and the module mirror, at
+# fixed versions, below .cache.
 
 STATICCHECK := 0.8.1
 GOFUMPT     := 0.12.0
@@ -16,33 +14,42 @@ AGENTS   := $(CURDIR)/.cache/agents
 MCP      := $(CURDIR)/.cache/mcp
 CODER    := $(CURDIR)/.cache/coder
 GUEST    := $(CURDIR)/.cache/guest
+AGENTAPI := $(CURDIR)/.cache/agentapi
+IPLD     := $(CURDIR)/.cache/ipld
 LOG      := .cache/test.log
 PKG      ?= ./...
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-.PHONY: trials test test-coder build check lint agents mcp coder cad race golden fuzz bench clean need
+# How often make trials runs make test on a busy machine.
+BUSY_ROUNDS ?= 5
 
-# test runs every test once, all under the race detector. A package that
-# passes is one line, one that fails is shown whole. With SWARMDECK_CI=1 a
-# test that skips itself is a failure too; those with real agents never do here.
-test: need lint agents mcp coder cad
+.PHONY: trials test test-coder build check lint agents mcp coder agentapi ipld cad race golden fuzz bench clean need
+
+# test runs every test once, all under the race detector: it says first what the
+# tests need, installs what is missing, and prints a line for each package with
+# the seconds that it took, and at the end which took longest. A package that
+# fails is shown whole. It takes up to 40 minutes on two cores. With SWARMDECK_CI=1
+# a test that skips itself is a failure too; those with real agents never do here.
+test: need lint agents mcp coder agentapi ipld cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -f .ci/report.awk
+	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
+		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) \
+		go test -race -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
-test-coder: need coder
-	@CGO_ENABLED=1 SWARMDECK_CODER=$(CODER)/real.test go test -race -v -count=1 ./drivers/coder | awk -f .ci/report.awk
+test-coder: need coder agentapi
+	@CGO_ENABLED=1 SWARMDECK_CODER=$(CODER)/real.test SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi go test -race -v -count=1 ./drivers/coder | awk -f .ci/report.awk
 
 # build makes the program: static, stripped, without paths of this machine.
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o swarmdeck .
 
-# check is for before a commit: format, vet, lint, and the tests that need Go alone
-# and no other programs.
+# check is for before a commit, and takes up to three minutes on two cores once all
+# is built: format, vet, lint, and the short forms of the tests that need Go alone.
 check: lint
-	go test ./app ./rules ./store/... ./engine/... ./ui/...
+	go test -short ./app ./rules ./store/... ./engine/... ./ui/...
 
 lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@echo "gofumpt -l ."
@@ -60,6 +67,14 @@ agents:
 coder:
 	@.ci/coder $(CODER)
 
+# agentapi builds the server that the driver of Coder finds in a workspace.
+agentapi:
+	@.ci/agentapi/build $(AGENTAPI)
+
+# ipld installs IPLD's own reader of archives.
+ipld:
+	@.ci/ipld $(IPLD)
+
 # mcp installs the inspector and the servers of the Model Context Protocol that
 # tests run for real.
 mcp:
@@ -75,17 +90,19 @@ race: need
 
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, an engine killed a thousand times, a million tasks through a
-# retention, every row forged, hostile policy programs, fuzzing; and cells in a
-# machine of their own, where cgroups have all controllers. It takes about half
-# an hour.
+# retention, every row forged, hostile policy programs, fuzzing; cells in a
+# machine of their own, where cgroups have all controllers; and make test itself,
+# twice in a row from a fresh clone while another program keeps the cores busy,
+# BUSY_ROUNDS times. That takes five hours and more; the rest half an hour.
 trials: need
 	.ci/guest $(GUEST)
 	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
-	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryForgery -v ./ui/command
+	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
+	.ci/busy $(BUSY_ROUNDS) $(PKG)
 
 # golden writes the golden screens anew: read the difference before a commit.
 golden:
@@ -119,19 +136,7 @@ $(BIN)/staticcheck-$(STATICCHECK):
 	GOBIN=$(BIN) go install honnef.co/go/tools/cmd/staticcheck@v$(STATICCHECK)
 	@mv $(BIN)/staticcheck $@
 
-# need installs what the tests call besides Go, on Debian and as root; it
-# only says what is missing elsewhere. The race detector wants a C compiler.
+# need says what the tests call besides Go, and installs what is missing on Debian
+# and as root; elsewhere it only names it.
 need:
-	@missing=""; \
-	command -v git >/dev/null || missing="$$missing git"; \
-	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
-	command -v mount >/dev/null || missing="$$missing mount"; \
-	command -v dockerd >/dev/null || missing="$$missing docker.io"; \
-	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
-	if [ -n "$$missing" ]; then \
-		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-			apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends$$missing; \
-		else \
-			echo "install first:$$missing" >&2; exit 1; \
-		fi; \
-	fi
+	@.ci/need
