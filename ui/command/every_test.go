@@ -46,47 +46,68 @@ func (w *walk) text(line string, want ...string) {
 	}
 }
 
-// everyCommand uses all of them.
-func everyCommand(t *testing.T) *walk {
-	w := &walk{deck: newDeck(t), used: map[string]bool{}}
-	w.sessionsAndTasks()
-	w.agentsAndApprovals()
-	w.skills()
-	w.messages()
-	w.subagents()
-	w.auditAndBudgets()
-	w.filesAndLooks()
-	w.servers()
-	w.record()
-	w.forks()
-	w.intents()
-	w.operators()
-	w.secrets()
-	w.notices()
-	w.signing()
-	w.witnesses()
-	w.egress()
-	w.files()
-	w.handover()
-	w.figures()
-	w.cads()
-	w.flows()
-	w.solids()
-	w.policies()
-	w.doctor()
-	w.erasure()
-	w.retention()
-	return w
-}
-
+// TestEveryCommand is one story in acts, which follow each other in one world.
+// What all of it has written is forged in the end.
 func TestEveryCommand(t *testing.T) {
-	w := everyCommand(t)
+	w := &walk{deck: newDeck(t), used: map[string]bool{}}
+	for _, act := range []struct {
+		name string
+		do   func()
+	}{
+		{"sessions and tasks", w.sessionsAndTasks},
+		{"agents and approvals", w.agentsAndApprovals},
+		{"skills", w.skills},
+		{"messages", w.messages},
+		{"subagents", w.subagents},
+		{"audit and budgets", w.auditAndBudgets},
+		{"files and looks", w.filesAndLooks},
+		{"servers", w.servers},
+		{"record", w.record},
+		{"forks", w.forks},
+		{"intents", w.intents},
+		{"operators", w.operators},
+		{"secrets", w.secrets},
+		{"notices", w.notices},
+		{"signing", w.signing},
+		{"witnesses", w.witnesses},
+		{"egress", w.egress},
+		{"files", w.files},
+		{"handover", w.handover},
+		{"figures", w.figures},
+		{"cad", w.cads},
+		{"flows", w.flows},
+		{"solids", w.solids},
+		{"policies", w.policies},
+		{"doctor", w.doctor},
+		{"erasure", w.erasure},
+		{"retention", w.retention},
+	} {
+		if !w.act(t, act.name, act.do) {
+			return
+		}
+	}
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
 		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {
 			t.Errorf("not used in this test: %s", info.Path)
 		}
 	}
+	t.Run("every forgery is found", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("each takes a replay of the log")
+		}
+		w.forged(t)
+	})
+}
+
+// act runs one act, whose failures are its own.
+func (w *walk) act(t *testing.T, name string, do func()) bool {
+	return t.Run(name, func(t *testing.T) {
+		whole := w.t
+		w.t = t
+		defer func() { w.t = whole }()
+		do()
+	})
 }
 
 func (w *walk) servers() {

@@ -25,11 +25,9 @@ type forger struct {
 	tenant string
 }
 
-// TestEveryForgeryIsFound changes, removes and adds rows of each bucket that
-// any command writes. FORGED_ROWS is how many of a bucket, 1 unless it is said;
-// 0 is all.
-func TestEveryForgeryIsFound(t *testing.T) {
-	w := everyCommand(t)
+// forged changes, removes and adds rows of each bucket that any command writes, in
+// a copy. FORGED_ROWS is how many of a bucket, 1 unless it is said; 0 is all.
+func (w *walk) forged(t *testing.T) {
 	spilled := str(w.object(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
 	copied := filepath.Join(w.dir, "forged.db")
 	w.line("store backup " + copied)
