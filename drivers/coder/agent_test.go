@@ -24,6 +24,8 @@ import (
 type played struct {
 	*actor
 	srv *httptest.Server
+	// app, if set, is what serves agentapi in place of the actor.
+	app http.Handler
 
 	mu      sync.Mutex
 	ws      codersdk.Workspace
@@ -65,6 +67,10 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case strings.HasPrefix(path, "/@alice/bob.main/apps/ccw/"):
 		r.URL.Path = strings.TrimPrefix(path, "/@alice/bob.main/apps/ccw")
+		if p.app != nil {
+			p.app.ServeHTTP(w, r)
+			return
+		}
 		actor.ServeHTTP(w, r)
 	case strings.HasSuffix(path, "/watch"):
 		p.mu.Lock()

@@ -20,6 +20,10 @@ const (
 	// silence is how long a stream that is open may say nothing until the agent
 	// is asked: what a network has lost looks the same.
 	silence = 30 * time.Second
+	// pressAgain is how long the key that stops an agent has to show: agentapi takes
+	// an agent to be at rest once its screen stood still for 2 s, and each press
+	// may change it.
+	pressAgain = 3 * time.Second
 )
 
 // feed is the agent's stream during a turn.
@@ -246,12 +250,15 @@ func (t *turn) interrupt(ctx context.Context, done chan struct{}) {
 		_ = t.b.interrupt(ctx, t.ws) // it is pressed again
 	}
 	press()
-	again := time.NewTicker(time.Second)
+	wait := pressAgain
+	again := time.NewTimer(wait)
 	defer again.Stop()
 	for {
 		select {
 		case <-again.C:
 			press()
+			wait *= 2
+			again.Reset(wait)
 		case <-end.C:
 			close(done)
 			return

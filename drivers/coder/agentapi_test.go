@@ -1,0 +1,148 @@
+package coder
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// agentapiEnv names the real agentapi, which make agentapi builds.
+const agentapiEnv = "SWARMDECK_AGENTAPI"
+
+// inTerminal is an agent that agentapi keeps in a terminal: it answers a line,
+// and works at "count" until it is interrupted.
+const inTerminal = `
+trap "stop=1" INT
+printf "> "
+while :; do
+	stop=
+	read -r line || { [ -n "$stop" ] && continue; exit; }
+	line=${line#*200~}
+	line=${line%%"$(printf '\033')"*}
+	case $line in
+	count) n=0; while [ -z "$stop" ]; do n=$((n + 1)); echo "counted to $n"; sleep 0.1; done; echo interrupted ;;
+	*) echo "it heard $line" ;;
+	esac
+	printf "> "
+done`
+
+// server is a real agentapi.
+type server struct {
+	cmd *exec.Cmd
+	url *url.URL
+}
+
+// counting waits until the agent's last words are of the work that goes on and on.
+func (s *server) counting(t *testing.T) {
+	t.Helper()
+	var got struct{ Messages []message }
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get(s.url.JoinPath("messages").String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&got)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := got.Messages[len(got.Messages)-1]; strings.Contains(last.Content, "counted to") && !strings.Contains(last.Content, "interrupted") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not count: %+v", got)
+		}
+	}
+}
+
+// realAgentapi is a deployment whose agent is behind a real agentapi.
+func realAgentapi(t *testing.T) (*played, *server) {
+	t.Helper()
+	binary := os.Getenv(agentapiEnv)
+	if binary == "" {
+		t.Skip(agentapiEnv + " names no agentapi to test with: make agentapi builds one")
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, at := newPlayed(t), &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
+	proxy := httputil.NewSingleHostReverseProxy(at)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // it is asked before it listens
+	p.app = proxy
+	cmd := exec.Command(binary, "server", "--allowed-hosts", "*", "--port", strconv.Itoa(port), "--", "sh", "-c", inTerminal)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("agentapi says:\n%s", &said)
+		}
+	})
+	return p, &server{cmd, at}
+}
+
+func TestRealAgentapiTakesTasksAndIsInterrupted(t *testing.T) {
+	p, s := realAgentapi(t)
+	w := openAgent(t, newRuntime(t, Options{Grace: 20 * time.Second}), fleet.Agent{
+		Name: "bob", TenantID: "t_test", Project: "p", Role: "r", CreatedAt: time.Now(),
+		Options: core.MustEncode(settings{URL: p.srv.URL, Adopt: true, Interrupt: "ctrl-c"}),
+	})
+	w.await(fleet.Idle, "")
+	for _, text := range []string{"one", " two\n"} { // what is around it is not the agent's
+		out, err := w.Prompt(context.Background(), w.prompt(text))
+		if want := "it heard " + strings.TrimSpace(text); err != nil || out.Status != task.Succeeded || !strings.Contains(string(out.Output), want) {
+			t.Fatalf("%q: %s %s %+v %v", text, out.Status, out.Output, out.Error, err)
+		}
+	}
+	if said := w.said(); !strings.Contains(said, "message ") || !strings.Contains(said, "it heard one") || !strings.Contains(said, "it heard two") {
+		t.Errorf("said %q", said)
+	}
+	done := make(chan task.Outcome, 1)
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("count"))
+		done <- out
+	}()
+	s.counting(t)
+	w.Interrupt()
+	if out := <-done; out.Status != task.Cancelled {
+		t.Errorf("interrupted: %+v", out)
+	}
+	w.await(fleet.Idle, "")
+	out, err := w.Prompt(context.Background(), w.prompt("three"))
+	if err != nil || !strings.Contains(string(out.Output), "it heard three") {
+		t.Errorf("after an interrupt: %+v %v", out, err)
+	}
+	go func() {
+		out, _ := w.Prompt(context.Background(), w.prompt("count"))
+		done <- out
+	}()
+	s.counting(t)
+	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if out := <-done; out.Status != task.Failed || out.Error.Code != "agent_lost" || !out.Error.Retryable {
+		t.Errorf("with agentapi gone: %+v %+v", out, out.Error)
+	}
+}
