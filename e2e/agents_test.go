@@ -96,6 +96,7 @@ audit verify
 `
 
 func TestRealAgentsPassTheCockpitsGate(t *testing.T) {
+	t.Parallel()
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
 			play, _, _ := withAgents(t, name)
@@ -223,6 +224,7 @@ echo over >>tried
 // TestRealAgentsWorkWithTheNetworkOnlyToTheirModel has each do a real task
 // behind the wall of the whole program.
 func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
+	t.Parallel()
 	const key = "sk-KEY-OF-THE-TEST-0123456789"
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {

@@ -46,6 +46,7 @@ func (c *cadProcess) ask(method, params string) map[string]any {
 }
 
 func TestTheProgramServesCADByPipe(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	cmd := u.command("cad", "env", "--dir", u.home)
 	in, err := cmd.StdinPipe()
@@ -91,6 +92,7 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 }
 
 func TestTheCADEnvironmentRefusesWhatItCanNotServe(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	for _, tt := range []struct {
 		code int

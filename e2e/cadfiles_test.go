@@ -14,6 +14,7 @@ import (
 
 // The assembly, as a person gets it by the one command, opened by FreeCAD.
 func TestFreeCADOpensTheAssembly(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct {
 		name   string
 		facets float64 // how far the volumes of facets may be from what the kernel tells

@@ -87,6 +87,7 @@ func allowed(what string) string {
 }
 
 func TestRealAgentsUseTheToolsOfTheirSession(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tenant string
 		asks   bool // whether the agent itself asks before it calls a tool

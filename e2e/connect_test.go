@@ -65,6 +65,7 @@ echo '{"type":"result","status":"succeeded"}'
 `
 
 func TestAConnectionTaskAndCallLeadToEachOther(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	path := filepath.Join(u.home, "script.txtar")
 	if err := os.WriteFile(path, []byte(strings.TrimLeft(connectScript, "\n")), 0o600); err != nil {

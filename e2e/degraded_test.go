@@ -49,6 +49,7 @@ func (u *user) edit(tenant string, b store.Bucket, holds string, to func([]byte)
 }
 
 func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_good")
 	u.ok("tenant", "create", "t_bad")
@@ -119,6 +120,7 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 }
 
 func TestServeRefusesALogThatThereIsNot(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	for _, bad := range [][]string{{"--log-level", "loud"}, {"--log-format", "xml"}} {
 		if code, _, stderr := u.run(append([]string{"serve"}, bad...)...); code != 2 && code != 1 || !strings.Contains(stderr, bad[1]) {

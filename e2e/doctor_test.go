@@ -29,6 +29,7 @@ func (u *user) checks(args ...string) (code int, all map[string]command.Check) {
 }
 
 func TestDoctorLooksAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	for _, profile := range []string{"worker", "reader", "open"} {
 		code, all := u.checks("--profile", profile)
@@ -49,6 +50,7 @@ func TestDoctorLooksAndChangesNothing(t *testing.T) {
 }
 
 func TestDoctorLooksBesideAnEngine(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	u.daemon()

@@ -9,6 +9,7 @@ import (
 )
 
 func TestTheExampleOfAClientIsReadable(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("examples/mcp/client.json")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 // TestTheExampleOfAServiceStarts runs the line that systemd would, with a data
 // file and ports of its own, after the example's operators were let in.
 func TestTheExampleOfAServiceStarts(t *testing.T) {
+	t.Parallel()
 	unit, err := os.ReadFile("examples/serve/swarmdeck.service")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 var slow = []string{"agents", "hostile", "results", "retries", "walk"}
 
 func TestEveryExampleScriptPasses(t *testing.T) {
+	t.Parallel()
 	scripts, err := filepath.Glob("examples/scripts/*.txtar")
 	if err != nil || len(scripts) < 15 {
 		t.Fatalf("found %d scripts: %v", len(scripts), err)
@@ -56,6 +57,7 @@ func newPlayer(t *testing.T) *user {
 }
 
 func TestExtractedExampleIsTheOneInTheTree(t *testing.T) {
+	t.Parallel()
 	dir, err := examples.Extract("quickstart", t.TempDir())
 	if err != nil {
 		t.Fatal(err)

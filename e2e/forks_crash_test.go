@@ -16,6 +16,7 @@ import (
 // and starts it anew: then the fork is there once, whole and recorded once, or
 // there is nothing of it.
 func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	const rounds = 5
 	u := newPlayer(t)
 	dir := t.TempDir()

@@ -67,6 +67,7 @@ audit reconcile
 `
 
 func TestAForkOfARealAgentGoesOnInItsOwnDirectory(t *testing.T) {
+	t.Parallel()
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
 			play, _, _ := withAgents(t, name)

@@ -66,6 +66,7 @@ func tells(t *testing.T, log string, want ...string) {
 }
 
 func TestATaskIsToldWhatTheDeadEngineHadNotRead(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	script := `test -e again && exit 0
 echo >up
@@ -103,6 +104,7 @@ exit 7
 }
 
 func TestAnAgentsTaskIsToldWhatTheDeadEngineHadNotRead(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	script := `read -r task
 if test -e again; then echo '{"type":"result","status":"succeeded","output":{}}'; exit 0; fi

@@ -200,6 +200,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 }
 
 func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()

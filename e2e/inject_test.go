@@ -79,6 +79,7 @@ func playCaller() {
 }
 
 func TestAnAgentsSessionIsGivenTheEnginesTools(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	self, err := os.Executable()
 	if err != nil {

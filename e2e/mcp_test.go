@@ -43,6 +43,7 @@ func listed(t *testing.T, printed string) []string {
 }
 
 func TestTheInspectorUsesTheProgram(t *testing.T) {
+	t.Parallel()
 	inspector := drivertest.NewInspector(t)
 	u := newPlayer(t)
 	u.ok("agent", "create", "Sony", "--project", "P", "--role", "coder", "--", "cat")

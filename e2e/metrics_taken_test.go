@@ -11,6 +11,7 @@ import (
 // TestServeEndsWhenAnAddressIsTaken has one door open already when the next
 // can't be.
 func TestServeEndsWhenAnAddressIsTaken(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

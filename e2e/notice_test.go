@@ -13,6 +13,7 @@ import (
 // An approval that opens while nobody looks reaches a URL and a command, and
 // what happened while the engine was dead is told when it is back.
 func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	ids := map[string]int{}
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 
 // TestNoSkillReadsTheKeyOfTheAuditLog tries every name that leads to it.
 func TestNoSkillReadsTheKeyOfTheAuditLog(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_test")
 	key := u.data() + ".key"

@@ -98,6 +98,7 @@ func (l *lineSession) see(pattern string) string {
 // Everything that an operator has to do can be done in lines: over SSH without
 // a terminal, on one that can do nothing, and when it is asked for.
 func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
@@ -193,6 +194,7 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 }
 
 func TestPlainSessionsKnowOfEachOther(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()

@@ -30,6 +30,7 @@ func (u *user) project() {
 }
 
 func TestTheFirstVisitInARealTerminal(t *testing.T) {
+	t.Parallel()
 	for _, size := range []struct{ w, h int }{{80, 24}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size.w, size.h), func(t *testing.T) {
 			if testing.Short() && size.w > 80 {
@@ -213,6 +214,7 @@ func plainLines(t *testing.T, u *user, s *seat) {
 }
 
 func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
+	t.Parallel()
 	u := newUser(t).set("TERM=xterm-256color")
 	s := u.sit(80, 24, "--accessible")
 	plainLinesOnly := func(out string) {
@@ -256,6 +258,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 }
 
 func TestAScriptIsPlayedVisibly(t *testing.T) {
+	t.Parallel()
 	u := newUser(t).set("TERM=xterm-256color")
 	path := filepath.Join(u.home, "seen.txtar")
 	text := "task dispatch --kind exec.run --input '{\"argv\":[\"echo\",\"apple\"]}' --wait\ncockpit 80x24\nawait screen /fleet/\nkey 2\nawait screen /apple/\n"
@@ -273,6 +276,7 @@ func TestAScriptIsPlayedVisibly(t *testing.T) {
 }
 
 func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
+	t.Parallel()
 	u := newUser(t).set("TERM=xterm-256color")
 	u.ok("agent", "create", "looker", "--project", "demo", "--role", "reader", "--", "true")
 	s := u.sit(80, 24)
@@ -329,6 +333,7 @@ func sleeper(t *testing.T, u *user, s *seat) int {
 }
 
 func TestAHangUpEndsTheCockpitAndItsWorkInOrder(t *testing.T) {
+	t.Parallel()
 	u := newUser(t).set("TERM=xterm-256color")
 	s := u.sit(80, 24)
 	pid := sleeper(t, u, s)
@@ -348,6 +353,7 @@ func TestAHangUpEndsTheCockpitAndItsWorkInOrder(t *testing.T) {
 }
 
 func TestAfterKillNothingIsLost(t *testing.T) {
+	t.Parallel()
 	u := newUser(t).set("TERM=xterm-256color")
 	s := u.sit(80, 24)
 	pid := sleeper(t, u, s)

@@ -8,6 +8,7 @@ import (
 // Options of agents that would send the engine's secrets somewhere, or name
 // what is on its machine, are held at every door.
 func TestOptionsThatReachForTheMachineAreHeldAtEachDoor(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.env = append(u.env, "SECRET=xyzzy")
 	u.ok("tenant", "create", "t_acme")

@@ -43,6 +43,7 @@ the known text
 // holds nothing else: who said what, what the model was asked and answered,
 // which calls there were, what was decided on them and what came of them.
 func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tenant, read string
 		tool, shell  string // of the model

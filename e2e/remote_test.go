@@ -125,6 +125,7 @@ func (g *guest) run(line string) (code int, stdout, stderr string) {
 }
 
 func TestRolesAreHeldOverSSH(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	u.ok("tenant", "create", "t_beta")
@@ -183,6 +184,7 @@ func TestRolesAreHeldOverSSH(t *testing.T) {
 }
 
 func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
@@ -214,6 +216,7 @@ func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
 }
 
 func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	u.ok("tenant", "create", "t_beta")
@@ -255,6 +258,7 @@ func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
 }
 
 func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	u.ok("tenant", "create", "t_beta")
@@ -286,6 +290,7 @@ func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
 // 1,000 approvals by a script, the other way round: one answer counts each time,
 // and who came too late is told who was first.
 func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
+	t.Parallel()
 	const askers = 4
 	races := 1000
 	if raceOn || testing.Short() {
@@ -366,6 +371,7 @@ func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 }
 
 func TestASwarmFileLetsOperatorsIn(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	_, ann := pair(t, 1)
 	_, bob := pair(t, 2)
@@ -391,6 +397,7 @@ func TestASwarmFileLetsOperatorsIn(t *testing.T) {
 }
 
 func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("ssh is missing")
 	}

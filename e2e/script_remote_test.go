@@ -73,6 +73,7 @@ func (c *client) run(input, line string) (code int, stdout, stderr string) {
 }
 
 func TestAScriptRunsOverSSH(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
@@ -115,6 +116,7 @@ await screen /from the script/
 }
 
 func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	u.ok("tenant", "create", "t_beta")
@@ -171,6 +173,7 @@ func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
 }
 
 func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
@@ -196,6 +199,7 @@ func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
 }
 
 func TestLinesArePipedOverSSH(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
@@ -216,6 +220,7 @@ func TestLinesArePipedOverSSH(t *testing.T) {
 }
 
 func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()

@@ -21,6 +21,7 @@ func (u *user) play(text string, args ...string) (code int, stdout, stderr strin
 }
 
 func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	for name, c := range map[string]struct {
 		script string
@@ -86,6 +87,7 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 }
 
 func TestAScriptThatCannotBeRunIsAUsageMistake(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	for name, c := range map[string]struct {
 		script string
@@ -111,6 +113,7 @@ func TestAScriptThatCannotBeRunIsAUsageMistake(t *testing.T) {
 }
 
 func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	u.env = append(u.env, "SWARMDECK_DATA="+u.data())
 	if code, _, stderr := u.play("tenant create t_script\n"); code != 0 {
@@ -131,6 +134,7 @@ func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 }
 
 func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	text := "# snap\ncockpit 60x15\nawait screen /fleet/\nawait quiet\nsnap empty\n-- other --\nstays\n"
 	if code, _, stderr := u.play(text, "--update"); code != 0 {
@@ -149,6 +153,7 @@ func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
 }
 
 func TestAScriptComesFromStdinToo(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	cmd := u.command("--script", "-")
 	cmd.Stdin = strings.NewReader("# piped\nversion\nstdout nonsense\n")
@@ -159,6 +164,7 @@ func TestAScriptComesFromStdinToo(t *testing.T) {
 }
 
 func TestTheVerdictIsJSONWhenAskedFor(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	code, stdout, _ := u.play("version\n", "-o", "json")
 	if code != 0 || !strings.Contains(stdout, `"ok":true`) {
@@ -171,6 +177,7 @@ func TestTheVerdictIsJSONWhenAskedFor(t *testing.T) {
 }
 
 func TestAnInterruptedScriptCleansUp(t *testing.T) {
+	t.Parallel()
 	u := newPlayer(t)
 	tmp := t.TempDir()
 	u.env = append(u.env, "TMPDIR="+tmp)

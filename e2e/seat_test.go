@@ -148,7 +148,7 @@ func (s *seat) gone(pattern string) {
 
 func (s *seat) until(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("expected %s; the screen is\n%s", what, s.screen())
 		}
@@ -197,7 +197,7 @@ func (s *seat) leaves() int {
 // ends waits for the program to end by itself and returns its exit code.
 func (s *seat) ends() int {
 	s.t.Helper()
-	timer := time.AfterFunc(15*time.Second, func() { _ = s.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	if err := s.cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		s.t.Fatal(err)

@@ -38,6 +38,7 @@ func spelled(value string) (all [][]byte) {
 }
 
 func TestASecretIsSeenNowhere(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {

@@ -30,6 +30,7 @@ func (u *user) servers() (pids []int) {
 }
 
 func TestAKilledEngineLeavesNoServerBehind(t *testing.T) {
+	t.Parallel()
 	installed := drivertest.InstalledMCP(t)
 	u := newUser(t)
 	bin := filepath.Join(installed, "node_modules", ".bin")

@@ -158,6 +158,7 @@ func traced(t *testing.T) (*daemon, *receiver) {
 }
 
 func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
+	t.Parallel()
 	d, c := traced(t)
 	const input = `{"argv":["sh","-c","echo $TRACEPARENT secret-output; exit 3"],"env":{"TOKEN":"secret-env"}}`
 	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "--max-attempts", "1", "-o", "json")
@@ -188,6 +189,7 @@ func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
 }
 
 func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
+	t.Parallel()
 	d, c := traced(t)
 	// The first attempt fails; the second tells what it finds in its environment
 	// to a person, who dispatches a task below it.
@@ -231,6 +233,7 @@ func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 }
 
 func TestAnAgentsTurnIsTracedWithItsTools(t *testing.T) {
+	t.Parallel()
 	d, c := traced(t)
 	agent := filepath.Join(d.home, "agent.sh")
 	if err := os.WriteFile(agent, []byte(`read -r line
@@ -260,6 +263,7 @@ printf '{"type":"result","status":"succeeded","output":{"heard":"%s"}}\n' "$(pri
 }
 
 func TestTheStepsOfASkillAreBelowIt(t *testing.T) {
+	t.Parallel()
 	d, c := traced(t)
 	example, err := filepath.Abs("examples/fetch")
 	if err != nil {
@@ -277,6 +281,7 @@ func TestTheStepsOfASkillAreBelowIt(t *testing.T) {
 }
 
 func TestACollectorThatIsAwayCostsNothingAndGetsAllLater(t *testing.T) {
+	t.Parallel()
 	d, c := traced(t)
 	c.down.Store(2)
 	var traces []string

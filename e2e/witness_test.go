@@ -21,6 +21,7 @@ func (u *user) copyFile(to, from string) {
 }
 
 func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	key := u.data() + ".key"
 	u.ok("session", "create")
@@ -52,6 +53,7 @@ func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
 }
 
 func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	kept, early := filepath.Join(u.home, "kept.log"), filepath.Join(u.home, "early.db")
 	u.ok("session", "create")
