@@ -220,3 +220,28 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 		}
 	})
 }
+
+// slowRunner takes its time to start work.
+type slowRunner struct {
+	*fakeRunner
+	takes time.Duration
+}
+
+func (r slowRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
+	time.Sleep(r.takes)
+	return r.fakeRunner.Start(ctx, job)
+}
+
+func TestWorkThatStartsSlowlyKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.swarm.Runner("test.run", slowRunner{r.runner, 5 * time.Second})
+		r.run()
+		tk := r.dispatch(`{}`)
+		(<-r.runner.started).end(ok(`{}`))
+		if got := r.status(tk.TaskID, task.Succeeded); got.Attempt != 0 {
+			t.Errorf("it was tried again: %+v", got)
+		}
+		r.whole()
+	})
+}

@@ -275,6 +275,8 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 	if !m.admit(ctx, earlier) {
 		return m.outcome(task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: "not started"}})
 	}
+	started := s.starting(l)
+	defer started()
 	r, err := s.runner(t.Kind)
 	if err != nil {
 		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no_runner", Message: "no runner for kind " + t.Kind}}, true
@@ -283,7 +285,6 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 	if err != nil || !stands {
 		return s.unconfirmed(err)
 	}
-	s.beat(l)
 	m.work, err = r.Start(ctx, Job{
 		Task: t, Files: files,
 		Log:  log.add,
@@ -301,7 +302,30 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 		e := core.AsError(err)
 		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "start_failed", Message: e.Message, Retryable: e.Code == core.Unavailable}}, true
 	}
+	started()
 	return m.run(ctx, log)
+}
+
+// mostStart is how long a runner may take to start work.
+const mostStart = 30 * time.Second
+
+// starting keeps a lease until its work has been started: what takes a moment takes
+// longer than a lease on a busy machine, and nobody beats for it yet.
+func (s *Swarm) starting(l *lease) (over func()) {
+	ctx, over := context.WithTimeout(context.Background(), mostStart)
+	go func() {
+		tick := time.NewTicker(questionBeat)
+		defer tick.Stop()
+		for {
+			s.beat(l)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return over
 }
 
 // enter marks that an attempt of a task is in hand until over is called, and
