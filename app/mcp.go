@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/op"
 	"swarmdeck/ui/command"
 )
 
@@ -34,10 +35,10 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 	if m.HTTP != "" {
 		return serveTokens(ctx, env, s, m, server)
 	}
-	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: mcp.Operator}
+	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator}
 	switch {
 	case m.Viewer, env.Role == command.Viewer:
-		id.Role = mcp.Viewer
+		id.Role = op.Viewer
 	case m.Agent != "":
 		a, err := s.Engine.Fleet.Agent(ctx, s.Caller.Tenant, m.Agent)
 		if err != nil {

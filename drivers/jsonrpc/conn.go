@@ -120,7 +120,8 @@ func (c *Conn) line(line []byte, cut int) {
 	}
 }
 
-// answer settles the call that a message answers; false when there is none.
+// answer settles the call that a message answers; false when there was none.
+// What comes for one that was given up, or has its answer, is dropped.
 func (c *Conn) answer(m message) bool {
 	id, err := strconv.ParseUint(string(m.ID), 10, 64)
 	if err != nil {
@@ -130,7 +131,7 @@ func (c *Conn) answer(m message) bool {
 	defer c.mu.Unlock()
 	call := c.calls[id]
 	if call == nil {
-		return false
+		return id > 0 && id <= c.last
 	}
 	delete(c.calls, id)
 	if m.Error != nil {
@@ -180,12 +181,15 @@ func (c *Conn) Start(method string, params any) *Call {
 }
 
 // Call sends a request and waits for its result, which it decodes into result
-// unless that is nil. A ctx that ends first leaves the request unanswered.
+// unless that is nil. A ctx that ends first gives the request up.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	call := c.Start(method, params)
 	select {
 	case <-call.Done:
 	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.calls, call.ID)
+		c.mu.Unlock()
 		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
 	}
 	if call.Err != nil {

@@ -165,7 +165,18 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	if err := f.conn.Call(ctx, "work", struct{}{}, nil); err == nil || err.Error() != "work: enough" {
 		t.Errorf("call: %v", err)
 	}
-	f.says(`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"after"}`) // the answer comes late
+	if n := len(f.conn.calls); n != 0 {
+		t.Errorf("%d calls wait for an answer", n)
+	}
+	f.says(`{"jsonrpc":"2.0","id":1,"result":{}}`, "hello") // the answer comes late, which is no noise
+	next := f.conn.Start("more", struct{}{})
+	f.says(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	<-next.Done
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.noise) != 1 || f.noise[0] != "hello+0" {
+		t.Errorf("noise %q", f.noise)
+	}
 }
 
 func FuzzALineIsAMessageOrNoise(f *testing.F) {

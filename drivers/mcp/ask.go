@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/swarm"
 )
 
@@ -94,7 +95,7 @@ func (s *Server) judge(ctx context.Context, c *call, t tool, callID string, args
 // held reports whether the call is to stand still: an emergency stop freezes
 // what would change something.
 func (s *Server) held(c *call, t tool) bool {
-	return t.effect != reads && s.eng.Swarm.EStops.On(c.id.Tenant)
+	return t.effect != op.Reads && s.eng.Swarm.EStops.On(c.id.Tenant)
 }
 
 // denied is what a caller is told about a no.

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
 func busTools() []tool {
@@ -15,19 +16,19 @@ func busTools() []tool {
 		{name: "priority", kind: integer, about: "1 is read first", def: bus.DefaultPriority, min: 1, max: bus.LowestPriority},
 	}
 	return []tool{
-		define("publish_message", "Publish a message", "Publish a message under a topic, for everyone who subscribes to it.", writes, append([]param{
+		define("publish_message", "Publish a message", "Publish a message under a topic, for everyone who subscribes to it.", op.Writes, append([]param{
 			{name: "topic", kind: text, about: "words with dots between them, such as navigation.complete", required: true, min: 1, max: 200},
 		}, sending...), func(ctx context.Context, c *call, in sendArgs) (messageAnswer, error) {
 			return send(ctx, c, in, bus.Event)
 		}),
-		define("send_message", "Send a message", "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast.", writes, append([]param{
+		define("send_message", "Send a message", "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast.", op.Writes, append([]param{
 			{name: "recipient_id", kind: text, about: "an agent's name, controller, system, or broadcast", required: true, min: 1, max: 64},
 			{name: "message_type", kind: text, about: "a request expects a response with its correlation_id", def: "event", enum: []string{"event", "request", "response", "error"}},
 			{name: "correlation_id", kind: text, about: "conversation that it belongs to, a version 4 UUID", min: 36, max: 36},
 		}, sending...), func(ctx context.Context, c *call, in sendArgs) (messageAnswer, error) {
 			return send(ctx, c, in, bus.Type(in.MessageType))
 		}),
-		define("read_messages", "Read messages", "Take messages out of a mailbox, the highest priority first. They don't come again unless peek is true.", writes, []param{
+		define("read_messages", "Read messages", "Take messages out of a mailbox, the highest priority first. They don't come again unless peek is true.", op.Writes, []param{
 			{name: "recipient_id", kind: text, about: "whose mailbox: an agent reads its own; an operator that of system unless said", min: 1, max: 64},
 			{name: "limit", kind: integer, about: "how many at most", def: 20, min: 1, max: core.MaxPageSize},
 			{name: "peek", kind: yesNo, about: "only look", def: false},
@@ -45,29 +46,8 @@ type sendArgs struct {
 	Priority      int      `json:"priority"`
 }
 
-type messageView struct {
-	MessageID     string   `json:"message_id"`
-	Topic         string   `json:"topic,omitempty"`
-	SenderID      string   `json:"sender_id"`
-	RecipientID   string   `json:"recipient_id,omitempty"`
-	MessageType   bus.Type `json:"message_type"`
-	Timestamp     string   `json:"timestamp"`
-	TTL           int      `json:"ttl"`
-	Priority      int      `json:"priority"`
-	CorrelationID string   `json:"correlation_id,omitempty"`
-	TraceID       string   `json:"trace_id"`
-	Payload       core.Raw `json:"payload"`
-}
-
-func viewMessage(m bus.Message) messageView {
-	return messageView{
-		MessageID: m.MessageID, Topic: m.Topic, SenderID: m.SenderID, RecipientID: m.RecipientID, MessageType: m.MessageType,
-		Timestamp: stamp(m.Timestamp), TTL: m.TTL, Priority: m.Priority, CorrelationID: m.CorrelationID, TraceID: m.TraceID, Payload: m.Payload,
-	}
-}
-
 type messageAnswer struct {
-	Message messageView `json:"message"`
+	Message bus.Message `json:"message"`
 }
 
 func send(ctx context.Context, c *call, in sendArgs, kind bus.Type) (messageAnswer, error) {
@@ -79,11 +59,11 @@ func send(ctx context.Context, c *call, in sendArgs, kind bus.Type) (messageAnsw
 		s.Task = c.agent.TaskID
 	}
 	m, err := c.eng.Bus.Accept(ctx, c.by, s)
-	return messageAnswer{viewMessage(m)}, err
+	return messageAnswer{m}, err
 }
 
 type messagesAnswer struct {
-	Messages []messageView `json:"messages"`
+	Messages []bus.Message `json:"messages"`
 }
 
 func readMessages(ctx context.Context, c *call, in struct {
@@ -101,5 +81,5 @@ func readMessages(ctx context.Context, c *call, in struct {
 		read = c.eng.Bus.Peek
 	}
 	all, err := read(ctx, c.by, cmp.Or(in.RecipientID, whose), in.Limit)
-	return messagesAnswer{views(all, viewMessage)}, err
+	return messagesAnswer{append([]bus.Message{}, all...)}, err
 }

@@ -62,7 +62,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	}
 	var agents cadAgentsAnswer
 	use(t, cs, "cad_agents", map[string]any{"status": "error"}, &agents)
-	if len(agents.Agents) != 1 || agents.Agents[0].RoleViolations != 2 || agents.TotalCount != 1 {
+	if len(agents.Agents) != 1 || agents.Agents[0].RoleViolations != 2 || agents.Total != 1 {
 		t.Errorf("%+v", agents)
 	}
 	var spaces cadWorkspacesAnswer

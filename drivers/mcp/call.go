@@ -28,48 +28,47 @@ type call struct {
 	at     time.Time
 }
 
-type callKey struct{}
+// handle is the one place that every call of a tool passes: permitted, valid,
+// judged, and carried out with the final arguments.
+func (s *Server) handle(t tool, who whose) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		id, err := who(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.once.do(ctx, id, r, func(ctx context.Context, callID string) (*mcp.CallToolResult, bool, error) {
+			c, args, err := s.allow(ctx, id, t, callID, r)
+			if err != nil {
+				return failure(s.refused(ctx, id, t, err)), false, nil
+			}
+			return s.carryOut(ctx, c, t, args), true, nil
+		})
+	}
+}
 
-// gate is the one place that every call of a tool passes: known, permitted,
-// valid, judged. What it lets through goes on with the final arguments.
-func (s *Server) gate(who whose) mcp.Middleware {
+// strange audits calls of tools that there are not. The protocol's own answer
+// names what was asked for.
+func (s *Server) strange(who whose) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			r, is := req.(*mcp.CallToolRequest)
-			if !is {
-				return next(ctx, method, req)
-			}
-			id, err := who(req)
-			if err != nil {
-				return nil, err
-			}
-			t, known := s.tools[r.Params.Name]
-			if !known { // the protocol's own answer, which names what was asked for
-				_ = s.refuse(ctx, id, clean(clip(r.Params.Name)), core.Missing("tool", r.Params.Name))
-				return next(ctx, method, req)
-			}
-			work := func(ctx context.Context, callID string) (*mcp.CallToolResult, bool, error) {
-				c, args, err := s.allow(ctx, id, t, callID, r)
-				if err != nil {
-					return failure(s.refused(ctx, id, t, err)), false, nil
+			if r, is := req.(*mcp.CallToolRequest); is {
+				if _, known := s.tools[r.Params.Name]; !known {
+					id, err := who(req)
+					if err != nil {
+						return nil, err
+					}
+					_ = s.refuse(ctx, id, clean(clip(r.Params.Name)), core.Missing("tool", r.Params.Name))
 				}
-				allowed := *r
-				params := *r.Params
-				params.Arguments = []byte(args)
-				allowed.Params = &params
-				out, err := next(context.WithValue(ctx, callKey{}, c), method, &allowed)
-				result, _ := out.(*mcp.CallToolResult)
-				return result, true, err
 			}
-			return s.once.do(ctx, id, r, work)
+			return next(ctx, method, req)
 		}
 	}
 }
 
 // allow checks a call and has it judged. The arguments are those to act with.
 func (s *Server) allow(ctx context.Context, id Identity, t tool, callID string, r *mcp.CallToolRequest) (*call, core.Raw, error) {
-	if id.Kind == core.Operator && id.Role == Viewer && t.effect != reads {
-		return nil, nil, core.Errorf(core.Denied, "%s: needs the role operator, %s is viewer", t.name, id.Name).With("field", "role")
+	if id.Kind == core.Operator && !id.Role.Includes(t.role) {
+		return nil, nil, core.Errorf(core.Denied, "%s: needs the role %s, %s is %s", t.name, t.role, id.Name, id.Role).With("field", "role")
 	}
 	c := &call{eng: s.eng, dir: s.opt.Dir, id: id, by: id.caller(), at: time.Now()}
 	if id.Kind == core.Agent {
@@ -94,28 +93,21 @@ func (s *Server) allow(ctx context.Context, id Identity, t tool, callID string, 
 	return c, args, err
 }
 
-// handle carries out a call that the gate let through.
-func (s *Server) handle(t tool) mcp.ToolHandler {
-	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c, ok := ctx.Value(callKey{}).(*call)
-		if !ok {
-			return nil, errors.New("a call that was not judged")
-		}
-		ctx, cancel := context.WithTimeout(ctx, s.opt.CallTime)
-		defer cancel()
-		v, err := t.run(ctx, c, core.Raw(r.Params.Arguments))
+// carryOut does what a call asks for.
+func (s *Server) carryOut(ctx context.Context, c *call, t tool, args core.Raw) *mcp.CallToolResult {
+	ctx, cancel := context.WithTimeout(ctx, s.opt.CallTime)
+	defer cancel()
+	v, err := t.run(ctx, c, args)
+	if err == nil {
 		var result *mcp.CallToolResult
-		if err == nil {
-			result, err = answer(v)
+		if result, err = answer(v); err == nil {
+			return result
 		}
-		if err == nil {
-			return result, nil
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = core.Errorf(core.Unavailable, "%s: not over after %s", t.name, s.opt.CallTime)
-		}
-		return failure(s.refused(ctx, c.id, t, err)), nil
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = core.Errorf(core.Unavailable, "%s: not over after %s", t.name, s.opt.CallTime)
+	}
+	return failure(s.refused(ctx, c.id, t, err))
 }
 
 // refused audits an error that is a refusal of the caller's doing.

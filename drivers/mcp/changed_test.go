@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,35 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 	h.anew(t, tk, first, path)
 	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
 		t.Errorf("%+v %v", a, err)
+	}
+}
+
+// TestACallerMayLeaveAServerThatBegins: others wait for it, each as long as it
+// likes.
+func TestACallerMayLeaveAServerThatBegins(t *testing.T) {
+	h, c := guests(t)
+	h.know(t, tools.Server{Name: "mute", Command: []string{"sleep", "1000"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := h.eng.Tools.List(ctx, lab, "mute")
+		first <- err
+	}()
+	var l *link
+	await(t, "the server to begin", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		l = c.links[lab+"/mute"]
+		return l != nil && len(l.turn) == 1
+	})
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, _, err := l.use(left); !errors.Is(err, context.Canceled) {
+		t.Errorf("it left with %v", err)
+	}
+	cancel()
+	if err := <-first; err == nil {
+		t.Error("a mute server began")
 	}
 }
 

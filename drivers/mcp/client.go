@@ -118,7 +118,7 @@ func (c *Client) link(s tools.Server) (*link, error) {
 		l = nil
 	}
 	if l == nil {
-		l = &link{c: c, spec: s, digest: s.Digest()}
+		l = &link{c: c, spec: s, digest: s.Digest(), turn: make(chan struct{}, 1)}
 		l.life, l.end = context.WithCancel(context.Background())
 		l.says = &announced{l: l}
 		c.links[key] = l

@@ -362,7 +362,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, group := range [][]tool{fleetTools(), busTools()} {
+		for _, group := range [][]tool{operations(), busTools()} {
 			for _, tool := range group {
 				args, err := checkArgs(tool.params, data)
 				if err != nil {

@@ -20,8 +20,10 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -32,8 +34,8 @@ const (
 
 var (
 	alice  = core.Caller{Tenant: lab, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	person = Identity{Tenant: lab, Name: "alice", Kind: core.Operator, Role: Operator}
-	viewer = Identity{Tenant: lab, Name: "vera", Kind: core.Operator, Role: Viewer}
+	person = Identity{Tenant: lab, Name: "alice", Kind: core.Operator, Role: op.Operator}
+	viewer = Identity{Tenant: lab, Name: "vera", Kind: core.Operator, Role: op.Viewer}
 	sony   = Identity{Tenant: lab, Name: "Sony", Kind: core.Agent}
 )
 
@@ -274,3 +276,26 @@ func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval
 }
 
 func has(list []string, part string) bool { return strings.Contains(strings.Join(list, "\n"), part) }
+
+// What clients see of results.
+type (
+	listAgentsAnswer struct {
+		Agents []agentView `json:"agents"`
+		core.PageInfo
+	}
+	projectsAnswer struct {
+		Projects []fleet.Project `json:"projects"`
+	}
+	rolesAnswer struct {
+		Roles []fleet.Role `json:"roles"`
+	}
+	historyAnswer struct {
+		AgentName string              `json:"agent_name"`
+		Tasks     []fleet.HistoryItem `json:"tasks"`
+		core.PageInfo
+	}
+	taskAnswer struct {
+		Task    task.Task `json:"task"`
+		Message string    `json:"message"`
+	}
+)

@@ -119,9 +119,7 @@ func (s *Server) watched(next http.Handler, tokens *Tokens, home string) http.Ha
 			if !ok {
 				return
 			}
-			if missed > 0 {
-				cause.Message += fmt.Sprintf(", and %d more before", missed)
-			}
+			cause = more(cause, missed)
 			homes := []string{home}
 			if home == "" {
 				homes = tokens.Tenants()
@@ -153,6 +151,14 @@ func (s *slow) now() (missed int, ok bool) {
 	}
 	missed, s.last, s.missed = s.missed, time.Now(), 0
 	return missed, true
+}
+
+// more tells of what was missed before.
+func more(cause *core.Error, missed int) *core.Error {
+	if missed > 0 {
+		cause.Message += fmt.Sprintf(", and %d more before", missed)
+	}
+	return cause
 }
 
 // Serve answers on a listener until ctx ends. Calls that are under way then get

@@ -98,7 +98,7 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
 			}
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
-			if list.TotalCount != 1 || list.Agents[0].Name != want {
+			if list.Total != 1 || list.Agents[0].Name != want {
 				t.Errorf("%s in %s sees %+v", token, era, list)
 			}
 			hidden := map[string]string{"Sony": "Papi", "Papi": "Sony"}[want]
@@ -174,7 +174,7 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 		}
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
-		if list.TotalCount != 1 {
+		if list.Total != 1 {
 			t.Errorf("%+v", list)
 		}
 		_ = cs.Close()

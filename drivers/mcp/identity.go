@@ -6,16 +6,7 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
-)
-
-// Role says how much an operator's client may do. Agents have none: the judge
-// looks at each of their calls.
-type Role string
-
-// The roles.
-const (
-	Viewer   Role = "viewer"   // only looks
-	Operator Role = "operator" // all that the judge lets it
+	"swarmdeck/engine/op"
 )
 
 // Identity is in whose name a client calls.
@@ -23,7 +14,7 @@ type Identity struct {
 	Tenant string
 	Name   string         // of an operator, or of an agent of the tenant
 	Kind   core.ActorKind // core.Operator or core.Agent
-	Role   Role           // of an operator
+	Role   op.Role        // of an operator: op.Viewer only looks, op.Operator does all that the judge lets it
 }
 
 // Check reports the first bad field.
@@ -34,7 +25,7 @@ func (i Identity) Check() error {
 	if i.Kind != core.Operator && i.Kind != core.Agent {
 		return core.Invalid("kind", string(i.Kind), "operator, agent")
 	}
-	if i.Kind == core.Operator && i.Role != Viewer && i.Role != Operator {
+	if i.Kind == core.Operator && i.Role != op.Viewer && i.Role != op.Operator {
 		return core.Invalid("role", string(i.Role), "viewer, operator")
 	}
 	n := utf8.RuneCountInString(i.Name)

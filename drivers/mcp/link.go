@@ -43,16 +43,20 @@ type link struct {
 	end    context.CancelFunc
 	says   *announced
 
-	mu      sync.Mutex // held while it begins
-	session *mcp.ClientSession
-	proc    *cell.Process
-	heard   chan struct{} // closed when the newest process has said all that it says on stderr
-	list    []tools.Tool  // nil when it must be asked for
-	gone    bool
-	again   bool          // the list is about to be asked for once more
+	// turn is taken by the one that begins the server or asks for its tools, which
+	// may take long. Lock order: turn, mu.
+	turn    chan struct{}
+	heard   chan struct{} // this and the next three are of who has it; closed when the newest process has said all that it says on stderr
 	pause   time.Duration // before the next beginning, after one that failed
 	notYet  time.Time
 	failure error
+
+	mu      sync.Mutex
+	session *mcp.ClientSession
+	proc    *cell.Process
+	list    []tools.Tool // nil when it must be asked for
+	changes int          // how often the server said that its tools changed
+	again   bool         // the list is about to be asked for once more
 
 	words sync.Mutex
 	last  string // newest line of its stderr
@@ -61,45 +65,78 @@ type link struct {
 // use gives the connection and the tools behind it, and begins what is not
 // there. After a failure it waits longer each time before it begins again.
 func (l *link) use(ctx context.Context) (*mcp.ClientSession, []tools.Tool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone {
-		return nil, nil, core.Errorf(core.Unavailable, "server %s was changed or is being closed", l.spec.Name)
+	if session, list := l.now(); list != nil {
+		return session, list, nil
 	}
-	if l.session == nil {
+	if err := l.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer l.give()
+	if l.life.Err() != nil {
+		return nil, nil, l.over()
+	}
+	session, list := l.now()
+	if session == nil {
 		if wait := time.Until(l.notYet); wait > 0 {
 			return nil, nil, core.Errorf(core.Unavailable, "server %s failed, the next attempt is in %s: %v", l.spec.Name, wait.Round(time.Second), l.failure)
 		}
-		if err := l.begin(ctx); err != nil {
+		var err error
+		if session, err = l.begin(ctx); err != nil {
 			l.pause = min(max(firstPause, 2*l.pause), lastPause)
 			l.notYet, l.failure = time.Now().Add(l.pause), err
 			return nil, nil, core.Errorf(core.Unavailable, "server %s: %v", l.spec.Name, err)
 		}
 		l.pause = 0
 	}
-	if l.list == nil {
-		if err := l.learn(ctx); err != nil {
+	if list == nil {
+		var err error
+		if list, err = l.learn(ctx, session); err != nil {
 			return nil, nil, err
 		}
 	}
-	return l.session, l.list, nil
+	return session, list, nil
+}
+
+// now gives the connection as it is, nil where there is none.
+func (l *link) now() (*mcp.ClientSession, []tools.Tool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session, l.list
+}
+
+// take takes the turn, unless ctx or the link ends first.
+func (l *link) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.life.Done():
+		return l.over()
+	}
+}
+
+func (l *link) give() { <-l.turn }
+
+func (l *link) over() error {
+	return core.Errorf(core.Unavailable, "server %s was changed or is being closed", l.spec.Name)
 }
 
 // lastWait is how long a server that failed is listened to after its end.
 const lastWait = time.Second
 
-// begin starts the server and greets it; l.mu is held.
-func (l *link) begin(ctx context.Context) error {
+// begin starts the server and greets it; its caller has the turn.
+func (l *link) begin(ctx context.Context) (*mcp.ClientSession, error) {
 	ctx, cancel := l.soon(ctx)
 	defer cancel()
 	transport, proc, err := l.transport()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			go l.relist() // use holds the lock while it waits for the list
+			go l.relist() // it asks, and this must return first
 		},
 		ResourceListChangedHandler: l.says.listChanged,
 		ResourceUpdatedHandler:     l.says.updated,
@@ -114,11 +151,13 @@ func (l *link) begin(ctx context.Context) error {
 			}
 			proc.CloseIO()
 		}
-		return fmt.Errorf("begin: %w%s", err, l.lastWords())
+		return nil, fmt.Errorf("begin: %w%s", err, l.lastWords())
 	}
+	l.mu.Lock()
 	l.session, l.proc, l.list = session, proc, nil
+	l.mu.Unlock()
 	go l.follow(session, proc)
-	return nil
+	return session, nil
 }
 
 // follow waits for the end of a connection and ends what is left of it.
@@ -147,6 +186,7 @@ const relistPause = 50 * time.Millisecond
 func (l *link) relist() {
 	l.mu.Lock()
 	l.list = nil
+	l.changes++
 	first, session := !l.again, l.session
 	l.again = true
 	l.mu.Unlock()
@@ -155,24 +195,35 @@ func (l *link) relist() {
 	}
 	time.Sleep(relistPause)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.again = false
-	if l.session == session && session != nil && l.list == nil {
-		_ = l.learn(context.Background()) // else the next call asks
+	l.mu.Unlock()
+	if l.take(l.life) != nil {
+		return
+	}
+	defer l.give()
+	if is, list := l.now(); is == session && session != nil && list == nil {
+		_, _ = l.learn(l.life, session) // else the next call asks
 	}
 }
 
-// learn asks for the tools; l.mu is held.
-func (l *link) learn(ctx context.Context) error {
-	list, err := l.ask(ctx, l.session)
+// learn asks for the tools; its caller has the turn.
+func (l *link) learn(ctx context.Context, session *mcp.ClientSession) ([]tools.Tool, error) {
+	l.mu.Lock()
+	changes := l.changes
+	l.mu.Unlock()
+	list, err := l.ask(ctx, session)
 	if err != nil {
-		return l.explain(err)
+		return nil, l.explain(err)
 	}
 	if err := l.c.tools.learn(l.spec, list); err != nil {
-		return err
+		return nil, err
 	}
-	l.list = list
-	return nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == session && l.changes == changes {
+		l.list = list
+	}
+	return list, nil
 }
 
 // soon bounds how long the server may take to begin or to list its tools.
@@ -185,8 +236,9 @@ func (l *link) soon(ctx context.Context) (context.Context, context.CancelFunc) {
 // close ends the server for good.
 func (l *link) close() error {
 	l.end()
+	l.turn <- struct{}{} // what begins ends now
+	defer l.give()
 	l.mu.Lock()
-	l.gone = true
 	session, proc := l.session, l.proc
 	l.session, l.proc = nil, nil
 	l.mu.Unlock()

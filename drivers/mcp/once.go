@@ -47,7 +47,7 @@ type work func(ctx context.Context, callID string) (r *mcp.CallToolResult, allow
 
 // do carries out a call, unless it was carried out before. A call that is
 // given up before it was allowed may be made again.
-func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work work) (mcp.Result, error) {
+func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work work) (*mcp.CallToolResult, error) {
 	name, named := r.Params.Meta[CallIDKey]
 	callID, ok := name.(string)
 	if !named {
@@ -104,7 +104,7 @@ func (o *once) do(ctx context.Context, id Identity, r *mcp.CallToolRequest, work
 }
 
 // result gives a caller a result of its own: what sends it writes into it.
-func result(r *mcp.CallToolResult, err error) (mcp.Result, error) {
+func result(r *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
 // The types of parameters. An object is a JSON object whose members the tool
@@ -33,7 +34,9 @@ type param struct {
 	def      any                   // what it is when it is left out; nil leaves it out
 	pattern  func() *regexp.Regexp // of a text
 	enum     []string              // of a text
-	min, max int                   // of an integer its range, of a text its characters
+	min, max int                   // of an integer its range, of a text its characters; no bounds when max is 0
+	// into is where an operation has it: a *op.Param or a field of its filter.
+	into func(o *op.Op, w *wait) any
 }
 
 func (p param) schema() *jsonschema.Schema {
@@ -48,7 +51,7 @@ func (p param) schema() *jsonschema.Schema {
 		s.Pattern = p.pattern().String()
 	}
 	switch {
-	case p.kind == integer:
+	case p.kind == integer && p.max > 0:
 		low, high := float64(p.min), float64(p.max)
 		s.Minimum, s.Maximum = &low, &high
 	case p.kind == text && p.enum == nil && p.max > 0:
@@ -61,7 +64,7 @@ func (p param) schema() *jsonschema.Schema {
 func inputSchema(params []param) *jsonschema.Schema {
 	s := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{},
-		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}, // none
+		AdditionalProperties: nothing(),
 	}
 	for _, p := range params {
 		s.Properties[p.name] = p.schema()
@@ -151,7 +154,7 @@ func (p param) check(value core.Raw) error {
 
 func (p param) checkInteger(value core.Raw) error {
 	var n float64
-	if err := json.Unmarshal(value, &n); err != nil || n != math.Trunc(n) || n < float64(p.min) || n > float64(p.max) {
+	if err := json.Unmarshal(value, &n); err != nil || n != math.Trunc(n) || p.max > 0 && (n < float64(p.min) || n > float64(p.max)) {
 		return core.Invalid(p.name, string(value), fmt.Sprintf("a whole number, %d-%d", p.min, p.max))
 	}
 	return nil
@@ -164,4 +167,13 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// views makes a list of views that is never null.
+func views[T, V any](items []T, view func(T) V) []V {
+	out := make([]V, len(items))
+	for i, item := range items {
+		out[i] = view(item)
+	}
+	return out
 }

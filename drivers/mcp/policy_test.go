@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 )
 
 func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
@@ -94,21 +95,19 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), policyTools(), busTools(), skillTools(), cadTools()} {
-		for _, tool := range group {
-			for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
-				v := j.Evaluate(t.Context(), lab, judge.Ask{
-					Gate: judge.GateTool, Action: judge.Action{Kind: "tool", Server: Name, Tool: tool.name, Args: core.Raw("{}")},
-					By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
-				})
-				want := judge.HITL
-				judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy"}, tool.name)
-				if tool.effect == reads || judgedApart || tool.effect == writes && kind == core.Operator {
-					want = judge.Approve
-				}
-				if v.Decision != want {
-					t.Errorf("%s by %s: %s (%s), want %s", tool.name, kind, v.Decision, v.RuleID, want)
-				}
+	for _, tool := range NewServer(nil, Options{}).order {
+		for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
+			v := j.Evaluate(t.Context(), lab, judge.Ask{
+				Gate: judge.GateTool, Action: judge.Action{Kind: "tool", Server: Name, Tool: tool.name, Args: core.Raw("{}")},
+				By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
+			})
+			want := judge.HITL
+			judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy"}, tool.name)
+			if tool.effect == op.Reads || judgedApart || tool.effect == op.Writes && kind == core.Operator {
+				want = judge.Approve
+			}
+			if v.Decision != want {
+				t.Errorf("%s by %s: %s (%s), want %s", tool.name, kind, v.Decision, v.RuleID, want)
 			}
 		}
 	}

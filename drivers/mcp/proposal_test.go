@@ -23,7 +23,7 @@ rules:
 )
 
 type policyOut struct {
-	Policy policyView `json:"policy"`
+	Policy judge.Policy `json:"policy"`
 }
 
 // TestAnAgentProposesAndNeverActivates goes through all that an agent's client
@@ -39,7 +39,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 				t.Fatalf("%+v", made)
 			}
 			arg := map[string]any{"policy_id": made.Policy.PolicyID}
-			var tested testedAnswer
+			var tested testedPolicy
 			use(t, cs, "test_policy", arg, &tested)
 			if s := tested.Policy.TestsSummary; s == nil || s.Passed != 2 || !tested.Cases[0].Passed {
 				t.Errorf("%+v", tested)

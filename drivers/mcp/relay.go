@@ -26,7 +26,7 @@ func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	client, err := (&mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage}).Connect(ctx)
+	client, err := stream(in, out, func(string) {}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("relay MCP: %w", err)
 	}

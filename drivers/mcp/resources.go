@@ -120,7 +120,7 @@ func (s *Server) offerPolicies(server *mcp.Server, tenant string) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := core.Encode(map[string]any{"policies": views(all, viewPolicy)})
+		data, err := core.Encode(map[string]any{"policies": append([]judge.Policy{}, all...)})
 		if err == nil {
 			data, err = cleanJSON(data)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -64,11 +65,9 @@ func NewServer(eng *engine.Engine, opt Options) *Server {
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	for _, group := range [][]tool{fleetTools(), taskTools(), approvalTools(), policyTools(), busTools(), skillTools(), cadTools()} {
-		for _, t := range group {
-			s.tools[t.name] = t
-			s.order = append(s.order, t)
-		}
+	s.order = slices.Concat(operations(), ownTools(), busTools(), skillTools(), cadTools())
+	for _, t := range s.order {
+		s.tools[t.name] = t
 	}
 	return s
 }
@@ -88,13 +87,17 @@ func (s *Server) Stdio(ctx context.Context, id Identity, in io.ReadCloser, out i
 		return err
 	}
 	server := s.serve(id.Tenant, func(mcp.Request) (Identity, error) { return id, nil })
-	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	var lines slow
+	err := server.Run(ctx, stream(in, out, func(why string) {
+		if missed, ok := lines.now(); ok {
+			_ = s.refuse(ctx, id, "", more(core.Errorf(core.InvalidInput, "a line on stdio: %s", why), missed))
+		}
+	}))
 	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	if err != nil {
-		err = fmt.Errorf("serve MCP on stdio: %w", err)
-		return s.refuse(ctx, id, "", core.Errorf(core.InvalidInput, "%v", err))
+		return fmt.Errorf("serve MCP on stdio: %w", err)
 	}
 	return nil
 }
@@ -126,9 +129,9 @@ func (s *Server) serve(tenant string, who whose) *mcp.Server {
 		SetCacheable:       func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	for _, t := range s.order {
-		server.AddTool(t.declare(), s.handle(t))
+		server.AddTool(t.declare(), s.handle(t, who))
 	}
-	server.AddReceivingMiddleware(s.gate(who))
+	server.AddReceivingMiddleware(s.strange(who))
 	s.offerPolicy(server, tenant)
 	return server
 }

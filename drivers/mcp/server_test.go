@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 )
 
 func TestTheToolsAreTheSameInEachEra(t *testing.T) {
@@ -76,11 +77,11 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 			}
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", map[string]any{"status_filter": "busy", "project_filter": "P"}, &list)
-			if list.TotalCount != 1 || list.Agents[0].Name != "Zed" {
+			if list.Total != 1 || list.Agents[0].Name != "Zed" {
 				t.Errorf("%+v", list)
 			}
 			use(t, cs, "list_agents", map[string]any{"page": 9}, &list)
-			if list.TotalCount != 2 || len(list.Agents) != 0 {
+			if list.Total != 2 || len(list.Agents) != 0 {
 				t.Errorf("past the end: %+v", list)
 			}
 			var projects projectsAnswer
@@ -103,9 +104,9 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 			var past historyAnswer
 			await(t, "the task is cancelled", func() bool {
 				use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
-				return past.TotalCount == 1 && past.Tasks[0].Status == "cancelled"
+				return past.Total == 1 && past.Tasks[0].Status == "cancelled"
 			})
-			if past.TotalCount != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" {
+			if past.Total != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" || past.AgentName != "Zed" {
 				t.Errorf("%+v", past)
 			}
 			var log logAnswer
@@ -335,7 +336,7 @@ func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
 	for _, id := range []Identity{person, sony} {
 		cs := h.stdio(t, id, "", nil)
 		for _, tool := range h.srv.order {
-			if strings.Contains(tool.name, "approv") && tool.effect != reads {
+			if strings.Contains(tool.name, "approv") && tool.effect != op.Reads {
 				t.Errorf("%s", tool.name)
 			}
 		}
@@ -346,7 +347,7 @@ func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
 		}
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
-		if list.TotalCount != 1 {
+		if list.Total != 1 {
 			t.Errorf("%+v", list)
 		}
 	}

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/skill"
 )
 
 func skillTools() []tool {
 	ref := param{name: "skill", kind: text, about: "name, or name@version; without a version the newest", required: true, min: 1, max: 100}
 	return []tool{
-		define("list_skills", "List skills", "List the skills that can be run.", reads, append([]param{
+		define("list_skills", "List skills", "List the skills that can be run.", op.Reads, append([]param{
 			{name: "tag", kind: text, about: "only with this tag", min: 1, max: 30},
 			{name: "match", kind: text, about: "only with this text", min: 1, max: 200},
 		}, pageParams(core.DefaultPageSize)...), listSkills),
-		define("show_skill", "Show a skill", "Show a skill with the schemas of its parameters and its result.", reads, []param{ref}, showSkill),
-		define("invoke_skill", "Run a skill", "Run a skill after what it depends on, with a subagent of its own. It is judged at its start and goes on after the call.", writes, []param{
+		define("show_skill", "Show a skill", "Show a skill with the schemas of its parameters and its result.", op.Reads, []param{ref}, showSkill),
+		define("invoke_skill", "Run a skill", "Run a skill after what it depends on, with a subagent of its own. It is judged at its start and goes on after the call.", op.Writes, []param{
 			ref,
 			{name: "params", kind: object, about: "parameters that fit its schema", def: core.Raw("{}")},
 			{name: "name", kind: text, about: "name of the subagent", min: 1, max: 100},
@@ -55,7 +56,7 @@ func viewSkill(s *skill.Skill) skillView {
 
 type listSkillsAnswer struct {
 	Skills []skillView `json:"skills"`
-	pageView
+	core.PageInfo
 }
 
 func listSkills(_ context.Context, c *call, in struct {
@@ -69,7 +70,7 @@ func listSkills(_ context.Context, c *call, in struct {
 		tags = []string{in.Tag}
 	}
 	page, err := c.eng.Skills.List(c.id.Tenant, core.Filter{Match: in.Match, Page: in.Page, Size: in.PageSize}, tags...)
-	return listSkillsAnswer{views(page.Items, viewSkill), viewPage(page.Info)}, err
+	return listSkillsAnswer{views(page.Items, viewSkill), page.Info}, err
 }
 
 type skillArg struct {

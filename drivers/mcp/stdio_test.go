@@ -1,40 +1,125 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
-
-	"swarmdeck/engine/core"
 )
 
-// TestBrokenMessagesEndAClientOnStdioAndAreAudited is what HTTP answers with a
-// status: on a stream nobody knows where the next message begins.
-func TestBrokenMessagesEndAClientOnStdioAndAreAudited(t *testing.T) {
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n"
-	for name, said := range map[string]string{
-		"too large":    hello + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_agents","arguments":{"x":"` + strings.Repeat("a", 2*maxMessage) + "\"}}}\n",
-		"malformed":    hello + "{\"jsonrpc\":\n{]\n",
-		"no JSON-RPC":  hello + `{"id":2,"tool":"list_agents"}` + "\n",
-		"from nowhere": "GET / HTTP/1.1\r\n\r\n",
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n"
+
+// TestALineThatIsNoMessageEndsNoClient: it is answered and audited, and what comes
+// next is heard.
+func TestALineThatIsNoMessageEndsNoClient(t *testing.T) {
+	ping := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	for name, c := range map[string]struct {
+		line, want string
+	}{
+		"too large":    {`{"jsonrpc":"2.0","id":2,"method":"ping","params":{"x":"` + strings.Repeat("a", 2*maxMessage) + "\"}}\n", "at most 2097152 are read"},
+		"malformed":    {"{]\n", `"code":-32700`},
+		"no JSON-RPC":  {`{"id":2,"tool":"list_agents"}` + "\n", `"code":-32600`},
+		"no batch":     {"[]\n", "an empty batch"},
+		"from nowhere": {"GET / HTTP/1.1\r\n\r\n", "not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
 			inR, inW := io.Pipe()
+			outR, outW := io.Pipe()
 			served := make(chan error, 1)
-			go func() { served <- h.srv.Stdio(t.Context(), person, inR, onlyWriter{io.Discard}) }()
-			go func() {
-				_, _ = io.WriteString(inW, said)
-			}()
-			err := <-served
-			if core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("%v", err)
+			go func() { served <- h.srv.Stdio(t.Context(), person, inR, outW) }()
+			go func() { _, _ = io.WriteString(inW, hello+c.line+ping) }()
+			said := heard(t, outR, 3)
+			for _, want := range []string{`"id":1,`, c.want, `"id":7,`} {
+				if !strings.Contains(said, want) {
+					t.Errorf("%s, want %s", said, want)
+				}
 			}
 			if events := h.events(t, lab, "mcp.refused"); len(events) != 1 || !strings.Contains(events[0], `"code":"INVALID_INPUT"`) {
 				t.Errorf("%q", events)
 			}
+			_ = inW.Close()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
 		})
+	}
+}
+
+// heard are the next lines that a client is sent, in whatever order.
+func heard(t *testing.T, from io.Reader, n int) (said string) {
+	t.Helper()
+	lines := bufio.NewReader(from)
+	for range n {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += line
+	}
+	return said
+}
+
+// TestABatchIsAnsweredMessageByMessage, whatever version was agreed on.
+func TestABatchIsAnsweredMessageByMessage(t *testing.T) {
+	h := newHouse(t)
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- h.srv.Stdio(t.Context(), person, inR, outW) }()
+	go func() {
+		_, _ = io.WriteString(inW, hello+`[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"ping"}]`+"\n")
+	}()
+	if said := heard(t, outR, 3); !strings.Contains(said, `"id":7`) || !strings.Contains(said, `"id":8`) {
+		t.Error(said)
+	}
+	_ = inW.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestModernClientsAreToldThatARefusalIsComplete, by whatever the call fails.
+func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
+	h := newHouse(t)
+	tokens := &Tokens{}
+	token, err := tokens.Issue(viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.web(t, tokens)
+	for name, params := range map[string]string{
+		"arguments": `"name":"list_agents","arguments":{"page":0}`,
+		"role":      `"name":"delete_agent","arguments":{"agent_name":"Sony"}`,
+		"call id":   `"name":"list_agents","arguments":{}`,
+	} {
+		meta := `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+		if name == "call id" {
+			meta += `,"swarmdeck/call_id":""`
+		}
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := strings.Split(params, `"`)[3]
+		for header, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": stateless, "Mcp-Method": "tools/call", "Mcp-Name": tool,
+		} {
+			r.Header.Set(header, value)
+		}
+		got, err := bearer(token).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(got.Body)
+		_ = got.Body.Close()
+		if !strings.Contains(string(said), `"isError":true`) || !strings.Contains(string(said), `"resultType":"complete"`) {
+			t.Errorf("%s: HTTP %d: %s", name, got.StatusCode, said)
+		}
 	}
 }
 
@@ -54,7 +139,7 @@ func TestARelayWithoutAGoodTokenTellsItsClient(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { relayed <- Relay(ctx, url, token, inR, outW) }()
 		go func() {
-			_, _ = io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`+"\n")
+			_, _ = io.WriteString(inW, hello)
 		}()
 		buf := make([]byte, 4096)
 		n, _ := outR.Read(buf)

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/op"
 )
 
 // Bounds of a file of tokens.
@@ -69,7 +70,7 @@ func (t *Tokens) read(r *document.Reader, v document.Value, tenant string) {
 	lines := r.Object(v, map[string]func(document.Value){
 		"operator": func(v document.Value) { id.Kind, id.Name = core.Operator, r.Word(v) },
 		"agent":    func(v document.Value) { id.Kind, id.Name = core.Agent, r.Word(v) },
-		"role":     func(v document.Value) { id.Role = Role(r.Word(v)) },
+		"role":     func(v document.Value) { id.Role = op.Role(r.Word(v)) },
 		"tenant":   func(v document.Value) { id.Tenant = r.Word(v) },
 		"token": func(v document.Value) {
 			if token = r.Word(v); len(token) < minToken || len(token) > maxToken {

@@ -10,21 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
-// effect is what a tool does to the swarm.
-type effect int
-
-const (
-	reads effect = iota
-	writes
-	destroys // ends work or deletes
-)
-
-// tool is one operation that clients may call.
+// tool is something that clients may call.
 type tool struct {
 	name, title, about string
-	effect             effect
+	effect             op.Effect
+	role               op.Role // the least of an operator that may; each call of an agent is judged
 	params             []param
 	out                *jsonschema.Schema
 	// fill completes valid arguments before they are judged; nil leaves them.
@@ -32,10 +25,11 @@ type tool struct {
 	run  func(ctx context.Context, c *call, args core.Raw) (any, error)
 }
 
-// define makes a tool of a function over its arguments and its result.
-func define[In, Out any](name, title, about string, e effect, params []param, run func(context.Context, *call, In) (Out, error)) tool {
-	return tool{
-		name: name, title: title, about: about, effect: e, params: params, out: outputSchema[Out](),
+// define makes a tool, which is no operation, of a function over its arguments
+// and its result.
+func define[In, Out any](name, title, about string, e op.Effect, params []param, run func(context.Context, *call, In) (Out, error)) tool {
+	t := tool{
+		name: name, title: title, about: about, effect: e, role: op.Viewer, params: params, out: orError(schemaOf[Out]()),
 		run: func(ctx context.Context, c *call, args core.Raw) (any, error) {
 			var in In
 			if err := core.Decode(args, &in); err != nil {
@@ -44,19 +38,28 @@ func define[In, Out any](name, title, about string, e effect, params []param, ru
 			return run(ctx, c, in)
 		},
 	}
+	if e != op.Reads {
+		t.role = op.Operator
+	}
+	return t
 }
 
-// outputSchema is the schema of a result, or of the error in its place: some
-// clients check errors by it too. Lists are never null.
-func outputSchema[Out any]() *jsonschema.Schema {
-	s, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+// schemaOf is the schema of a type. Lists are never null.
+func schemaOf[T any]() *jsonschema.Schema {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		// What a record holds as JSON is always an object.
 		reflect.TypeFor[core.Raw](): {Type: "object", AdditionalProperties: &jsonschema.Schema{}},
 	}})
 	if err != nil {
-		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(Out), err)) // every test of this package would find it first
+		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(T), err)) // every test of this package would find it first
 	}
 	neverNull(s)
+	return s
+}
+
+// orError is the schema of a result, or of the error in its place: some clients
+// check errors by it too.
+func orError(s *jsonschema.Schema) *jsonschema.Schema {
 	s.Required = nil
 	s.Properties["error"] = &jsonschema.Schema{
 		Type: "object", Description: "instead of a result: why there is none", Required: []string{"code", "message"},
@@ -66,6 +69,9 @@ func outputSchema[Out any]() *jsonschema.Schema {
 	}
 	return s
 }
+
+// nothing is the schema that no value fits.
+func nothing() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
 func neverNull(s *jsonschema.Schema) {
 	if s == nil {
@@ -83,12 +89,12 @@ func neverNull(s *jsonschema.Schema) {
 
 // declare is the tool as clients see it.
 func (t tool) declare() *mcp.Tool {
-	destroys, open := t.effect == destroys, false
+	destroys, open := t.effect == op.Destroys, false
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.about,
 		InputSchema: inputSchema(t.params), OutputSchema: t.out,
 		Annotations: &mcp.ToolAnnotations{
-			Title: t.title, ReadOnlyHint: t.effect == reads, IdempotentHint: t.effect == reads,
+			Title: t.title, ReadOnlyHint: t.effect == op.Reads, IdempotentHint: t.effect == op.Reads,
 			DestructiveHint: &destroys, OpenWorldHint: &open,
 		},
 	}

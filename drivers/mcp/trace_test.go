@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
 func TestACallCarriesItsTraceToTheServer(t *testing.T) {
@@ -19,7 +20,7 @@ func TestACallCarriesItsTraceToTheServer(t *testing.T) {
 
 func TestAClientsTraceIsTakenUp(t *testing.T) {
 	h := newHouse(t)
-	cs := h.stdio(t, Identity{Tenant: alice.Tenant, Name: alice.Name, Kind: core.Operator, Role: Operator}, "", nil)
+	cs := h.stdio(t, Identity{Tenant: alice.Tenant, Name: alice.Name, Kind: core.Operator, Role: op.Operator}, "", nil)
 	for parent, want := range map[string]string{
 		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01": "00f067aa0ba902b7",
 		"00-nonsense": "",

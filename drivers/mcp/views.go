@@ -5,11 +5,36 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/session"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
-// What clients see of records: the seeds' fields and what helps to act, and
-// nothing that may be secret, such as an environment.
+// shapes are what clients see of the results of operations: records in a member
+// of their own, one with what it came to, many with their page; of all else the
+// members themselves. Views show what helps to act, and nothing that may be
+// secret, such as an environment.
+func shapes() (all []shape) {
+	add := func(s ...shape) { all = append(all, s...) }
+	add(records("agent", "agents", viewAgent)...)
+	add(records("agent", "agents", func(o *op.Op, a op.ShownAgent) agentView { return viewAgent(o, a.Agent) })...)
+	add(records("agent", "agents", func(o *op.Op, a op.DeletedAgent) agentView { return viewAgent(o, a.Agent) })...)
+	add(records("task", "tasks", viewTask)...)
+	add(records("history", "tasks", asIs[fleet.HistoryItem])...)
+	add(records("result", "results", asIs[task.Result])...)
+	add(records("session", "sessions", asIs[session.Session])...)
+	add(records("project", "projects", asIs[fleet.Project])...)
+	add(records("role", "roles", asIs[fleet.Role])...)
+	add(records("approval", "approvals", viewApproval)...)
+	add(records("policy", "policies", asIs[judge.Policy])...)
+	add(whole(viewShownTask), whole(viewPolicy), whole(viewTest))
+	add(whole(asIs[swarm.Reason]), whole(asIs[judge.Explanation]), whole(asIs[judge.BacktestReport]))
+	return all
+}
+
+func asIs[T any](_ *op.Op, v T) T { return v }
 
 // agentView is an agent (model 2).
 type agentView struct {
@@ -34,7 +59,7 @@ type agentView struct {
 	CostUSD    float64 `json:"cost_usd"`
 }
 
-func viewAgent(a fleet.Agent) agentView {
+func viewAgent(_ *op.Op, a fleet.Agent) agentView {
 	return agentView{
 		Name: a.Name, WorkspaceID: a.WorkspaceID, Status: string(a.Status), Role: a.Role, Project: a.Project,
 		LastTask: a.LastTask, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
@@ -43,76 +68,99 @@ func viewAgent(a fleet.Agent) agentView {
 	}
 }
 
-// taskView is a task (model 1). Its input comes with show_task only.
-type taskView struct {
-	TaskID       string      `json:"task_id"`
-	TraceID      string      `json:"trace_id"`
-	Kind         string      `json:"kind"`
-	Status       task.Status `json:"status"`
-	Title        string      `json:"title,omitempty"`
-	Agent        string      `json:"agent,omitempty"`
-	SessionID    string      `json:"session_id,omitempty"`
-	ParentTaskID string      `json:"parent_task_id,omitempty"`
-	Priority     int         `json:"priority"`
-	Attempt      int         `json:"attempt"`
-	MaxAttempts  int         `json:"max_attempts"`
-	CreatedAt    time.Time   `json:"created_at"`
-	UpdatedAt    time.Time   `json:"updated_at"`
-	CompletedAt  *time.Time  `json:"completed_at,omitempty"`
-	Waiting      string      `json:"waiting,omitempty" jsonschema:"approval while a person must answer"`
-	ApprovalID   string      `json:"approval_id,omitempty"`
-	ErrorCode    string      `json:"error_code,omitempty"`
-	CreatedBy    string      `json:"created_by,omitempty"`
-	Input        core.Raw    `json:"input,omitempty"`
+// viewTask leaves its input to who asks for one task: who gave it has it.
+func viewTask(o *op.Op, t task.Task) task.Task {
+	t.Input = nil
+	return t
 }
 
-func viewTask(t task.Task) taskView {
-	v := taskView{
-		TaskID: t.TaskID, TraceID: t.TraceID, Kind: t.Kind, Status: t.Status, Title: t.Title, Agent: t.Agent,
-		SessionID: t.SessionID, ParentTaskID: t.ParentTaskID, Priority: t.Priority, Attempt: t.Attempt, MaxAttempts: t.MaxAttempts,
-		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Waiting: t.Waiting, ErrorCode: t.ErrorCode, CreatedBy: t.CreatedBy,
-		Input: t.Input,
-	}
-	if t.Waiting != "" {
-		v.ApprovalID = t.ApprovalID
-	}
-	if !t.CompletedAt.IsZero() {
-		v.CompletedAt = &t.CompletedAt
-	}
-	return v
+// shownTask is one task, with its result once it is over.
+type shownTask struct {
+	Task   task.Task   `json:"task"`
+	Result *resultView `json:"result,omitempty"`
 }
 
-// views makes a list of views that is never null.
-func views[T, V any](items []T, view func(T) V) []V {
-	out := make([]V, len(items))
-	for i, item := range items {
-		out[i] = view(item)
+// resultView is a result whose error is a text.
+type resultView struct {
+	Status      task.Status `json:"status"`
+	Output      core.Raw    `json:"output,omitempty"`
+	ErrorCode   string      `json:"error_code,omitempty"`
+	Error       string      `json:"error,omitempty"`
+	CompletedAt time.Time   `json:"completed_at"`
+	Confidence  *float64    `json:"confidence,omitempty"`
+	Denials     []string    `json:"denials" jsonschema:"decisions that denied something during the run"`
+}
+
+func viewShownTask(_ *op.Op, t op.ShownTask) shownTask {
+	out := shownTask{Task: t.Task}
+	if r := t.Result; r != nil {
+		out.Result = &resultView{
+			Status: r.Status, Output: r.Output, CompletedAt: r.CompletedAt, Confidence: r.Confidence, Denials: append([]string{}, r.Denials...),
+		}
+		if r.Error != nil {
+			out.Result.ErrorCode, out.Result.Error = r.Error.Code, r.Error.Message
+		}
 	}
 	return out
 }
 
-// pageView is a page's place in the whole.
-type pageView struct {
-	TotalCount      int  `json:"total_count"`
-	Page            int  `json:"page"`
-	PageSize        int  `json:"page_size"`
-	HasNextPage     bool `json:"has_next_page"`
-	HasPreviousPage bool `json:"has_previous_page"`
+// approvalView is an approval with its action's members beside it.
+type approvalView struct {
+	ApprovalID   string               `json:"approval_id"`
+	Status       judge.ApprovalStatus `json:"status"`
+	Gate         judge.Gate           `json:"gate"`
+	Kind         string               `json:"kind"`
+	Server       string               `json:"server,omitempty"`
+	Tool         string               `json:"tool,omitempty"`
+	Args         core.Raw             `json:"args,omitempty"`
+	Agent        string               `json:"agent,omitempty"`
+	TaskID       string               `json:"task_id,omitempty"`
+	TraceID      string               `json:"trace_id"`
+	Intent       string               `json:"intent"`
+	Risk         judge.Risk           `json:"risk"`
+	ReasonCode   string               `json:"reason_code"`
+	Rationale    string               `json:"rationale,omitempty"`
+	RuleID       string               `json:"rule_id,omitempty"`
+	Digest       string               `json:"digest"`
+	RequestedBy  string               `json:"requested_by"`
+	CreatedAt    time.Time            `json:"created_at"`
+	DeadlineAt   time.Time            `json:"deadline_at"`
+	AnsweredBy   string               `json:"answered_by,omitempty"`
+	AnsweredAt   time.Time            `json:"answered_at,omitzero"`
+	AnswerReason string               `json:"answer_reason,omitempty"`
+	VoidReason   string               `json:"void_reason,omitempty"`
 }
 
-func viewPage(i core.PageInfo) pageView {
-	return pageView{TotalCount: i.Total, Page: i.Page, PageSize: i.PageSize, HasNextPage: i.Next, HasPreviousPage: i.Previous}
-}
-
-// paging are the arguments that choose a page.
-type paging struct {
-	Page     int `json:"page"`
-	PageSize int `json:"page_size"`
-}
-
-func pageParams(size int) []param {
-	return []param{
-		{name: "page", kind: integer, about: "page, from 1; one past the end is empty", def: 1, min: 1, max: 1_000_000},
-		{name: "page_size", kind: integer, about: "how many to a page", def: size, min: 1, max: core.MaxPageSize},
+func viewApproval(o *op.Op, a judge.Approval) approvalView {
+	v := approvalView{
+		ApprovalID: a.ApprovalID, Status: a.Status, Gate: a.Gate, Kind: a.Action.Kind, Server: a.Action.Server, Tool: a.Action.Tool,
+		Agent: a.Agent.Name, TaskID: a.TaskID, TraceID: a.TraceID, Intent: a.Intent, Risk: a.Risk, ReasonCode: a.ReasonCode,
+		Rationale: a.Rationale, RuleID: a.RuleID, Digest: a.Digest, RequestedBy: a.RequestedBy,
+		CreatedAt: a.CreatedAt, DeadlineAt: a.DeadlineAt, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt,
+		AnswerReason: a.AnswerReason, VoidReason: a.VoidReason,
 	}
+	if o.Filter == nil {
+		v.Args = a.Action.Args // with one approval only: they may be large
+	}
+	return v
+}
+
+// wholePolicy is a policy with its texts.
+type wholePolicy struct {
+	Policy judge.Policy `json:"policy"`
+	Source string       `json:"source"`
+	Tests  string       `json:"tests" jsonschema:"its cases, JSON lines"`
+}
+
+func viewPolicy(_ *op.Op, d judge.PolicyDetail) wholePolicy {
+	return wholePolicy{d.Policy, d.Source, d.CaseSet}
+}
+
+type testedPolicy struct {
+	Policy judge.Policy       `json:"policy"`
+	Cases  []judge.CaseResult `json:"cases"`
+}
+
+func viewTest(_ *op.Op, t op.TestedPolicy) testedPolicy {
+	return testedPolicy{t.Policy, append([]judge.CaseResult{}, t.Cases...)}
 }

@@ -16,12 +16,15 @@ func agents() []*Op {
 	return []*Op{
 		agentCreate(),
 		agentList(),
-		show(Op{Name: "agent show", Short: "Show an agent", ForAgents: true}, name, shownAgent),
+		show(Op{
+			Name: "agent show", Short: "Show an agent", ForAgents: true,
+			Tool: Tool{Name: "show_agent", About: "Show one agent: its status with the reason, what it works on, what it spent."},
+		}, name, shownAgent),
 		change(Op{Name: "agent start", Short: "Make an agent ready for tasks", Undo: "agent stop", Done: "started"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Start(ctx, c.By, name) }),
 		change(Op{Name: "agent stop", Short: "End an agent's process and take it offline", Effect: Destroys, Confirm: ConfirmAsk, Undo: "agent start", Done: "stopped"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Stop(ctx, c.By, name) }),
-		change(Op{Name: "agent restart", Short: "End an agent's process, forget its failures, start anew", Effect: Destroys, Confirm: ConfirmAsk, Done: "restarted"}, name,
+		change(Op{Name: "agent restart", Short: "End an agent's process, forget its failures, start anew", Effect: Destroys, Confirm: ConfirmAsk, Done: "restarted", Tool: Tool{Name: "restart_agent"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Restart(ctx, c.By, name) }),
 		change(Op{Name: "agent pause", Short: "Pause an agent; it shows pausing until it has acknowledged", Undo: "agent resume", Done: "asked to pause:"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Pause(ctx, c.By, name) }),
@@ -29,7 +32,7 @@ func agents() []*Op {
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Resume(ctx, c.By, name) }),
 		agentDelete(),
 		agentAssign(),
-		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of"}, name,
+		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of", Tool: Tool{Name: "cancel_agent_task"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
 		agentHistory(),
 		agentLog(),
@@ -56,6 +59,7 @@ func agentList() *Op {
 		Name: "agent list", Short: "List the agents", ForAgents: true,
 		Statuses: core.Strings(fleet.Starting, fleet.Idle, fleet.Busy, fleet.Offline, fleet.Failed),
 		Params:   []*Param{flag(&project, "project", "only of this `PROJECT`").from("project")},
+		Tool:     Tool{Name: "list_agents", Names: map[string]string{"status": "status_filter", "project": "project_filter"}, Size: core.MaxPageSize},
 	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Agent], error) {
 		if project == "" {
 			return c.Fleet.Agents(ctx, c.By.Tenant, f)
@@ -90,7 +94,8 @@ func agentDelete() *Op {
 	var yes bool
 	return change(Op{
 		Name: "agent delete", Short: "Delete an agent in any state", Effect: Destroys, Confirm: ConfirmType, Done: "deleted",
-		Params: []*Param{flag(&yes, "yes", "it is meant")},
+		Tool:   Tool{Name: "delete_agent", About: "Delete an agent in any state: its task is cancelled, its processes end."},
+		Params: []*Param{sure(&yes)},
 		Check: func(*Call) error {
 			if !yes {
 				return usage("yes", "agent delete: this can't be undone; say --yes to delete it")
@@ -117,8 +122,14 @@ func agentAssign() *Op {
 		Long: "Give an idle agent a task. With --wait an agent that is just starting gets a moment; without a running\n" +
 			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
 		Example: "agent assign lister 'what is in this directory?' --wait",
+		Tool: Tool{
+			Name: "start_agent_task", Names: map[string]string{"text": "task"},
+			About: "Give an idle agent a task. An agent that is not idle refuses (CONFLICT). The task goes on after the call: look at it with show_task.",
+		},
 		Params: append(w.params("wait for its end; exit 1 unless it succeeded"),
-			place(&name, "NAME", "agent:idle"), place(&text, "TEXT", ""), flag(&uri, "uri", "what it is about: `URI`")),
+			place(&name, "NAME", "agent:idle"),
+			place(&text, "TEXT", "").bounds(1, 100_000).client("what to do, with objectives and constraints"),
+			flag(&uri, "uri", "what it is about: `URI`").bounds(1, 2048).client("what it is about: a URL or a file")),
 		Check: w.check,
 	}, func(ctx context.Context, c *Call) (made task.Task, err error) {
 		if w.on {
@@ -134,6 +145,7 @@ func agentHistory() *Op {
 	var name string
 	return list(Op{
 		Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(),
+		Tool:   Tool{Name: "show_agent_task_history"},
 		Params: []*Param{place(&name, "NAME", "agent")},
 	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
 		return c.Fleet.History(ctx, c.By.Tenant, name, f)

@@ -15,7 +15,7 @@ func approvals() []*Op {
 	id := arg("ID", "approval")
 	return []*Op{
 		approvalList(),
-		show(Op{Name: "approval show", Short: "Show exactly what would be done, by whom and why it was asked", ForAgents: true}, id,
+		show(Op{Name: "approval show", Short: "Show exactly what would be done, by whom and why it was asked", ForAgents: true, Tool: Tool{Name: "show_approval"}}, id,
 			func(ctx context.Context, c *Call, id string) (judge.Approval, error) {
 				return c.Judge.Card(ctx, c.By.Tenant, id)
 			}),
@@ -38,8 +38,8 @@ func approvalList() *Op {
 	var o *Op
 	o = list(Op{
 		Name: "approval list", Short: "List the approvals, newest first", Example: "approval list --open", ForAgents: true,
-		Statuses: ApprovalStatuses(),
-		Params:   []*Param{flag(&open, "open", "only those that wait for an answer")},
+		Statuses: ApprovalStatuses(), Tool: Tool{Name: "list_approvals"},
+		Params: []*Param{flag(&open, "open", "only those that wait for an answer")},
 		Check: func(*Call) error {
 			if status := o.Filter.Status; open && status != "" && status != string(judge.Open) {
 				return usage("open", "--open and --status %s exclude each other", status)

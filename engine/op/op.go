@@ -1,8 +1,8 @@
 // Package op is the registry of what swarmdeck can do: each operation once, with
 // its name, its effect, the least role that may do it, its parameters, what it
 // gives back and how that is told. Doors are made of it: the command line and
-// with it scripts, help, completion and the palette. An operation does not know
-// which door it was called by.
+// with it scripts, help, completion and the palette; the tools of MCP. An
+// operation does not know which door it was called by.
 //
 // An operation is made for one call: its parameters have their values within it.
 package op
@@ -53,6 +53,7 @@ type Op struct {
 	ForAgents bool
 	// Streams says that values may come while it runs, see stream.
 	Streams bool
+	Tool    Tool // how it is offered to clients of MCP
 	// Full shows a record with all its members rather than as a row of a list.
 	Full   bool
 	Params []*Param
@@ -84,6 +85,12 @@ type Call struct {
 	ReadOnly bool   // nothing may change, so nothing runs
 	Trace    string // W3C trace context that the caller is in; "" for none
 	Now      time.Time
+	// Task and Session are what a calling agent works in: what it makes comes
+	// from them unless it names others.
+	Task, Session string
+	// Keys sets a caller's idempotency keys apart from those of others; "" is for
+	// callers who share theirs.
+	Keys string
 	// Activate, called in Check, has the engine do work while the operation runs.
 	// It refuses where nothing runs.
 	Activate func() error

@@ -28,10 +28,18 @@ type Param struct {
 	// *time.Time, *Seconds, *Words, *core.Raw (one JSON object) or *File.
 	Into any
 	Enum []string
+	// Least and Most bound a number, a duration in seconds, or the characters of a
+	// text for clients of MCP; both 0 leave it to the operation.
+	Least, Most int
+	// Client is what a client's model reads of it; "" is About.
+	Client string
 	// Valid refuses a value that is given; nil takes all of its type.
 	Valid func() error
 	// From names what knows values, for completion: "task", "agent:idle", "file".
 	From string
+	// Sure says that it stands for a yes, which a door that had the call confirmed
+	// or judged gives by itself.
+	Sure bool
 	// Given says that the caller named a value.
 	Given bool
 }
@@ -97,6 +105,23 @@ func maybe(into any, word, source string) *Param {
 	p := place(into, word, source)
 	p.Need = false
 	return p
+}
+
+// bounds bounds a parameter's value.
+func (p *Param) bounds(least, most int) *Param {
+	p.Least, p.Most = least, most
+	return p
+}
+
+// client says what a client's model reads of a parameter.
+func (p *Param) client(about string) *Param {
+	p.Client = about
+	return p
+}
+
+// sure is the yes that a change needs which can't be taken back.
+func sure(into *bool) *Param {
+	return &Param{Name: "yes", About: "it is meant", Into: into, Sure: true}
 }
 
 // arg describes the argument of show and change.

@@ -15,7 +15,7 @@ func policies() []*Op {
 	return []*Op{
 		list(Op{
 			Name: "policy list", Short: "List the policies, newest first", ForAgents: true,
-			Statuses: []string{"proposal", "active", "retired", "withdrawn"},
+			Statuses: []string{"proposal", "active", "retired", "withdrawn"}, Tool: Tool{Name: "list_policies"},
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[P], error) {
 			all, err := c.Judge.Policies(ctx, c.By.Tenant)
 			return core.Pick(all, err, f, func(p P) core.Traits {
@@ -25,16 +25,17 @@ func policies() []*Op {
 				}
 			})
 		}),
-		show(Op{Name: "policy show", Short: "Show a policy with its source and cases", ForAgents: true}, id,
+		show(Op{Name: "policy show", Short: "Show a policy with its source and cases", ForAgents: true, Tool: Tool{Name: "show_policy"}}, id,
 			func(ctx context.Context, c *Call, id string) (judge.PolicyDetail, error) {
 				return c.Judge.GetPolicy(ctx, c.By.Tenant, id)
 			}),
 		change(Op{
 			Name: "policy test", Short: "Run a policy's cases", Done: "tested",
+			Tool: Tool{Name: "test_policy", About: "Run a policy's cases as real decisions are made, without effect."},
 			Long: "Run a policy's cases as real decisions are made, without effect. Fails when one does.",
 		}, id, func(ctx context.Context, c *Call, id string) (t TestedPolicy, err error) {
 			p, results, err := c.Judge.TestPolicy(ctx, c.By, id)
-			return TestedPolicy{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results}, err
+			return TestedPolicy{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results, p}, err
 		}),
 		policyBacktest(),
 		change(Op{
@@ -42,7 +43,7 @@ func policies() []*Op {
 			Long: "Let a policy rule from now on. Its cases are run once more, and all must pass. Where the tenant asks for two\n" +
 				"persons the first activation leaves it a proposal. The deny rules of the embedded policy stand above any other.",
 		}, id, func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Activate(ctx, c.By, id) }),
-		change(Op{Name: "policy withdraw", Short: "Take a policy back", Confirm: ConfirmAsk, Done: "withdrew"}, id,
+		change(Op{Name: "policy withdraw", Short: "Take a policy back", Confirm: ConfirmAsk, Done: "withdrew", Tool: Tool{Name: "withdraw_policy", About: "Take a proposal back; an agent its own."}}, id,
 			func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Withdraw(ctx, c.By, id) }),
 		change(Op{
 			Name: "policy restore", Short: "Let a policy rule again that ruled before", Role: Approver, Confirm: ConfirmAsk, Done: "restored",
@@ -69,13 +70,15 @@ type TestedPolicy struct {
 	Summary     *judge.TestsSummary `json:"tests_summary"`
 	Unsandboxed bool                `json:"unsandboxed,omitzero"`
 	Cases       []judge.CaseResult  `json:"cases"`
+	Policy      judge.Policy        `json:"-"`
 }
 
 func policyBacktest() *Op {
 	last := judge.DefaultHistory
 	return change(Op{
 		Name: "policy backtest", Short: "See which past decisions a policy would change", Done: "tried on the past:",
-		Params: []*Param{flag(&last, "last", fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory))},
+		Tool:   Tool{Name: "backtest_policy", About: "Make past decisions anew with a policy, without effect, and see which would change."},
+		Params: []*Param{flag(&last, "last", fmt.Sprintf("`N` decisions to look at, 1-%d", judge.MaxHistory)).bounds(1, judge.MaxHistory)},
 		Check: func(*Call) error {
 			if last < 1 || last > judge.MaxHistory {
 				return core.Invalid("last", last, fmt.Sprintf("1-%d", judge.MaxHistory))
@@ -95,8 +98,10 @@ func policyDecide() *Op {
 		Long: "Ask the policy about an input, without effect: which rule decides, and what it read. The input is\n" +
 			"{action: {server, tool, args, kind}, agent, context: {gate, actor_kind …}} or {name, arguments}.",
 		Example: `policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/tmp/x"}}}'`,
+		Tool:    Tool{Name: "decide_policy", About: "Ask the policy that rules what it would decide, without effect: which rule decides, and what it read."},
 		Params: []*Param{
-			need(&input, "input", "what to decide: `JSON`, @file, - for stdin"),
+			need(&input, "input", "what to decide: `JSON`, @file, - for stdin").
+				client(`what to decide: {"action":{"server","tool","args","kind"},"agent","context":{"gate","actor_kind"}} or {"name":"SERVER_TOOL","arguments"}`),
 			flag(&policy, "policy", "ask the policy of this `ID` (default the active one)").from("policy"),
 		},
 	}, func(ctx context.Context, c *Call) (judge.Explanation, error) {

@@ -10,7 +10,7 @@ import (
 func projects() []*Op {
 	return []*Op{
 		projectLearn(),
-		list(Op{Name: "project list", Short: "List the projects", ForAgents: true},
+		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
 				return core.Pick(all, err, f, func(p fleet.Project) core.Traits {
@@ -56,6 +56,7 @@ func roles() []*Op {
 		list(Op{
 			Name: "role list", Short: "List the roles of a project", ForAgents: true,
 			Params: []*Param{flag(&project, "project", "`PROJECT` to list (default all)").from("project")},
+			Tool:   Tool{Name: "list_agent_roles", By: []string{"match"}, Size: core.MaxPageSize},
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Role], error) {
 			all, err := c.rolesOf(ctx, project)
 			return core.Pick(all, err, f, func(r fleet.Role) core.Traits {

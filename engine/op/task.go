@@ -1,7 +1,9 @@
 package op
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"time"
@@ -19,14 +21,17 @@ func tasks() []*Op {
 		taskDispatch(),
 		list(Op{
 			Name: "task list", Short: "List the tasks, newest first", Example: "task list --status failed --since 1h",
-			Statuses: TaskStatuses(), Kinds: "kind", ForAgents: true,
+			Statuses: TaskStatuses(), Kinds: "kind", ForAgents: true, Tool: Tool{Name: "list_tasks"},
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error) {
 			return c.Tasks.List(ctx, c.By.Tenant, f)
 		}),
-		show(Op{Name: "task show", Short: "Show a task with its input", ForAgents: true}, id,
-			func(ctx context.Context, c *Call, id string) (T, error) { return c.Tasks.Get(ctx, c.By.Tenant, id) }),
-		changeWhy(Op{Name: "task cancel", Short: "Cancel a task that is not over", Effect: Destroys, Confirm: ConfirmAsk, Undo: "task retry", Done: "cancelled"},
-			arg("ID", "task:cancel"),
+		show(Op{
+			Name: "task show", Short: "Show a task with its input, and its result once it is over", ForAgents: true, Tool: Tool{Name: "show_task"},
+		}, id, shownTask),
+		changeWhy(Op{
+			Name: "task cancel", Short: "Cancel a task that is not over", Effect: Destroys, Confirm: ConfirmAsk, Undo: "task retry", Done: "cancelled",
+			Tool: Tool{Name: "cancel_task"},
+		}, arg("ID", "task:cancel"),
 			func(ctx context.Context, c *Call, id, reason string) (T, error) {
 				return c.Swarm.Cancel(ctx, c.By, id, reason)
 			}),
@@ -38,7 +43,7 @@ func tasks() []*Op {
 			}),
 		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:resume"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.ResumeTask(ctx, c.By, id) }),
-		show(Op{Name: "task why", Short: "Say why a task waits", ForAgents: true}, id,
+		show(Op{Name: "task why", Short: "Say why a task waits", ForAgents: true, Tool: Tool{Name: "why_task"}}, id,
 			func(ctx context.Context, c *Call, id string) (swarm.Reason, error) {
 				return c.Swarm.Why(ctx, c.By.Tenant, id)
 			}),
@@ -49,6 +54,24 @@ func tasks() []*Op {
 		change(Op{Name: "task undo", Short: "Take a dispatch back before a worker has claimed it", Done: "took back"}, arg("ID", "task:undo"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Undo(ctx, c.By, id) }),
 	}
+}
+
+// ShownTask is a task with its result, once it has one.
+type ShownTask struct {
+	task.Task
+	Result *task.Result `json:"result,omitempty"`
+}
+
+func shownTask(ctx context.Context, c *Call, id string) (s ShownTask, err error) {
+	if s.Task, err = c.Tasks.Get(ctx, c.By.Tenant, id); err != nil || !s.Status.Terminal() {
+		return s, err
+	}
+	r, err := c.Tasks.Result(ctx, c.By.Tenant, id)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return s, nil // it has left by retention
+	}
+	s.Result = &r
+	return s, err
 }
 
 // Tree is a task and all that came from it, each after its parent.
@@ -141,25 +164,30 @@ func taskDispatch() *Op {
 	var d swarm.Dispatch
 	var w waiting
 	priority, attempts := 50, 3
-	byPriority := flag(&priority, "priority", "0-100, higher runs first")
-	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one")
+	byPriority := flag(&priority, "priority", "0-100, higher runs first").bounds(0, 100)
+	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one").bounds(0, 100)
 	return define(Op{
 		Name: "task dispatch", Short: "Make a task", Undo: "task undo", Done: "dispatched",
 		Long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
 			"With --start-within: it ends timed_out unless it has first started by then, whatever it waited for.\n" +
 			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
 		Example: `task dispatch --kind exec.run --input '{"argv":["date"]}' --wait`,
+		Tool: Tool{
+			Name: "dispatch_task", Names: map[string]string{"after": "after_task_ids", "agent": "-", "trace": "-"}, // who it is made by and for is known
+			About: "Make a task of any kind, such as exec.run {\"argv\":[…]} or mcp.call {\"server\",\"tool\",\"args\"}. It is judged at its start and goes on after the call.",
+		},
 		Params: append(w.params("wait for its end"),
-			need(&d.Kind, "kind", "`KIND` of work: exec.run, agent.prompt").from("kind"),
-			need(&d.Input, "input", "input `JSON`: literal, @file, - for stdin").from("json"),
+			need(&d.Kind, "kind", "`KIND` of work: exec.run, agent.prompt").from("kind").client("kind of work: exec.run, agent.prompt, skill.invoke, mcp.call, …"),
+			need(&d.Input, "input", "input `JSON`: literal, @file, - for stdin").from("json").client("input for that kind"),
 			byPriority, tries,
-			spanOf(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h"),
-			spanOf(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h"),
+			spanOf(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h").bounds(1, 86400).client("seconds that one attempt may take"),
+			spanOf(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h").bounds(1, 86400).client("seconds within which it must start, or it is timed out"),
 			flag(&d.Session, "session", "run within this session `ID`").from("session"),
 			flag(&d.Parent, "parent", "parent task `ID`; its trace is kept").from("task"),
 			flag(&d.Agent, "agent", "agent `NAME` meant to run it").from("agent"),
 			flag(&d.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
-			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task"),
+			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task").bounds(1, 256),
+			flag(&d.Intent, "intent", "what it is for, in a line for who must approve it: `TEXT`").bounds(1, 500),
 			flag(&d.After, "after", "task `IDs` that must have succeeded first").from("task"),
 		),
 		Check: func(c *Call) (err error) {
@@ -174,8 +202,14 @@ func taskDispatch() *Op {
 			if tries.Given {
 				d.MaxAttempts = &attempts
 			}
+			d.Parent, d.Session = cmp.Or(d.Parent, c.Task), cmp.Or(d.Session, c.Session)
 			if d.Trace == "" && d.Parent == "" {
 				d.Trace = c.Trace
+			}
+			if d.IdempotencyKey != "" && c.Keys != "" {
+				if d.IdempotencyKey, err = core.Digest([]string{c.Keys, d.IdempotencyKey}); err != nil {
+					return err
+				}
 			}
 			return w.check(c)
 		},

@@ -1,0 +1,121 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
+)
+
+// lineReader hands on what is made of each line of a stream.
+type lineReader struct {
+	io.ReadCloser
+	lines *secret.Writer
+	buf   []byte
+	ready bytes.Buffer
+	err   error
+}
+
+// readLines gives each line, without its end, to make; cut are the bytes that a
+// line has beyond the longest.
+func readLines(from io.ReadCloser, mask *secret.Mask, longest int, each func(ready *bytes.Buffer, line []byte, cut int)) io.ReadCloser {
+	r := &lineReader{ReadCloser: from, buf: make([]byte, 32<<10)}
+	r.lines = mask.Writer(&pipe.Splitter{Max: longest, Emit: func(line []byte, cut int) { each(&r.ready, line, cut) }})
+	return r
+}
+
+// Read implements io.Reader.
+func (r *lineReader) Read(p []byte) (int, error) {
+	for r.ready.Len() == 0 && r.err == nil {
+		var n int
+		n, r.err = r.ReadCloser.Read(r.buf)
+		_, _ = r.lines.Write(r.buf[:n])
+		if r.err != nil {
+			r.lines.Close()
+		}
+	}
+	if r.ready.Len() == 0 {
+		return 0, r.err
+	}
+	return r.ready.Read(p)
+}
+
+// masked is what a server says without the secrets that it was given: in the
+// stream, and in each message once escapes are read.
+func masked(mask *secret.Mask, from io.ReadCloser) io.ReadCloser {
+	if mask == nil {
+		return from
+	}
+	return readLines(from, mask, maxFrame, func(ready *bytes.Buffer, line []byte, cut int) {
+		ready.Write(mask.JSON(line))
+		if cut > 0 { // so that it is too long for its reader too
+			ready.Write(make([]byte, 1+maxFrame-min(maxFrame, ready.Len())))
+		}
+		ready.WriteByte('\n')
+	})
+}
+
+// stream is a client on two streams, a message to a line. A line that is none is
+// answered, told, and passed over: it ends nobody's work.
+func stream(in io.ReadCloser, out io.WriteCloser, told func(why string)) *mcp.IOTransport {
+	to := &lockedWriter{WriteCloser: out}
+	from := readLines(in, nil, maxMessage, func(ready *bytes.Buffer, line []byte, cut int) {
+		messages, err := messagesOf(line, cut)
+		if err != nil {
+			told(err.Message)
+			_, _ = to.Write(append(core.MustEncode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": err}), '\n'))
+		}
+		for _, m := range messages {
+			ready.Write(m)
+			ready.WriteByte('\n')
+		}
+	})
+	return &mcp.IOTransport{Reader: from, Writer: to, MaxLineLength: -1}
+}
+
+// messagesOf are the messages of a line: one, or those of a batch, which are
+// answered one by one.
+func messagesOf(text []byte, cut int) ([]json.RawMessage, *jsonrpc.Error) {
+	if cut > 0 {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a message of %d bytes; at most %d are read", len(text)+cut, maxMessage)}
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(text) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "not JSON; want one JSON-RPC message to a line"}
+	}
+	batch := []json.RawMessage{text}
+	if text[0] == '[' {
+		if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "an empty batch"}
+		}
+	}
+	for _, m := range batch {
+		if _, err := jsonrpc.DecodeMessage(m); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no JSON-RPC message: " + line(err.Error(), 200)}
+		}
+	}
+	return batch, nil
+}
+
+// lockedWriter keeps lines of several writers apart.
+type lockedWriter struct {
+	mu sync.Mutex
+	io.WriteCloser
+}
+
+// Write implements io.Writer.
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.WriteCloser.Write(p)
+}
