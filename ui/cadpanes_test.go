@@ -138,8 +138,8 @@ func TestCADLooksRight(t *testing.T) {
 		{"solid-four", "C w v v"},
 		{"workflows", "C f"},
 		{"workflow", "C f enter"},
-		{"conflicts", "C x"},
-		{"conflict", "C x enter"},
+		{"conflicts", "C o"},
+		{"conflict", "C o enter"},
 	}
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		for _, v := range views {
@@ -155,7 +155,7 @@ func TestCADLooksRight(t *testing.T) {
 }
 
 func TestCADWithoutUTF8IsASCII(t *testing.T) {
-	for _, keys := range []string{"C", "C j j enter", "C w", "C w enter", "C w v", "C w v s", "C w v v", "C w v m", "C w v m m", "C f", "C f enter", "C x", "C x enter"} {
+	for _, keys := range []string{"C", "C j j enter", "C w", "C w enter", "C w v", "C w v s", "C w v v", "C w v m", "C w v m m", "C f", "C f enter", "C o", "C o enter"} {
 		for _, w := range []int{80, 120} {
 			r := rigOn(t, newModels(), w, 40, Options{ASCII: true})
 			r.keys(strings.Fields(keys)...)
@@ -172,10 +172,10 @@ func TestKeysOfCADAreCommands(t *testing.T) {
 		{"C w v u", "cad workspace undo ws_ann"},
 		{"C f r", "cad workflow retry " + id("wf", 2)},
 		{"C f enter R", "cad workflow retry " + id("wf", 2)},
-		{"C x s", "cad workspace resolve main plate --from ws_ann --keep source"},
-		{"C x t", "cad workspace resolve main plate --from ws_ann --keep target"},
-		{"C x enter s", "cad workspace resolve main plate --from ws_ann --keep source"},
-		{"C x enter t", "cad workspace resolve main plate --from ws_ann --keep target"},
+		{"C o s", "cad workspace resolve main plate --from ws_ann --keep source"},
+		{"C o t", "cad workspace resolve main plate --from ws_ann --keep target"},
+		{"C o enter s", "cad workspace resolve main plate --from ws_ann --keep source"},
+		{"C o enter t", "cad workspace resolve main plate --from ws_ann --keep target"},
 	} {
 		for _, w := range []int{80, 200} {
 			t.Run(fmt.Sprintf("%s at %d", c.keys, w), func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestATaskOfAWorkflowIsRetriedAndReassigned(t *testing.T) {
 	if want := "cad workflow retry " + id("wf", 2) + " --task lid"; len(r.ran) != 1 || r.ran[0] != want {
 		t.Fatalf("ran %q, want %q", r.ran, want)
 	}
-	r.keys("a")
+	r.keys("A")
 	r.wait(deadTime)
 	r.typeText("ann")
 	r.keys("enter")
@@ -217,7 +217,7 @@ func TestATaskOfAWorkflowIsRetriedAndReassigned(t *testing.T) {
 
 func TestAConflictIsDecidedByHand(t *testing.T) {
 	r := rigOn(t, newModels(), 80, 24, Options{})
-	r.keys("C", "x", "enter", "e")
+	r.keys("C", "o", "enter", "e")
 	r.wait(deadTime)
 	r.typeText(`{"operation":"union"}`)
 	r.keys("enter")

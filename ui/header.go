@@ -28,13 +28,13 @@ var agentWords = [6]headPart{{"needs you", 0}, {"working", 2}, {"idle", 6}, {"pa
 func count(s *engine.Snapshot) headCounts {
 	var h headCounts
 	for _, a := range s.Agents {
-		h.states[stateColumn(a.State())]++
+		h.states[stateColumn(s, a.State(), a.TaskID, a.Name)]++
 	}
 	for _, a := range s.Subagents {
-		h.states[stateColumn(a.Shown())]++
+		h.states[stateColumn(s, a.Shown(), a.TaskID, a.AgentID)]++
 	}
 	for _, a := range s.CADAgents {
-		h.states[stateColumn(a.Shown())]++
+		h.states[stateColumn(s, a.Shown(), a.TaskID, a.AgentID)]++
 	}
 	h.working = h.states[0] + h.states[1]
 	h.running, h.queued = s.Counts.ByStatus[task.Running], s.Counts.ByStatus[task.Queued]
@@ -45,8 +45,11 @@ func count(s *engine.Snapshot) headCounts {
 }
 
 // stateColumn is the place of a state, in the words that all agents share,
-// among agentWords.
-func stateColumn(word string) int {
+// among agentWords; work that the emergency stop froze is paused.
+func stateColumn(s *engine.Snapshot, word, task, agent string) int {
+	if word == "working" && task != "" && pane.Frozen(&s.EStop, task, agent) {
+		word = "paused"
+	}
 	switch word {
 	case "waiting for you", "stuck":
 		return 0
@@ -139,7 +142,11 @@ func (m *Model) headParts() []headPart {
 		parts = append(parts, headPart{fmt.Sprintf("%d unanswered", b.Unanswered), 2})
 	}
 	if b := m.snap.Bus; b.Dead > 0 {
-		parts = append(parts, headPart{fmt.Sprintf("%d dead", b.Dead), 1})
+		text := "1 dead msg"
+		if b.Dead > 1 {
+			text = fmt.Sprintf("%d dead msgs", b.Dead)
+		}
+		parts = append(parts, headPart{text, 1})
 	}
 	if text := m.company(); text != "" {
 		parts = append(parts, headPart{text, 3})

@@ -19,9 +19,9 @@ func TestSkillsAndMessagesLookRight(t *testing.T) {
 		{"skill", []string{"8", "j", "j", "enter"}},
 		{"skill-composite", []string{"8", "j", "enter", "z"}},
 		{"skill-form", []string{"8", "j", "j", "r"}},
-		{"executions", []string{"8", "x"}},
-		{"execution", []string{"8", "x", "j", "enter"}},
-		{"execution-failed", []string{"8", "x", "j", "j", "enter"}},
+		{"executions", []string{"8", "R"}},
+		{"execution", []string{"8", "R", "j", "enter"}},
+		{"execution-failed", []string{"8", "R", "j", "j", "enter"}},
 		{"fleet-subagents", []string{"1", "j", "j", "j", "j"}},
 		{"subagents", []string{"8", "A"}},
 		{"subagent", []string{"8", "A", "enter"}},
@@ -30,7 +30,7 @@ func TestSkillsAndMessagesLookRight(t *testing.T) {
 		{"bus-held", []string{"9", "f"}},
 		{"bus-message", []string{"9", "j", "j", "enter"}},
 		{"bus-message-expired", []string{"9", "enter"}},
-		{"dead", []string{"9", "D"}},
+		{"dead", []string{"9", "u"}},
 		{"subscriptions", []string{"9", "L"}},
 	}
 	for _, size := range [][2]int{{80, 24}, {120, 40}} {
@@ -47,7 +47,7 @@ func TestSkillsAndMessagesLookRight(t *testing.T) {
 }
 
 func TestSkillsAndMessagesWithoutUTF8AreASCII(t *testing.T) {
-	for _, keys := range []string{"1", "8", "8 j enter", "8 j j r", "8 x", "8 A", "8 A enter", "9", "9 enter", "9 D", "9 L"} {
+	for _, keys := range []string{"1", "8", "8 j enter", "8 j j r", "8 R", "8 A", "8 A enter", "9", "9 enter", "9 u", "9 L"} {
 		r := rigOn(t, newTalk(), 120, 40, Options{ASCII: true})
 		r.keys(strings.Fields(keys)...)
 		screentest.ASCII(t, r.m.Frame())
@@ -140,7 +140,7 @@ func TestAnExecutionATaskAndASubagentLeadToEachOther(t *testing.T) {
 		}
 		t.Fatalf("no line %q on\n%s", row, r.text())
 	}
-	r.keys("8", "x", "j", "enter")
+	r.keys("8", "R", "j", "enter")
 	r.has("navigate ✓ success")
 	follow(id("tk", 1))
 	r.has("skill.invoke")
@@ -257,7 +257,7 @@ func TestMessagesAreNarrowedByTopic(t *testing.T) {
 
 func TestWhatDidNotArriveIsSentAgain(t *testing.T) {
 	r := rigOn(t, newTalk(), 80, 24, Options{})
-	r.keys("9", "D", "R")
+	r.keys("9", "u", "R")
 	r.keys("space", "space", "R")
 	r.has("2")
 	r.wait(deadTime)
@@ -272,7 +272,7 @@ func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
 	r := rigOn(t, newTalk(), 80, 24, Options{})
 	r.keys("9", "j")
 	r.has("no answer 3")
-	r.keys("a")
+	r.keys("r")
 	r.wait(deadTime)
 	r.typeText(`{"place":"sink"}`)
 	r.keys("enter")
@@ -283,7 +283,7 @@ func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
 
 func TestTheHeaderCountsMessagesInTroubleOnly(t *testing.T) {
 	r := rigOn(t, newTalk(), 160, 40, Options{})
-	r.has("1 unanswered · 2 dead")
+	r.has("1 unanswered · 2 dead msgs")
 	r.change(func() { r.w.letters, r.w.messages = nil, nil })
 	r.lacks("unanswered")
 	r.lacks("dead")
@@ -297,7 +297,7 @@ func TestAnotherTenantsSkillsAndMessagesAreNotShown(t *testing.T) {
 	r.has("no skills")
 	r.keys("9")
 	r.has("no messages yet")
-	r.keys("D")
+	r.keys("u")
 	r.has("no dead letters")
 	r.keys("L")
 	r.has("nobody reads the bus")

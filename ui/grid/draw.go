@@ -75,12 +75,16 @@ func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) 
 	clear(g.row)
 	g.src.Row(i, g.set)
 	x := r.X + gutter
+	state := screen.Rect{X: r.X, Y: y} // the cell of the first column that tells how the thing is
 	for col := range g.cols {
 		w, k := g.widths[col], g.row[col]
 		if w == 0 {
 			continue
 		}
 		w = min(w, r.X+r.W-x)
+		if state.W == 0 && w > 0 && k.role.State() {
+			state.X, state.W = x, w
+		}
 		switch {
 		case w <= 0:
 		case g.cols[col].Right:
@@ -103,7 +107,9 @@ func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) 
 			role = screen.Selected
 		}
 		c.Fill(screen.Rect{X: r.X, Y: y, W: 1, H: 1}, role, c.Glyphs().Cursor)
-		c.Paint(screen.Rect{X: r.X, Y: y, W: r.W, H: 1}, role)
+		c.Paint(screen.Rect{X: r.X, Y: y, W: state.X - r.X, H: 1}, role)
+		rest := state.X + state.W
+		c.Paint(screen.Rect{X: rest, Y: y, W: r.X + r.W - rest, H: 1}, role)
 	}
 }
 

@@ -282,3 +282,17 @@ func BenchmarkMoveAndDraw(b *testing.B) {
 		})
 	}
 }
+
+func TestTheSelectedRowKeepsTheColourOfItsState(t *testing.T) {
+	g := grid.New(columns()...)
+	g.SetSource(many(2))
+	c := screen.New(30, 3)
+	g.Draw(c, c.Bounds(), true)
+	x := strings.Index(c.Plain()[1], "running")
+	x = len([]rune(c.Plain()[1][:x]))
+	for at, want := range map[int]screen.Role{0: screen.Selected, 2: screen.Selected, x: screen.Busy, 29: screen.Selected} {
+		if _, role, _ := c.At(at, 1); role != want {
+			t.Errorf("cell %d is %s, want %s", at, role, want)
+		}
+	}
+}

@@ -228,3 +228,20 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestALetterMeansOneThingInEveryPane(t *testing.T) {
+	means := map[string][]string{
+		"a": {"approve", "policy activate"},                                                 // let it go ahead
+		"x": {"deny", "policy withdraw"},                                                    // refuse it
+		"X": {"abort", "agent stop", "session stop", "subagent stop", "cad agent shutdown"}, // end it
+		"D": {"agent delete", "skill unload", "bus unsubscribe"},                            // remove it
+	}
+	for _, b := range load(t, "").All() {
+		for _, keys := range b.Keys {
+			words, ok := means[keys.String()]
+			if ok && !slices.ContainsFunc(words, func(w string) bool { return b.Action == w || strings.HasPrefix(b.Line, w+" ") }) {
+				t.Errorf("%s in scope %s: %s%s, want one of %q", keys, b.Scope, b.Action, b.Line, words)
+			}
+		}
+	}
+}

@@ -78,56 +78,34 @@ func (v *View) line(c *screen.Canvas, y int, l *Line) int {
 	if c.W() <= x {
 		return 1
 	}
+	if v.wrap {
+		return v.wrapped(c, x, y, l.Role, l.Text)
+	}
 	text := l.Text
 	if v.query != "" {
 		text = term.Clean(text) // so that what is found is what is drawn
 	}
-	if !v.wrap {
-		body := c
-		if x > 0 || v.left > 0 {
-			body = c.Sub(screen.Rect{X: x, Y: y, W: c.W() - x, H: 1})
-			body.Text(-v.left, 0, l.Role, text)
-			v.highlight(body, 0, -v.left, text)
-			return 1
-		}
-		body.TextIn(0, y, c.W(), l.Role, text)
-		v.highlight(body, y, 0, text)
+	if x > 0 || v.left > 0 {
+		body := c.Sub(screen.Rect{X: x, Y: y, W: c.W() - x, H: 1})
+		body.Text(-v.left, 0, l.Role, text)
+		v.highlight(body, 0, -v.left, text)
 		return 1
 	}
-	return v.wrapped(c, x, y, l.Role, text)
+	c.TextIn(0, y, c.W(), l.Role, text)
+	v.highlight(c, y, 0, text)
+	return 1
 }
 
 // wrapped draws text in columns x and on, as many rows as it takes.
 func (v *View) wrapped(c *screen.Canvas, x, y int, role screen.Role, text string) int {
-	w := c.W() - x
-	n, at := 1, 0
-	matchFrom, matchEnd, ok := filter.Index(text, v.query)
-	for pos := 0; pos < len(text); {
-		k, rest := term.Next(text[pos:])
-		if at+k.Width > w {
-			if n == maxRows {
-				return n
-			}
-			y, n, at = y+1, n+1, 0
+	pieces := wrap(text, c.W()-x)
+	for i, piece := range pieces {
+		if at := y + i; at >= 0 && at < c.H() {
+			c.Text(x, at, role, piece)
+			v.highlight(c, at, x, piece)
 		}
-		if y >= c.H() {
-			// The rest is below the window; how much it is doesn't matter.
-			return n
-		}
-		r := role
-		for ok && pos >= matchEnd {
-			a, b, more := filter.Index(text[matchEnd:], v.query)
-			matchFrom, matchEnd, ok = matchEnd+a, matchEnd+b, more
-		}
-		if ok && pos >= matchFrom {
-			r = screen.Match
-		}
-		if k.Width > 0 && k.Width <= w {
-			c.Text(x+at, y, r, k.Text)
-		}
-		at, pos = at+k.Width, len(text)-len(rest)
 	}
-	return n
+	return len(pieces)
 }
 
 // highlight paints the matches in a row of text that begins at column x.

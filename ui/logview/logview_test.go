@@ -107,6 +107,16 @@ func TestWraps(t *testing.T) {
 	}
 }
 
+func TestAWrappedLineKeepsItsBreaksAndItsWords(t *testing.T) {
+	src := &log{last: 1, text: func(uint64) string { return "the first thing\n\nand a second one" }}
+	var v logview.View
+	v.SetSource(src)
+	do(&v, "wrap")
+	if got, want := shown(&v, 10, 5), "the first|thing||and a|second one"; got != want {
+		t.Errorf("shows %s, want %s", got, want)
+	}
+}
+
 func TestSearchGoesToMatchesAndMarksThem(t *testing.T) {
 	src := &log{last: 1000, text: func(seq uint64) string {
 		if seq%100 == 0 {

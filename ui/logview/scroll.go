@@ -1,6 +1,10 @@
 package logview
 
-import "swarmdeck/ui/term"
+import (
+	"strings"
+
+	"swarmdeck/ui/term"
+)
 
 // scroll moves by rows; reaching the end follows again.
 func (v *View) scroll(by int) {
@@ -53,20 +57,17 @@ func (v *View) rowsOf(seq uint64) int {
 }
 
 // rows is how many rows a wrapped line takes in w cells.
-func rows(l *Line, w int) int {
-	w -= headWidth(l)
-	if len(l.Text) <= w {
-		return 1
+func rows(l *Line, w int) int { return len(wrap(l.Text, w-headWidth(l))) }
+
+// wrap breaks a line's text into rows of at most w cells, at its own line
+// breaks and between words.
+func wrap(text string, w int) []string {
+	if len(text) <= w && !strings.Contains(text, "\n") {
+		return []string{text}
 	}
-	n := 1
-	for s, x := l.Text, 0; len(s) > 0 && n < maxRows; {
-		k, rest := term.Next(s)
-		if x+k.Width > w {
-			n, x = n+1, 0
-		}
-		x, s = x+k.Width, rest
-	}
-	return n
+	text = text[:min(len(text), 8*maxRows*max(w, 1))] // a longer one has more rows than are shown
+	all := term.Wrap(text, w)
+	return all[:min(len(all), maxRows)]
 }
 
 func headWidth(l *Line) int {

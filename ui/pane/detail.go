@@ -2,7 +2,6 @@ package pane
 
 import (
 	"context"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -53,7 +52,6 @@ type Detail[T any] struct {
 	reader Reader[T]
 	got    *T // nil until it was read
 	err    error
-	laid   time.Time // when it was written out
 }
 
 // NewDetail makes the sheet of a spec.
@@ -114,7 +112,6 @@ func (d *Detail[T]) Update(env Env, body any) tea.Cmd {
 
 // lay writes out what was read, or why it could not be.
 func (d *Detail[T]) lay(env Env) {
-	d.laid = env.Now
 	var out Paras
 	switch {
 	case d.err != nil:
@@ -127,9 +124,9 @@ func (d *Detail[T]) lay(env Env) {
 	d.Page.Set(out)
 }
 
-// Draw implements Pane. What is written out says how long ago things were.
+// Draw implements Pane.
 func (d *Detail[T]) Draw(c *screen.Canvas, env Env, focused bool) {
-	if env.Now.Sub(d.laid) >= time.Second {
+	if d.Stale(env) {
 		d.lay(env)
 	}
 	d.LogRecord.Draw(c, env, focused)

@@ -17,6 +17,8 @@ type Page struct {
 	top   int
 	aims  bool   // there is a cursor
 	at    int    // the line under it
+	left  int    // cells scrolled to the right, of tables
+	broad int    // cells of the broadest line of a table
 	find  string // in lower case
 }
 
@@ -67,7 +69,7 @@ func (p *Page) Resize(w, h int) {
 }
 
 // Top scrolls to the start.
-func (p *Page) Top() { p.top, p.at = 0, 0 }
+func (p *Page) Top() { p.top, p.at, p.left = 0, 0, 0 }
 
 // Lines is the height of the whole text.
 func (p *Page) Lines() int { return len(p.lines) }
@@ -117,6 +119,8 @@ func (p *Page) Do(action string) bool {
 		p.Top()
 	case "bottom":
 		p.top, p.at = len(p.lines), len(p.lines)
+	case "right", "left":
+		return p.slide(action == "right")
 	case "next-match":
 		p.seek(1, 1)
 	case "prev-match":
@@ -127,6 +131,23 @@ func (p *Page) Do(action string) bool {
 		return false
 	}
 	p.clamp()
+	return true
+}
+
+// slideStep is how far a key scrolls a table sideways.
+const slideStep = 8
+
+// slide scrolls a table that is broader than the page; it tells whether there
+// was more to see that way.
+func (p *Page) slide(right bool) bool {
+	switch {
+	case right && p.broad > p.left+p.w-2:
+		p.left += slideStep
+	case !right && p.left > 0:
+		p.left -= slideStep
+	default:
+		return false
+	}
 	return true
 }
 

@@ -15,7 +15,9 @@ func (p *Page) Draw(c *screen.Canvas, focused bool) {
 		if line.wide {
 			label = 0
 		}
-		if line.head {
+		if line.slide {
+			p.drawSlid(c, y, line)
+		} else if line.head {
 			x := c.Text(0, y, screen.Title, line.label)
 			c.HLine(x+1, y, c.W()-x-1, screen.Border)
 		} else {
@@ -71,6 +73,15 @@ func (l *pageLine) draw(c *screen.Canvas, x, y int, first bool) {
 		x += room.W + 1
 	}
 	c.Text(x, y, screen.Dim, l.note)
+}
+
+// drawSlid draws a line of a table from where the page is scrolled to.
+func (p *Page) drawSlid(c *screen.Canvas, y int, l *pageLine) {
+	room := screen.Rect{X: 1, Y: y, W: c.W() - 2, H: 1}
+	l.drawText(c.Sub(room), -p.left, 0)
+	if room.W > 0 && term.Width(l.text) > p.left+room.W {
+		c.Text(room.W, y, screen.Dim, c.Glyphs().Ellipsis)
+	}
 }
 
 // drawText draws the text in its role, a name and revealed hidden characters

@@ -28,13 +28,14 @@ type pageLine struct {
 	exact bool
 	wide  bool
 	cut   bool   // the text may be longer than the line
+	slide bool   // it is a line of a table
 	doc   *folds // the document that the line is of
 	fold  foldLine
 	item  Item
 }
 
 func (p *Page) lay() {
-	p.lines, p.ends = p.lines[:0], p.ends[:0]
+	p.lines, p.ends, p.broad = p.lines[:0], p.ends[:0], 0
 	label := min(labelWidth, p.w/4)
 	was := p.laid
 	p.laid = make(map[laidKey][]string, len(p.paras))
@@ -56,6 +57,12 @@ func (p *Page) lay() {
 		case para.Rows != nil:
 			for _, row := range para.Rows {
 				p.lines = append(p.lines, pageLine{lead: row.Lead, text: row.Text, note: row.Note, role: row.Role, wide: para.Wide, cut: true, item: row.Item})
+			}
+		case para.Table:
+			for line := range strings.SplitSeq(para.Text, "\n") {
+				line = term.Reveal(line)
+				p.broad = max(p.broad, term.Width(line))
+				p.lines = append(p.lines, pageLine{text: line, role: para.Role, exact: true, wide: true, slide: true})
 			}
 		default:
 			for _, line := range p.wrapped(para, was, room) {

@@ -232,6 +232,27 @@ func TestTimesInFewCells(t *testing.T) {
 	}
 }
 
+func TestATableIsScrolledSidewaysAndNotWrapped(t *testing.T) {
+	var p Page
+	p.Resize(20, 5)
+	p.Set([]Para{{Text: "NAME      STATE     WHAT\nann       idle      all", Exact: true, Wide: true, Table: true}})
+	draw := func() string {
+		c := screen.New(20, 2)
+		p.Draw(c, true)
+		return strings.Join(c.Plain(), "|")
+	}
+	if got, want := draw(), " NAME      STATE  …| ann       idle   …"; got != want || p.Lines() != 2 {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Do("right")
+	if got, want := draw(), "   STATE     WHAT|   idle      all"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if p.Do("right") || !p.Do("left") || p.Do("left") {
+		t.Error("it scrolls further than there is something to see")
+	}
+}
+
 func TestWideTextKeepsTheShapeOfTables(t *testing.T) {
 	row := strings.Repeat("x", 75)
 	for _, wide := range []bool{false, true} {

@@ -15,6 +15,7 @@ type Para struct {
 	Exact bool     // text that must be judged exactly: hidden characters are shown
 	Head  bool     // a heading: Label only
 	Wide  bool     // what takes the column of labels too: tables keep their shape
+	Table bool     // exact lines that are not wrapped: the page scrolls sideways
 	Rows  []Row    // lines that are cut, not wrapped, in place of Text
 	JSON  core.Raw // a document whose parts fold, in place of Text
 }

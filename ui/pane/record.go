@@ -1,6 +1,8 @@
 package pane
 
 import (
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/screen"
@@ -13,6 +15,7 @@ type Record struct {
 	it   Item
 	Page Page
 	find string
+	laid time.Time
 }
 
 // NewRecord makes an unbound record for a pane.
@@ -77,6 +80,16 @@ func (r *Record) Resize(w, h int) { r.Page.Resize(w, h) }
 
 // Do implements Pane.
 func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.Do(action) }
+
+// Stale reports, at most once a second, that what was written out may say how
+// long ago something was: Draw of a pane writes it out anew.
+func (r *Record) Stale(env Env) bool {
+	if since := env.Now.Sub(r.laid); since >= 0 && since < time.Second {
+		return false
+	}
+	r.laid = env.Now
+	return true
+}
 
 // Draw implements Pane.
 func (r *Record) Draw(c *screen.Canvas, _ Env, focused bool) { r.Page.Draw(c, focused) }

@@ -24,7 +24,9 @@ type Split struct {
 
 // NewSplit makes the log part for a pane.
 func NewSplit(name string, logs Logs) Split {
-	return Split{tail: NewTail(name, logs), scratch: screen.New(0, 0)}
+	s := Split{tail: NewTail(name, logs), scratch: screen.New(0, 0)}
+	s.view.Do("wrap")
+	return s
 }
 
 // BindLog shows another stream from its end: a task id, "agent:NAME", or "".
@@ -119,7 +121,9 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 	case s.tail == nil:
 		return nil, page.Do(action)
 	case action == "follow" || action == "wrap":
-		s.view.Do(action)
+		if s.view.Do(action); action == "wrap" {
+			s.shift = 0
+		}
 		return s.tail.Refresh(env), true
 	case !s.zoom && action == "right":
 		s.zoom = true
@@ -130,6 +134,8 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 		return nil, true
 	case !s.zoom:
 		return nil, page.Do(action)
+	case action == "right" && s.view.Wrapped(): // nothing is further right
+		return nil, true
 	case action == "next-match" || action == "prev-match":
 		dir := 1
 		if action == "prev-match" {
@@ -185,8 +191,8 @@ func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page, focused bool) {
 	if !s.view.Following() {
 		title = "log (not following: f follows)"
 	}
-	if s.view.Wrapped() {
-		title += " wrapped"
+	if !s.view.Wrapped() {
+		title += " not wrapped"
 	}
 	if q := s.view.Query(); q != "" {
 		title += " /" + q

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/session"
@@ -25,11 +26,10 @@ type State struct {
 // Label is the sign and the word.
 func (s State) Label(g *screen.Glyphs) string { return s.Glyph(g) + " " + s.Word }
 
-// frozen reports whether the emergency stop has stopped a task's work: it is
+// Frozen reports whether the emergency stop has stopped a task's work: it is
 // on, and neither the task nor its agent is among those that have not
 // acknowledged it.
-func frozen(env *Env, task, agent string) bool {
-	stop := &env.Snap.EStop
+func Frozen(stop *estop.State, task, agent string) bool {
 	return stop.On && !slices.Contains(stop.Waiting, task) && !slices.Contains(stop.Waiting, agent)
 }
 
@@ -37,7 +37,7 @@ func frozen(env *Env, task, agent string) bool {
 func TaskState(env *Env, t *task.Task) State {
 	switch {
 	case t.Status.Terminal():
-	case t.Status == task.Running && frozen(env, t.TaskID, t.Agent):
+	case t.Status == task.Running && Frozen(&env.Snap.EStop, t.TaskID, t.Agent):
 		return State{screen.Paused, "frozen"}
 	case t.Waiting != "":
 		return State{screen.Waiting, "needs you"}
@@ -60,7 +60,7 @@ func AgentState(env *Env, a *fleet.Agent) State {
 		return State{screen.Waiting, "needs you"}
 	case word == "stuck":
 		return State{screen.Waiting, word}
-	case word == "working" && a.TaskID != "" && frozen(env, a.TaskID, a.Name):
+	case word == "working" && a.TaskID != "" && Frozen(&env.Snap.EStop, a.TaskID, a.Name):
 		return State{screen.Paused, "frozen"}
 	}
 	return State{screen.StateOf(word), word}
@@ -72,7 +72,7 @@ func SubagentState(env *Env, a *skill.Subagent) State {
 	switch {
 	case word == "waiting for you":
 		return State{screen.Waiting, "needs you"}
-	case word == "working" && frozen(env, a.TaskID, a.AgentID):
+	case word == "working" && Frozen(&env.Snap.EStop, a.TaskID, a.AgentID):
 		return State{screen.Paused, "frozen"}
 	}
 	return State{screen.StateOf(word), word}

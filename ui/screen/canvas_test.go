@@ -114,6 +114,15 @@ func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
 	}
 }
 
+func TestNoLineStandsUnderBlanks(t *testing.T) {
+	c := screen.New(6, 1)
+	c.TextIn(0, 0, 6, screen.Title, "ab")
+	lined := screen.NewTheme("lined", map[screen.Role]screen.Style{screen.Title: {Underline: true, Bold: true}})
+	if got, want := c.Render(lined), "\x1b[0;1;4mab\x1b[0;1m    \x1b[m"; got != want {
+		t.Errorf("rendered %q, want %q", got, want)
+	}
+}
+
 func TestEveryGlyphTakesOneCell(t *testing.T) {
 	for _, g := range []*screen.Glyphs{screen.Unicode(), screen.ASCII()} {
 		runes := []rune{

@@ -29,7 +29,7 @@ func (c *Canvas) Render(t *Theme) string {
 				}
 				out = t.appendTinted(out, &k, &was, tinted)
 				style, was, tinted = "", k, true
-			} else if want := t.sgr[k.role]; want != style {
+			} else if want := t.style(&k); want != style {
 				out = append(out, want...)
 				style, tinted = want, false
 			}
@@ -41,6 +41,13 @@ func (c *Canvas) Render(t *Theme) string {
 	}
 	g.out = out
 	return string(out)
+}
+
+func (t *Theme) style(k *cell) string {
+	if k.base == ' ' {
+		return t.blank[k.role]
+	}
+	return t.sgr[k.role]
 }
 
 const plainSGR = "\x1b[m"

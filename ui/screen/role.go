@@ -43,6 +43,10 @@ var roleNames = [Roles]string{
 // roleLetters are what Canvas.Roles prints, in the order of the constants.
 const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-h"
 
+// State reports whether the role says how a thing is: its colour is told apart
+// also where the row is selected.
+func (r Role) State() bool { return r >= Good && r <= Danger }
+
 // String is the role's name in themes and scripts, such as "header-hot".
 func (r Role) String() string {
 	if r < Roles {

@@ -40,6 +40,7 @@ type Theme struct {
 	Name   string
 	styles [Roles]Style
 	sgr    [Roles]string
+	blank  [Roles]string // of spaces: a line under nothing would be a bar
 	// base are the roles' full colours for tints.
 	base    [Roles]rgb
 	colored bool
@@ -54,6 +55,8 @@ func NewTheme(name string, styles map[Role]Style) *Theme {
 			s = styles[Text]
 		}
 		t.styles[r], t.sgr[r] = s, s.sgr()
+		s.Underline = false
+		t.blank[r] = s.sgr()
 	}
 	t.tints()
 	return t

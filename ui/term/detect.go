@@ -51,14 +51,14 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 	switch {
 	case c.Accessible:
 		c.Plain, c.Why = true, "accessible mode"
+	case mute(term):
+		c.Plain, c.Why = true, "TERM is "+Clean(term)
 	case !stdoutTTY:
 		c.Plain, c.Why = true, "standard output is not a terminal"
 	case !stdinTTY:
 		c.Plain, c.Why = true, "standard input is not a terminal"
 	case term == "":
 		c.Plain, c.Why = true, "TERM is not set"
-	case mute(term):
-		c.Plain, c.Why = true, "TERM is "+Clean(term)
 	}
 	c.Color = profile(env, term, stdoutTTY, flags.Color)
 	c.Sync = !c.Plain && env("SSH_TTY") != "" && !asked(term)

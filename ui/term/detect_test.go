@@ -40,6 +40,7 @@ func TestDetect(t *testing.T) {
 		{"NO_COLOR beats CLICOLOR_FORCE", map[string]string{"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, true, true, term.Flags{}, want{color: colorprofile.ASCII}, ""},
 		{"input is no terminal", nil, false, true, term.Flags{}, want{plain: true, color: colorprofile.ANSI256}, "standard input is not a terminal"},
 		{"dumb", map[string]string{"TERM": "dumb"}, true, true, term.Flags{}, want{plain: true, color: colorprofile.NoTTY}, "TERM is dumb"},
+		{"dumb at the other end of a connection", map[string]string{"TERM": "dumb"}, false, false, term.Flags{}, want{plain: true, color: colorprofile.NoTTY}, "TERM is dumb"},
 		{"unset", map[string]string{"TERM": ""}, true, true, term.Flags{}, want{plain: true, color: colorprofile.NoTTY}, "TERM is not set"},
 		{"C locale", map[string]string{"LC_ALL": "C"}, true, true, term.Flags{}, want{ascii: true, color: colorprofile.ANSI256}, ""},
 		{"no locale", map[string]string{"LANG": ""}, true, true, term.Flags{}, want{ascii: true, color: colorprofile.ANSI256}, ""},

@@ -187,6 +187,14 @@ func (p *Agent) Title(env pane.Env) string {
 	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
 }
 
+// Draw implements pane.Pane.
+func (p *Agent) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	if p.Stale(env) && !p.Item().Empty() {
+		p.lay(env)
+	}
+	p.LogRecord.Draw(c, env, focused)
+}
+
 func (p *Agent) lay(env pane.Env) {
 	var out pane.Paras
 	a := p.agent

@@ -171,6 +171,9 @@ func short(digest string) string {
 // Draw shows the card and, in its last rows, the countdown and whether an
 // answer counts now.
 func (p *Card) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	if p.a != nil && p.Stale(env) {
+		p.lay(env)
+	}
 	if p.a == nil || c.H() < 3 {
 		p.Page.Draw(c, focused)
 		return

@@ -2,6 +2,7 @@ package log
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -100,12 +101,16 @@ func NewMessage(from *Messages) *Sheet {
 
 // Show implements pane.Pane.
 func (p *Sheet) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if !p.Bind(it) {
-		return nil
+	if p.Bind(it) {
+		p.lay(env)
 	}
-	m, ok := p.from.Message(it.ID)
+	return nil
+}
+
+func (p *Sheet) lay(env pane.Env) {
+	m, ok := p.from.Message(p.Item().ID)
 	if !ok {
-		return nil
+		return
 	}
 	var paras pane.Paras
 	paras.Add("at", pane.When(env.Now, m.At), screen.Dim)
@@ -115,8 +120,16 @@ func (p *Sheet) Show(env pane.Env, it pane.Item) tea.Cmd {
 		role = screen.Bad
 	}
 	paras.Head("what it said")
-	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true}))
-	return nil
+	table := !m.Bad && strings.Contains(strings.TrimRight(m.Text, "\n"), "\n")
+	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true, Table: table}))
+}
+
+// Draw implements pane.Pane.
+func (p *Sheet) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	if p.Stale(env) {
+		p.lay(env)
+	}
+	p.Record.Draw(c, env, focused)
 }
 
 // Update implements pane.Pane.
