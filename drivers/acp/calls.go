@@ -68,10 +68,10 @@ func (t *turn) merge(u callUpdate, content core.Raw) *call {
 		t.calls[u.ID] = c
 	}
 	if u.Title != nil && *u.Title != "" {
-		c.title = clip(*u.Title, 4096)
+		c.title = core.ClipTo(*u.Title, 4096)
 	}
 	if u.ToolKind != nil && *u.ToolKind != "" {
-		c.kind = clip(*u.ToolKind, 64)
+		c.kind = core.ClipTo(*u.ToolKind, 64)
 	}
 	size := len(u.Locations) + len(u.RawInput) + len(u.RawOutput) + len(content)
 	if c.over || t.held+size > maxHeld {
@@ -101,9 +101,9 @@ func (t *turn) merge(u callUpdate, content core.Raw) *call {
 		case "diff":
 			c.diffs = append(c.diffs, p.fileDiff)
 		case "terminal":
-			c.texts = append(c.texts, "[terminal "+clip(p.TerminalID, 128)+"]")
+			c.texts = append(c.texts, "[terminal "+core.ClipTo(p.TerminalID, 128)+"]")
 		default:
-			c.texts = append(c.texts, "[unknown content "+clip(p.Type, 64)+"]")
+			c.texts = append(c.texts, "[unknown content "+core.ClipTo(p.Type, 64)+"]")
 		}
 	}
 	return c
@@ -149,7 +149,7 @@ func (t *turn) showDiffs(c *call) {
 	id := c.id
 	t.mu.Unlock()
 	for _, d := range news {
-		t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(d.Path, 2048), Text: clip(diff.Unified(d.Path, d.Old, d.New, maxLogLine), maxLogLine)})
+		t.emit(fleet.Event{Type: "diff", CallID: id, Path: core.ClipTo(d.Path, 2048), Text: core.ClipTo(diff.Unified(d.Path, d.Old, d.New, maxLogLine), maxLogLine)})
 	}
 }
 
@@ -177,13 +177,13 @@ func (c *call) result() core.Raw {
 		if c.output.Kind() == '{' && core.CheckObject("output", c.output, core.MaxInput) == nil {
 			return c.output
 		}
-		out["output"] = clip(string(c.output), core.MaxInput)
+		out["output"] = core.ClipTo(string(c.output), core.MaxInput)
 		if c.output.IsValid() && len(c.output) < core.MaxInput {
 			out["output"] = c.output
 		}
 	}
 	if len(c.texts) > 0 {
-		out["text"] = clip(strings.Join(c.texts, "\n"), maxFinal)
+		out["text"] = core.ClipTo(strings.Join(c.texts, "\n"), maxFinal)
 	}
 	return core.MustEncode(out)
 }

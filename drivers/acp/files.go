@@ -72,7 +72,7 @@ func (t *turn) writeFile(r *jsonrpc.Request) {
 	t.file(r, "fs/write_text_file", "medium", func(id string, in fileRequest) (any, error) {
 		old, err := t.s.a.place.writeText(in)
 		if err == nil {
-			t.emit(fleet.Event{Type: "diff", CallID: id, Path: clip(in.Path, 2048), Text: clip(diff.Unified(in.Path, old, *in.Content, maxLogLine), maxLogLine)})
+			t.emit(fleet.Event{Type: "diff", CallID: id, Path: core.ClipTo(in.Path, 2048), Text: core.ClipTo(diff.Unified(in.Path, old, *in.Content, maxLogLine), maxLogLine)})
 		}
 		return acp.WriteTextFileResponse{}, err
 	})

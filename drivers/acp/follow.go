@@ -120,10 +120,10 @@ func (t *turn) judged(reason string) task.Outcome {
 	t.mu.Unlock()
 	out := task.Outcome{
 		Status: task.Succeeded, Text: text,
-		Output: core.MustEncode(map[string]string{"stop_reason": clip(reason, 64), "text": text}),
+		Output: core.MustEncode(map[string]string{"stop_reason": core.ClipTo(reason, 64), "text": text}),
 	}
 	set := func(status task.Status, code, message string, retryable bool) {
-		out.Status, out.Error = status, &task.Error{Code: code, Message: clip(message, keeper.MaxMessage), Retryable: retryable}
+		out.Status, out.Error = status, &task.Error{Code: code, Message: core.ClipTo(message, keeper.MaxMessage), Retryable: retryable}
 	}
 	switch acp.StopReason(reason) {
 	case acp.StopReasonEndTurn:

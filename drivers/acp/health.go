@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -72,4 +73,4 @@ func (a *agent) over(pe *peer, why string) {
 }
 
 // startReason says why a process could not be used.
-func startReason(err error) string { return clip(err.Error(), 500) }
+func startReason(err error) string { return core.ClipTo(err.Error(), 500) }

@@ -103,7 +103,7 @@ func (s *session) setMode(ctx context.Context) error {
 	case want == "" && len(names) == 0:
 		return nil
 	case !known:
-		return core.Invalid("options.mode", want, "one of these, and one in which it asks: "+clip(strings.Join(names, ", "), 500))
+		return core.Invalid("options.mode", want, "one of these, and one in which it asks: "+core.ClipTo(strings.Join(names, ", "), 500))
 	case m.set && m.now == want:
 		return nil
 	}
@@ -127,7 +127,7 @@ func (s *session) setMode(ctx context.Context) error {
 		return fmt.Errorf("set the agent's mode to %s: %w", want, s.pe.explain(err))
 	}
 	if s.modes.now != m.now && s.modes.now != want {
-		return core.Errorf(core.Unavailable, "the agent went into mode %s although %s was set", clip(s.modes.now, 80), want)
+		return core.Errorf(core.Unavailable, "the agent went into mode %s although %s was set", core.ClipTo(s.modes.now, 80), want)
 	}
 	s.modes.now, s.modes.set = want, true
 	return nil
@@ -146,8 +146,8 @@ func (s *session) changed(now string) {
 	}
 	want := s.a.place.Mode
 	e := fleet.Event{
-		Type: "mode", Args: core.MustEncode(map[string]string{"mode": clip(now, 128), "wanted": want}),
-		Text: fmt.Sprintf("the agent changed its permission mode from %q to %q; %q was set", clip(before, 128), clip(now, 128), want),
+		Type: "mode", Args: core.MustEncode(map[string]string{"mode": core.ClipTo(now, 128), "wanted": want}),
+		Text: fmt.Sprintf("the agent changed its permission mode from %q to %q; %q was set", core.ClipTo(before, 128), core.ClipTo(now, 128), want),
 	}
 	if now != want {
 		e.Status = "weaker"

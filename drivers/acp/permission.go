@@ -34,7 +34,7 @@ func (s *session) serve(r *jsonrpc.Request) {
 		return
 	}
 	if t == nil {
-		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "a request outside of a task was refused: " + r.Method + " " + clip(string(r.Params), maxNoise)})
+		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "a request outside of a task was refused: " + r.Method + " " + core.ClipTo(string(r.Params), maxNoise)})
 		if r.Method == acp.ClientMethodSessionRequestPermission {
 			r.Reply(cancelled())
 			return
@@ -123,11 +123,11 @@ func (t *turn) permission(r *jsonrpc.Request) {
 func (t *turn) question(c *call) fleet.Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id := clip(c.id, maxGateID)
+	id := core.ClipTo(c.id, maxGateID)
 	if n := t.asked[id]; n > 0 {
 		id = fmt.Sprintf("%s#%d", id, n+1)
 	}
-	t.asked[clip(c.id, maxGateID)]++
+	t.asked[core.ClipTo(c.id, maxGateID)]++
 	c.gates = append(c.gates, id)
 	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title}
 }

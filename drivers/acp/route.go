@@ -18,7 +18,7 @@ const (
 func (pe *peer) handle(r *jsonrpc.Request) {
 	if !r.Wants() {
 		if r.Method != acp.ClientMethodSessionUpdate {
-			pe.tell(fleet.Event{Type: "log", Level: "DEBUG", Text: "unknown notification " + clip(r.Method, 128) + " " + clip(string(r.Params), maxNoise)})
+			pe.tell(fleet.Event{Type: "log", Level: "DEBUG", Text: "unknown notification " + core.ClipTo(r.Method, 128) + " " + core.ClipTo(string(r.Params), maxNoise)})
 			return
 		}
 		var n struct {
@@ -26,14 +26,14 @@ func (pe *peer) handle(r *jsonrpc.Request) {
 			Update    core.Raw `json:"update"`
 		}
 		if err := jsonrpc.Decode(r.Params, &n); err != nil || n.Update.Kind() != '{' {
-			pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update without a content: " + clip(string(r.Params), maxNoise)})
+			pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update without a content: " + core.ClipTo(string(r.Params), maxNoise)})
 			return
 		}
 		pe.deliver(n.SessionID, item{update: n.Update})
 		return
 	}
 	if !served(r.Method) {
-		r.Fail(jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not served", clip(r.Method, 128)))
+		r.Fail(jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not served", core.ClipTo(r.Method, 128)))
 		return
 	}
 	var to struct {
@@ -64,7 +64,7 @@ func (pe *peer) deliver(id string, it item) {
 		it.request.Fail(unknownSession(id))
 		return
 	}
-	pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + clip(id, 80)})
+	pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + core.ClipTo(id, 80)})
 }
 
 func (pe *peer) earlySize() (n int) {
@@ -94,7 +94,7 @@ func (pe *peer) await(n int) {
 }
 
 func unknownSession(id string) *jsonrpc.Error {
-	return jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no session %q", clip(id, 80))
+	return jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no session %q", core.ClipTo(id, 80))
 }
 
 // adopt makes a session known and starts it. Two agents must never share one.
@@ -102,7 +102,7 @@ func (pe *peer) adopt(s *session) error {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
 	if pe.sessions[s.id] != nil {
-		return core.Errorf(core.Unavailable, "the agent gave two sessions the id %s", clip(s.id, 80))
+		return core.Errorf(core.Unavailable, "the agent gave two sessions the id %s", core.ClipTo(s.id, 80))
 	}
 	early := pe.early[s.id]
 	delete(pe.early, s.id)

@@ -72,7 +72,7 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 		return nil, fmt.Errorf("begin a session: %w", pe.explain(err))
 	}
 	if o.SessionID == "" || len(o.SessionID) > maxSessionID {
-		return nil, core.Errorf(core.Unavailable, "the agent gave its session the id %q", clip(o.SessionID, 80))
+		return nil, core.Errorf(core.Unavailable, "the agent gave its session the id %q", core.ClipTo(o.SessionID, 80))
 	}
 	s := a.newSession(pe, o.SessionID)
 	s.learn(o)

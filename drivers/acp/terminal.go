@@ -254,7 +254,7 @@ func (s *session) serveTerminal(r *jsonrpc.Request) {
 	}
 	s.terminals.mu.Unlock()
 	if term == nil {
-		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no terminal %q", clip(in.TerminalID, 80)))
+		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no terminal %q", core.ClipTo(in.TerminalID, 80)))
 		return
 	}
 	if r.Method == acp.ClientMethodTerminalOutput {

@@ -4,11 +4,8 @@ import (
 	"fmt"
 
 	"swarmdeck/drivers/jsonrpc"
-	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
-
-func clip(s string, max int) string { return pipe.Clip(pipe.Text([]byte(s)), max) }
 
 // block is a content block: text, image, audio, resource_link or resource.
 type block struct {
@@ -32,7 +29,7 @@ func readBlock(raw core.Raw) string {
 		return ""
 	}
 	if jsonrpc.Decode(raw, &b) != nil {
-		return clip(string(raw), maxNoise)
+		return core.ClipTo(string(raw), maxNoise)
 	}
 	switch b.Type {
 	case "text":
@@ -46,5 +43,5 @@ func readBlock(raw core.Raw) string {
 			return fmt.Sprintf("[%s]\n%s", b.Resource.URI, b.Resource.Text)
 		}
 	}
-	return "[unknown content] " + clip(string(raw), maxNoise)
+	return "[unknown content] " + core.ClipTo(string(raw), maxNoise)
 }

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -125,7 +126,7 @@ func (t *turn) flush() {
 	text := t.said.String()
 	t.said.Reset()
 	for len(text) > 0 { // one block may be larger than a line of the log
-		piece := clip(text, maxLogLine)
+		piece := core.ClipTo(text, maxLogLine)
 		if len(piece) < len(text) {
 			piece = strings.TrimSuffix(piece, "…")
 		}

@@ -43,7 +43,7 @@ func (s *session) update(raw core.Raw) {
 		err = jsonrpc.Decode(raw, &u)
 	}
 	if err != nil {
-		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "malformed update: " + clip(string(raw), maxNoise)})
+		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "malformed update: " + core.ClipTo(string(raw), maxNoise)})
 		return
 	}
 	switch head.Kind { // what holds for the session, with a prompt or without
@@ -63,11 +63,11 @@ func (s *session) update(raw core.Raw) {
 	case s.replaying.Load():
 		s.replayed.Add(1)
 	case !known:
-		s.a.hear(fleet.Event{Type: "log", Level: "INFO", Text: "unknown update: " + clip(string(raw), maxLogLine)})
+		s.a.hear(fleet.Event{Type: "log", Level: "INFO", Text: "unknown update: " + core.ClipTo(string(raw), maxLogLine)})
 	case t == nil && head.Kind == "usage_update":
 		s.spend(u)
 	case t == nil:
-		s.a.hear(fleet.Event{Type: "log", Level: "INFO", Text: "outside of a task: " + clip(string(raw), maxNoise)})
+		s.a.hear(fleet.Event{Type: "log", Level: "INFO", Text: "outside of a task: " + core.ClipTo(string(raw), maxNoise)})
 	default:
 		t.update(u)
 	}
@@ -111,11 +111,11 @@ func plan(entries []planEntry) (string, []fleet.Step) {
 	for _, e := range entries[:min(len(entries), 200)] {
 		mark, ok := marks[e.Status]
 		if !ok {
-			mark = "[" + clip(e.Status, 20) + "]"
+			mark = "[" + core.ClipTo(e.Status, 20) + "]"
 		}
-		what := clip(strings.Join(strings.Fields(e.Content), " "), 500)
+		what := core.ClipTo(strings.Join(strings.Fields(e.Content), " "), 500)
 		fmt.Fprintf(&b, "%s %s\n", mark, what)
-		steps = append(steps, fleet.Step{Text: what, Status: clip(e.Status, 20)})
+		steps = append(steps, fleet.Step{Text: what, Status: core.ClipTo(e.Status, 20)})
 	}
 	return strings.TrimSuffix(b.String(), "\n"), steps
 }

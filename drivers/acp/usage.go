@@ -47,7 +47,7 @@ func (s *session) spend(u update) {
 		s.a.hear(fleet.Event{Type: "usage", CostUSD: more})
 	}
 	if foreign {
-		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the agent tells its cost in " + clip(u.Cost.Currency, 16) + ", which is not counted"})
+		s.a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the agent tells its cost in " + core.ClipTo(u.Cost.Currency, 16) + ", which is not counted"})
 	}
 }
 

@@ -146,9 +146,9 @@ func (a *agent) health() (fleet.AgentStatus, string) {
 	case a.fault != nil:
 		e := core.AsError(a.fault)
 		if e.Code == core.Unavailable {
-			return fleet.Offline, clip(e.Message, 500)
+			return fleet.Offline, core.OneLine(e.Message, 500)
 		}
-		return fleet.Failed, clip(e.Message, 500)
+		return fleet.Failed, core.OneLine(e.Message, 500)
 	case a.lost:
 		return fleet.Failed, "its workspace was deleted in Coder; a restart makes a new one"
 	case a.anew:
@@ -259,7 +259,7 @@ func (a *agent) answers(status string, err error) {
 			return
 		}
 		a.api = ""
-		if a.apiFault = clip(core.AsError(err).Message, 400); a.apiFault == "" {
+		if a.apiFault = core.OneLine(core.AsError(err).Message, 400); a.apiFault == "" {
 			a.apiFault = "the agent's app does not answer"
 		}
 	})

@@ -75,7 +75,7 @@ func (a *app) open(ctx context.Context, method, path string, body any) (*http.Re
 	if problem.Title+problem.Detail != "" {
 		text = []byte(problem.Title + ": " + problem.Detail)
 	}
-	return nil, core.Errorf(core.Unavailable, "the agent's app answers %d: %s", resp.StatusCode, clip(string(text), 300)).With("status", resp.StatusCode)
+	return nil, core.Errorf(core.Unavailable, "the agent's app answers %d: %s", resp.StatusCode, core.OneLine(string(text), 300)).With("status", resp.StatusCode)
 }
 
 // do makes one call and decodes its answer into v.

@@ -64,7 +64,7 @@ func (s *site) list(ctx context.Context) ([]project, error) {
 	for _, t := range templates {
 		o, err := s.offer(ctx, t.ActiveVersionID)
 		if err != nil {
-			return nil, fmt.Errorf("template %s: %w", clip(t.Name, 64), err)
+			return nil, fmt.Errorf("template %s: %w", core.OneLine(t.Name, 64), err)
 		}
 		all = append(all, project{t, o})
 	}
@@ -112,7 +112,7 @@ func (s *site) find(ctx context.Context, name, template, role string) (project, 
 			found = append(found, p)
 		}
 		if p.isProject() {
-			names = append(names, clip(p.DisplayName, 64))
+			names = append(names, core.OneLine(p.DisplayName, 64))
 		}
 	}
 	slices.Sort(names)
@@ -130,7 +130,7 @@ func (s *site) find(ctx context.Context, name, template, role string) (project, 
 		if preset.Name == role {
 			return p, preset, nil
 		}
-		roles = append(roles, clip(preset.Name, 64))
+		roles = append(roles, core.OneLine(preset.Name, 64))
 	}
 	slices.Sort(roles)
 	return p, codersdk.Preset{}, core.Invalid("role", role, nameList(roles, "the template has no presets"))
@@ -170,7 +170,7 @@ func (r *Runtime) Catalog(ctx context.Context, options core.Raw) ([]fleet.Offer,
 		if !p.isProject() || slices.ContainsFunc(offers, func(o fleet.Offer) bool { return o.Project.Name == p.DisplayName }) {
 			continue
 		}
-		o := fleet.Offer{Project: fleet.Project{ID: p.ID.String(), Name: p.DisplayName, Description: clip(p.Description, 500)}}
+		o := fleet.Offer{Project: fleet.Project{ID: p.ID.String(), Name: p.DisplayName, Description: core.OneLine(p.Description, 500)}}
 		for _, preset := range p.presets {
 			o.Roles = append(o.Roles, fleet.Role{
 				ID: preset.ID.String(), Name: preset.Name, ProjectID: o.Project.ID, ProjectName: o.Project.Name,

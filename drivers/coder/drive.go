@@ -85,7 +85,7 @@ func (a *agent) find(ctx context.Context) (uuid.UUID, error) {
 		return uuid.Nil, err
 	case m.Asked.IsZero() && !a.set.Adopt:
 		return uuid.Nil, core.Errorf(core.Conflict, "name: there is a workspace %s already (it is %s); options.adopt takes it over",
-			a.rec.Name, clip(string(ws.LatestBuild.Status), 32)).With("field", "name").With("value", a.rec.Name)
+			a.rec.Name, core.OneLine(string(ws.LatestBuild.Status), 32)).With("field", "name").With("value", a.rec.Name)
 	}
 	return a.own(m, ws) // made by a request whose answer was lost, or adopted
 }

@@ -7,23 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
-	"unicode"
 
 	"github.com/coder/coder/v2/codersdk"
 
-	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
-
-// clip makes what a server said fit to be part of an error or a reason: one
-// line of printable text.
-func clip(s string, most int) string {
-	s = strings.Join(strings.FieldsFunc(pipe.Text([]byte(s[:min(len(s), 4*most)])), func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}), " ")
-	return pipe.Clip(s, most)
-}
 
 // explain turns any failure of a call into one error that says what was
 // attempted, what is wrong and which field is to be looked at.
@@ -43,13 +31,13 @@ func explain(what string, err error) error {
 
 // answered is the table of the server's refusals.
 func answered(e *codersdk.Error) *core.Error {
-	text := clip(e.Message, 300)
-	if d := clip(e.Detail, 300); d != "" && d != text {
+	text := core.OneLine(e.Message, 300)
+	if d := core.OneLine(e.Detail, 300); d != "" && d != text {
 		text += " (" + d + ")"
 	}
 	field, allowed := "", ""
 	for _, v := range e.Validations {
-		field, allowed = clip(v.Field, 64), clip(v.Detail, 200)
+		field, allowed = core.OneLine(v.Field, 64), core.OneLine(v.Detail, 200)
 		text += "; " + field + ": " + allowed
 	}
 	with := func(code core.Code, field, format string, args ...any) *core.Error {
@@ -91,7 +79,7 @@ func broken(err error) *core.Error {
 	case errors.As(err, &failed):
 		err = failed.Err // without the address, which may be long
 	}
-	return core.Errorf(core.Unavailable, "the server can't be reached: %s", clip(err.Error(), 300))
+	return core.Errorf(core.Unavailable, "the server can't be reached: %s", core.OneLine(err.Error(), 300))
 }
 
 // gone reports that a thing is not there any more, or never was.

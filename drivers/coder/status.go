@@ -7,6 +7,7 @@ import (
 
 	"github.com/coder/coder/v2/codersdk"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -102,7 +103,7 @@ var table = []row{
 		return f.build == codersdk.WorkspaceStatusPending || f.build == codersdk.WorkspaceStatusStarting, string(f.build)
 	}},
 	{fleet.Failed, "Coder names a state of the workspace that is not known here: %s", func(f facts) (bool, string) {
-		return f.build != codersdk.WorkspaceStatusRunning, clip(string(f.build), 64)
+		return f.build != codersdk.WorkspaceStatusRunning, core.OneLine(string(f.build), 64)
 	}},
 	{fleet.Starting, "the workspace has no agent yet", func(f facts) (bool, string) { return f.agent == nil, "" }},
 	{fleet.Failed, "the workspace's agent %s", func(f facts) (bool, string) {
@@ -177,7 +178,7 @@ func verb(t codersdk.WorkspaceTransition) string {
 }
 
 func because(text string) string {
-	if text = clip(text, 300); text != "" {
+	if text = core.OneLine(text, 300); text != "" {
 		return ": " + text
 	}
 	return ""
@@ -192,8 +193,8 @@ func reportText(s *codersdk.WorkspaceAppStatus) string {
 
 // showReport is a report as a line of the log.
 func showReport(s codersdk.WorkspaceAppStatus) (level, text string) {
-	level, text = "INFO", clip(string(s.State), 32)+because(s.Message)
-	if uri := clip(s.URI, 300); uri != "" {
+	level, text = "INFO", core.OneLine(string(s.State), 32)+because(s.Message)
+	if uri := core.OneLine(s.URI, 300); uri != "" {
 		text = fmt.Sprintf("%s <%s>", text, uri)
 	}
 	if failedState(s.State) {

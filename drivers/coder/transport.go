@@ -66,7 +66,7 @@ func (t *transport) own(u *url.URL) bool { return u.Scheme == t.home.Scheme && u
 
 func elsewhere(u *url.URL) error {
 	return core.Errorf(core.Unavailable, "url: the server redirects to %s; nothing is sent there, name that address if it is the right one",
-		clip(u.Scheme+"://"+u.Host, 200)).With("field", "url")
+		core.OneLine(u.Scheme+"://"+u.Host, 200)).With("field", "url")
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -158,7 +158,7 @@ func (t *turn) begin() error {
 // outcome is what the task has come to.
 func (t *turn) outcome(err error) task.Outcome {
 	fail := func(status task.Status, code, text string, retry bool) task.Outcome {
-		return task.Outcome{Status: status, Error: &task.Error{Code: code, Message: pipe.Clip(text, 4096), Retryable: retry}}
+		return task.Outcome{Status: status, Error: &task.Error{Code: code, Message: core.ClipTo(text, 4096), Retryable: retry}}
 	}
 	switch t.Ending() {
 	case keeper.ByCancel:
@@ -177,7 +177,7 @@ func (t *turn) outcome(err error) task.Outcome {
 	case failure != nil:
 		return fail(task.Failed, "agent_failed", "the agent reports a failure"+because(failure.Message), false)
 	}
-	return task.Outcome{Status: task.Succeeded, Output: core.MustEncode(map[string]string{"text": pipe.Clip(t.texts[t.last], 256<<10)})}
+	return task.Outcome{Status: task.Succeeded, Output: core.MustEncode(map[string]string{"text": core.ClipTo(t.texts[t.last], 256<<10)})}
 }
 
 // take notes a message's text; only what the agent says since the task counts.

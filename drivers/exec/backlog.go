@@ -3,7 +3,7 @@ package exec
 import (
 	"fmt"
 
-	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -26,7 +26,7 @@ func (b *Backlog) Add(e fleet.Event) {
 	if e.Type != "log" {
 		e = fleet.Event{Type: "log", Level: "INFO", Text: e.Text}
 	}
-	e.Text = pipe.Clip(e.Text, 16<<10)
+	e.Text = core.ClipTo(e.Text, 16<<10)
 	b.events = append(b.events, e)
 	b.bytes += len(e.Text)
 	for len(b.events) > maxBacklogEvents || b.bytes > maxBacklogBytes {

@@ -192,12 +192,12 @@ func (c *command) exit(f fate, out *runOutput) {
 }
 
 func (f fate) cancelError() *task.Error {
-	return &task.Error{Code: "cancelled", Message: pipe.Clip(pipe.Text([]byte(f.reason)), keeper.MaxMessage)}
+	return &task.Error{Code: "cancelled", Message: core.ClipTo(pipe.Text([]byte(f.reason)), keeper.MaxMessage)}
 }
 
 // note adds to an error what could not be ended.
 func (f fate) note(e *task.Error) {
 	if f.stopErr != nil && e != nil {
-		e.Message = pipe.Clip(e.Message+"; "+f.stopErr.Error(), keeper.MaxMessage)
+		e.Message = core.ClipTo(e.Message+"; "+f.stopErr.Error(), keeper.MaxMessage)
 	}
 }

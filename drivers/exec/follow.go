@@ -96,7 +96,7 @@ func (a *agent) finished(t *turn, s *session) task.Outcome {
 		if message == "" {
 			message = "the agent gave no reason"
 		}
-		out.Error = &task.Error{Code: "agent_failed", Message: pipe.Clip(pipe.Text([]byte(message)), keeper.MaxMessage)}
+		out.Error = &task.Error{Code: "agent_failed", Message: core.ClipTo(pipe.Text([]byte(message)), keeper.MaxMessage)}
 	}
 	return t.OnPurpose(out)
 }

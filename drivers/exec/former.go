@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
 )
 
@@ -26,7 +27,7 @@ func Former(k cell.Kept) []task.LogLine {
 	split(k.Stdout, func(line []byte, cut int) {
 		e, err := parse(line)
 		if k.Whose.Task == "" && cut == 0 && err == nil && (e.Type == "log" || e.Type == "message") {
-			add(e.Level, pipe.Clip(e.Text, maxLogLine))
+			add(e.Level, core.ClipTo(e.Text, maxLogLine))
 			return
 		}
 		add("INFO", withCut(line, cut))

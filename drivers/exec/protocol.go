@@ -114,7 +114,7 @@ func parse(line []byte) (fleet.Event, error) {
 	}
 	e, err := read(data)
 	if err != nil {
-		return plain, &malformed{kind: head.Type, callID: pipe.Clip(head.CallID, maxCallID), err: err}
+		return plain, &malformed{kind: head.Type, callID: core.ClipTo(head.CallID, maxCallID), err: err}
 	}
 	e.Type = head.Type
 	return e, nil

@@ -145,7 +145,7 @@ func (r *Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 
 // startError says why a command could not be started.
 func startError(err error) task.Error {
-	e := task.Error{Code: "start_failed", Message: pipe.Clip(pipe.Text([]byte(err.Error())), keeper.MaxMessage), Retryable: true}
+	e := task.Error{Code: "start_failed", Message: core.ClipTo(pipe.Text([]byte(err.Error())), keeper.MaxMessage), Retryable: true}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false

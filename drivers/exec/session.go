@@ -168,7 +168,7 @@ func (s *session) line(line []byte, cut int) {
 	}
 	switch t := s.turn.Load(); {
 	case e.Type == "" || e.Type == "log":
-		e.Text = pipe.Clip(e.Text, maxLogLine)
+		e.Text = core.ClipTo(e.Text, maxLogLine)
 		if e.Type == "" && t != nil {
 			t.note(e.Text, false)
 		}
@@ -178,7 +178,7 @@ func (s *session) line(line []byte, cut int) {
 		s.decide(e.CallID, fleet.ToolAnswer{Decision: "deny", Reason: "no task is running"})
 		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("tool request %q outside of a task was denied", e.Tool)})
 	case t == nil:
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + pipe.Clip(pipe.Text(line), maxLogLine)})
+		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + core.ClipTo(pipe.Text(line), maxLogLine)})
 	case e.Type == "tool_request":
 		t.ask(s, e)
 	case e.Type == "result":
@@ -190,12 +190,12 @@ func (s *session) line(line []byte, cut int) {
 
 // refuse deals with a malformed line so that the agent does not wait for ever.
 func (s *session) refuse(bad *malformed, e fleet.Event) {
-	e.Type, e.Level, e.Text = "log", "WARN", pipe.Clip(bad.Error()+": "+e.Text, maxLogLine)
+	e.Type, e.Level, e.Text = "log", "WARN", core.ClipTo(bad.Error()+": "+e.Text, maxLogLine)
 	s.emit(e)
 	switch bad.kind {
 	case "tool_request":
 		if bad.callID != "" {
-			s.decide(bad.callID, fleet.ToolAnswer{Decision: "deny", Reason: pipe.Clip(bad.Error(), 1024)})
+			s.decide(bad.callID, fleet.ToolAnswer{Decision: "deny", Reason: core.ClipTo(bad.Error(), 1024)})
 		}
 	case "result":
 		if t := s.turn.Load(); t != nil {

@@ -136,7 +136,7 @@ func (w *skillWork) run(ctx context.Context) {
 	last := ""
 	stderr := &pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		if s := bytes.TrimSpace(line); len(s) > 0 {
-			last = pipe.Clip(pipe.Text(s), keeper.MaxMessage)
+			last = core.ClipTo(pipe.Text(s), keeper.MaxMessage)
 		}
 		log.line("WARN", line, cut)
 	}}
@@ -163,7 +163,7 @@ func (w *skillWork) judge(f fate, lastErr string) task.Outcome {
 	default:
 		result, err := printedObject(w.mask.JSON(w.answer.Take()))
 		if err != nil {
-			o.Error = &task.Error{Code: "bad_output", Message: pipe.Clip(err.Error(), keeper.MaxMessage)}
+			o.Error = &task.Error{Code: "bad_output", Message: core.ClipTo(err.Error(), keeper.MaxMessage)}
 			break
 		}
 		o = task.Outcome{Status: task.Succeeded, Output: result, Text: string(result)}
@@ -176,7 +176,7 @@ func (w *skillWork) judge(f fate, lastErr string) task.Outcome {
 func printedObject(printed []byte) (core.Raw, error) {
 	result := core.Raw(printed)
 	if err := core.CheckObject("stdout", result, skill.MaxResult); err != nil {
-		start := pipe.Clip(pipe.Text(bytes.TrimSpace(printed[:min(len(printed), 200)])), 80)
+		start := core.ClipTo(pipe.Text(bytes.TrimSpace(printed[:min(len(printed), 200)])), 80)
 		if start == "" {
 			return nil, fmt.Errorf("%w; a skill prints one JSON object", err)
 		}

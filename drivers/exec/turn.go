@@ -8,7 +8,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -92,7 +92,7 @@ func (t *turn) note(line string, warning bool) {
 	defer t.mu.Unlock()
 	if warning {
 		if line != "" {
-			t.warning = pipe.Clip(line, 256)
+			t.warning = core.ClipTo(line, 256)
 		}
 		return
 	}

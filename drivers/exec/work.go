@@ -132,7 +132,7 @@ func (r runOutput) failure() *task.Error {
 	default:
 		e.Code, e.Message, e.Retryable = "killed", "ended by "+r.Signal, true
 	}
-	e.Message = pipe.Clip(e.Message, 512)
+	e.Message = core.ClipTo(e.Message, 512)
 	return e
 }
 

@@ -42,7 +42,7 @@ const MaxMessage = 4096
 // Outcome turns an outcome into that of a prompt which was ended on purpose;
 // one that was not stays as it is.
 func (e Ending) Outcome(out task.Outcome, reason string) task.Outcome {
-	why := &task.Error{Message: pipe.Clip(reason, MaxMessage)}
+	why := &task.Error{Message: core.ClipTo(reason, MaxMessage)}
 	switch e {
 	case Running:
 		return out
@@ -60,7 +60,7 @@ func (e Ending) Outcome(out task.Outcome, reason string) task.Outcome {
 // Failure is the outcome of a prompt that failed for a reason of ours.
 func Failure(code, message string, retryable bool) task.Outcome {
 	return task.Outcome{Status: task.Failed, Output: core.Raw(`{}`), Error: &task.Error{
-		Code: code, Message: pipe.Clip(pipe.Text([]byte(message)), MaxMessage), Retryable: retryable,
+		Code: code, Message: core.ClipTo(pipe.Text([]byte(message)), MaxMessage), Retryable: retryable,
 	}}
 }
 
@@ -69,7 +69,7 @@ func Failure(code, message string, retryable bool) task.Outcome {
 func Understood(asked fleet.Event, ans fleet.ToolAnswer, err error) fleet.ToolAnswer {
 	switch {
 	case err != nil:
-		return fleet.ToolAnswer{Decision: "deny", Reason: pipe.Clip("no decision: "+err.Error(), 1024)}
+		return fleet.ToolAnswer{Decision: "deny", Reason: core.ClipTo("no decision: "+err.Error(), 1024)}
 	case ans.Decision == "approve" && len(ans.Args) == 0:
 		ans.Args = asked.Args
 	case ans.Decision != "approve" && ans.Decision != "deny" && ans.Decision != "abort":

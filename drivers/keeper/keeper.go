@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -57,7 +56,7 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 	if k.Over() {
 		return
 	}
-	k.Notify(fleet.Health{Status: status, Reason: pipe.Clip(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks})
+	k.Notify(fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks})
 }
 
 // Unheld is the line of an agent's log on layers of the wall that its process
@@ -139,7 +138,7 @@ func (k *Keeper) Fail(reason string) {
 	status := fleet.Offline
 	if k.failures >= manyFailures {
 		status = fleet.Failed
-		reason = fmt.Sprintf("%s (failed %d times in a row; trying on)", pipe.Clip(reason, maxReason-60), k.failures)
+		reason = fmt.Sprintf("%s (failed %d times in a row; trying on)", core.ClipTo(reason, maxReason-60), k.failures)
 	}
 	k.Tell(status, reason)
 	if k.Stopped || k.Over() {

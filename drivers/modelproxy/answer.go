@@ -124,7 +124,7 @@ func (a *answer) use(key, id, name, args string) {
 	p := a.part("tool_use", key)
 	if p != nil {
 		a.size -= p.text.Len()
-		*p = part{partName: p.partName, id: clip(id, maxName), name: clip(name, maxName)}
+		*p = part{partName: p.partName, id: core.ClipTo(id, maxName), name: core.ClipTo(name, maxName)}
 	}
 	a.add(p, args)
 }
@@ -141,7 +141,7 @@ func (a *answer) silent() bool {
 }
 
 func (a *answer) fail(code, message string) {
-	a.fault, a.message, a.done = clip(code, 100), message, true
+	a.fault, a.message, a.done = core.ClipTo(code, 100), message, true
 }
 
 func (a *answer) cut(code, message string) {
@@ -201,7 +201,7 @@ func (a *answer) call() fleet.ModelCall {
 		parts = append(parts, fleet.ModelPart{Type: "text", Text: fmt.Sprintf("(%d bytes more are not kept)", a.missed)})
 	}
 	m := fleet.ModelMessage{Role: "assistant", Parts: parts}
-	return fleet.ModelCall{Messages: []fleet.ModelMessage{m}, Tokens: a.tokens, Finish: clip(a.finish, 100), Fault: a.fault}
+	return fleet.ModelCall{Messages: []fleet.ModelMessage{m}, Tokens: a.tokens, Finish: core.ClipTo(a.finish, 100), Fault: a.fault}
 }
 
 // arguments are a call's arguments as an object: what is none is kept as text.
@@ -229,7 +229,7 @@ func errorText(body []byte, status string) string {
 		}
 	}
 	if core.DecodeStored(data, &in) != nil {
-		return clip(strings.TrimSpace(status+" "+string(body)), 1024)
+		return core.ClipTo(strings.TrimSpace(status+" "+string(body)), 1024)
 	}
 	var e struct {
 		Message string `json:"message"`
@@ -242,7 +242,7 @@ func errorText(body []byte, status string) string {
 	}
 	for _, text := range []string{e.Message, in.Message, e.Type} {
 		if text != "" {
-			return clip(text, 1024)
+			return core.ClipTo(text, 1024)
 		}
 	}
 	return status

@@ -7,6 +7,8 @@ import (
 	"hash"
 	"sync"
 	"sync/atomic"
+
+	"swarmdeck/engine/core"
 )
 
 // run is what the lines of an agent's run have in common.
@@ -92,7 +94,7 @@ func (c *capture) plain(encoding string) (data []byte, why string) {
 	defer c.mu.Unlock()
 	switch {
 	case encoding != "" && encoding != "identity":
-		return nil, "encoded as " + clip(encoding, 40)
+		return nil, "encoded as " + core.ClipTo(encoding, 40)
 	case c.lost:
 		return nil, "too long to be kept"
 	}

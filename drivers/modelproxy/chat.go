@@ -99,10 +99,10 @@ func chatWhole(a *answer, data []byte) {
 				key := strconv.Itoa(max(call.Index, i))
 				p := a.part("tool_use", key)
 				if p != nil && call.ID != "" {
-					p.id = clip(call.ID, maxName)
+					p.id = core.ClipTo(call.ID, maxName)
 				}
 				if p != nil && len(p.name) < maxName {
-					p.name = clip(p.name+call.Function.Name, maxName)
+					p.name = core.ClipTo(p.name+call.Function.Name, maxName)
 				}
 				a.add(p, call.Function.Arguments)
 			}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -70,7 +71,7 @@ func (x *exchange) request() fleet.ModelCall {
 		if err == nil {
 			return c
 		}
-		why = "not understood: " + clip(err.Error(), 200)
+		why = "not understood: " + core.ClipTo(err.Error(), 200)
 	}
 	c := fleet.ModelCall{
 		Name:     modelIn(x.path),
@@ -155,7 +156,7 @@ func (x *exchange) ended(a *answer, err error) {
 			e.Status, c.Fault, e.Error = "interrupted", "upstream_lost", cause(err)
 		}
 		blot(&c, x.secrets)
-		e.Error = clip(blotted(e.Error, x.secrets), 2048)
+		e.Error = core.ClipTo(blotted(e.Error, x.secrets), 2048)
 		if x.tell != nil {
 			x.tell(e)
 		}
@@ -175,12 +176,4 @@ func (x *exchange) close() {
 	if x.stream != nil {
 		x.stream.hold.drop()
 	}
-}
-
-func clip(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

@@ -49,7 +49,7 @@ func modelIn(path string) string {
 		return "unknown"
 	}
 	name, _, _ = strings.Cut(name, ":")
-	return clip(name, 200)
+	return core.ClipTo(name, 200)
 }
 
 // settings are the members of a request that no other name covers.

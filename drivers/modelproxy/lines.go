@@ -137,7 +137,7 @@ const notGiven = "the model's credential is put in here: show what the environme
 
 // refused records a request that was not passed on.
 func (l *line) refused(path string) {
-	path = clip(served(path), maxName)
+	path = core.ClipTo(served(path), maxName)
 	asked := fleet.ModelCall{
 		Name:     modelIn(path),
 		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: "(a request to " + path + ", which was not read)"}}}},

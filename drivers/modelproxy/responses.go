@@ -135,7 +135,7 @@ func responsesEvent(a *answer, _ string, data []byte) {
 		responsesWhole(a, in.Response)
 		a.done = true
 	case "error":
-		a.fail("model_error", clip(strings.TrimSpace(in.Code+" "+in.Message), 1024))
+		a.fail("model_error", core.ClipTo(strings.TrimSpace(in.Code+" "+in.Message), 1024))
 	}
 }
 
@@ -175,6 +175,6 @@ func responsesWhole(a *answer, data []byte) {
 		a.count(fleet.ModelTokens{Prompt: u.Input, Completion: u.Output, Total: u.Total, Cached: u.Details.Cached})
 	}
 	if in.Error != nil && in.Error.Code+in.Error.Message != "" {
-		a.fail("model_error", clip(strings.TrimSpace(in.Error.Code+" "+in.Error.Message), 1024))
+		a.fail("model_error", core.ClipTo(strings.TrimSpace(in.Error.Code+" "+in.Error.Message), 1024))
 	}
 }

@@ -17,6 +17,8 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"swarmdeck/engine/core"
 )
 
 // maxReply bounds what is read of a collector's answer.
@@ -50,12 +52,12 @@ func newSender(to *Settings, version, instance string) *sender {
 	}
 	r := &resourcepb.Resource{}
 	for _, name := range sorted(about) {
-		if a := text(clip(name), about[name]); a != nil {
+		if a := text(core.Cut(name, maxText), about[name]); a != nil {
 			r.Attributes = append(r.Attributes, a)
 		}
 	}
 	return &sender{
-		to: to, resource: r, scope: &commonpb.InstrumentationScope{Name: "swarmdeck", Version: clip(version)},
+		to: to, resource: r, scope: &commonpb.InstrumentationScope{Name: "swarmdeck", Version: core.Cut(version, maxText)},
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the headers may be secrets of this host alone
 		}},

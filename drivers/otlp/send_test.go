@@ -41,7 +41,7 @@ func TestACollectorReadsWhatIsSent(t *testing.T) {
 		t.Errorf("%d %v", rejected, err)
 	}
 	got := in.ResourceSpans[0].ScopeSpans[0].Spans[0]
-	if got.Name != "a" || len(got.Attributes) != 2 || got.EndTimeUnixNano != got.StartTimeUnixNano || in.ResourceSpans[0].Resource.Attributes[0].Key != "service.instance.id" {
+	if got.Name != "a?" || len(got.Attributes) != 2 || got.EndTimeUnixNano != got.StartTimeUnixNano || in.ResourceSpans[0].Resource.Attributes[0].Key != "service.instance.id" {
 		t.Errorf("%v", &in)
 	}
 }

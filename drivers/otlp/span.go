@@ -2,23 +2,16 @@ package otlp
 
 import (
 	"encoding/hex"
-	"strings"
 	"time"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"swarmdeck/engine/core"
 )
 
 // maxText bounds a name or an attribute, in bytes: agents make some of them up.
 const maxText = 256
-
-// clip makes a name fit for the protocol, which takes UTF-8 only.
-func clip(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText]
-	}
-	return strings.ToValidUTF8(s, "")
-}
 
 // span makes a span; nil for one that belongs to no trace or has no time.
 func span(trace, id, parent, name string, start, end time.Time, attrs ...*commonpb.KeyValue) *tracepb.Span {
@@ -32,7 +25,7 @@ func span(trace, id, parent, name string, start, end time.Time, attrs ...*common
 		end = start
 	}
 	s := &tracepb.Span{
-		TraceId: t, SpanId: i, Name: clip(name), Kind: tracepb.Span_SPAN_KIND_INTERNAL,
+		TraceId: t, SpanId: i, Name: core.Cut(name, maxText), Kind: tracepb.Span_SPAN_KIND_INTERNAL,
 		StartTimeUnixNano: uint64(start.UnixNano()), EndTimeUnixNano: uint64(end.UnixNano()), //nolint:gosec // times of this age
 	}
 	if len(p) == 8 {
@@ -67,7 +60,7 @@ func text(name, value string) *commonpb.KeyValue {
 	if value == "" {
 		return nil
 	}
-	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: clip(value)}}}
+	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: core.Cut(value, maxText)}}}
 }
 
 func integer(name string, value int64) *commonpb.KeyValue {

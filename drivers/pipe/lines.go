@@ -60,11 +60,3 @@ func trimCR(b []byte) []byte { return bytes.TrimSuffix(b, []byte{'\r'}) }
 
 // Text makes valid UTF-8 of what a process wrote.
 func Text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
-
-// Clip shortens a text to at most max bytes, without splitting a character.
-func Clip(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	return strings.ToValidUTF8(s[:max-len("…")], "") + "…"
-}

@@ -76,7 +76,7 @@ func ParseCheckpoint(data []byte, verifiers ...string) (Checkpoint, error) {
 	for _, sig := range n.Sigs {
 		// One signature, one spelling: base64 leaves spare bits at its end.
 		if raw, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil || base64.StdEncoding.EncodeToString(raw) != sig.Base64 {
-			return Checkpoint{}, fmt.Errorf("checkpoint: the signature of %s is not plain base64", clip(sig.Name))
+			return Checkpoint{}, fmt.Errorf("checkpoint: the signature of %s is not plain base64", core.Clip(sig.Name))
 		}
 	}
 	for _, key := range verifiers {
@@ -100,12 +100,12 @@ func parseHeadLines(text string) (Checkpoint, error) {
 	c := Checkpoint{Origin: lines[0]}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
 	if err != nil || size < 0 || strconv.FormatInt(size, 10) != lines[1] {
-		return Checkpoint{}, fmt.Errorf("checkpoint: size %q is not a count", clip(lines[1]))
+		return Checkpoint{}, fmt.Errorf("checkpoint: size %q is not a count", core.Clip(lines[1]))
 	}
 	c.Size = uint64(size)
 	root, ok := parseHash(lines[2])
 	if !ok {
-		return Checkpoint{}, fmt.Errorf("checkpoint: root hash %q is not the base64 of 32 bytes", clip(lines[2]))
+		return Checkpoint{}, fmt.Errorf("checkpoint: root hash %q is not the base64 of 32 bytes", core.Clip(lines[2]))
 	}
 	if c.Origin == "" {
 		return Checkpoint{}, errors.New("checkpoint: empty origin")
@@ -122,8 +122,6 @@ func parseHash(s string) (h tlog.Hash, ok bool) {
 	}
 	return tlog.Hash(raw), true
 }
-
-func clip(s string) string { return s[:min(len(s), 80)] }
 
 // headText is the body of a checkpoint.
 func headText(origin string, size uint64, root tlog.Hash) string {

@@ -246,7 +246,7 @@ func derived(b store.Bucket, key []byte, should string, value []byte) Delta {
 // shown is a value as a delta has it, never "".
 func shown(value []byte) string {
 	if slices.ContainsFunc(value, func(c byte) bool { return c < ' ' || c > '~' }) || len(value) == 0 {
-		return fmt.Sprintf("%q", clip(string(value)))
+		return fmt.Sprintf("%q", core.Clip(string(value)))
 	}
-	return clip(string(value))
+	return core.Clip(string(value))
 }

@@ -159,7 +159,7 @@ func checkState(given any, state []byte) error {
 	if state[0] == '{' || string(state) == "null" && (raw || given == Gone) {
 		return nil
 	}
-	return fmt.Errorf("state is %s, want a JSON object or Gone", clip(string(state)))
+	return fmt.Errorf("state is %s, want a JSON object or Gone", core.Clip(string(state)))
 }
 
 func encodeValue(v any) (core.Raw, error) {

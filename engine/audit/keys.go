@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
 
@@ -35,9 +36,9 @@ type namedKey struct {
 func keyID(verifier string) string {
 	parts := strings.SplitN(verifier, "+", 3)
 	if len(parts) != 3 {
-		return clip(verifier)
+		return core.Clip(verifier)
 	}
-	return clip(parts[1])
+	return core.Clip(parts[1])
 }
 
 func verifiersOf(named []namedKey) []string {

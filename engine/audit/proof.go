@@ -106,7 +106,7 @@ func checkProof(proof []byte, verifier string) (Event, error) {
 		return Event{}, err
 	}
 	if e.Seq != index+1 || Origin(e.TenantID) != c.Origin {
-		return Event{}, fmt.Errorf("the event says seq %d of %s, the proof index %d of %s", e.Seq, clip(e.TenantID), index, clip(c.Origin))
+		return Event{}, fmt.Errorf("the event says seq %d of %s, the proof index %d of %s", e.Seq, core.Clip(e.TenantID), index, core.Clip(c.Origin))
 	}
 	return e, nil
 }
@@ -129,7 +129,7 @@ func parseProof(proof []byte) (index uint64, extra []byte, path tlog.RecordProof
 	number := lines[2][len("index "):]
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != number {
-		return 0, nil, nil, nil, fmt.Errorf("index %q is not a count", clip(number))
+		return 0, nil, nil, nil, fmt.Errorf("index %q is not a count", core.Clip(number))
 	}
 	if len(lines)-3 > 63 {
 		return 0, nil, nil, nil, fmt.Errorf("%d hashes, at most 63 are possible", len(lines)-3)
@@ -137,7 +137,7 @@ func parseProof(proof []byte) (index uint64, extra []byte, path tlog.RecordProof
 	for _, line := range lines[3:] {
 		h, ok := parseHash(line)
 		if !ok {
-			return 0, nil, nil, nil, fmt.Errorf("hash %q is not the base64 of 32 bytes", clip(line))
+			return 0, nil, nil, nil, fmt.Errorf("hash %q is not the base64 of 32 bytes", core.Clip(line))
 		}
 		path = append(path, h)
 	}

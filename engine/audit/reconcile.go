@@ -111,7 +111,7 @@ func (r *replay) event(data []byte) {
 
 // unreadable lists what can't be compared.
 func (r *replay) unreadable(subject, id string, err error) {
-	r.delta(Delta{Subject: subject, ID: id, Field: "unreadable", Store: clip(err.Error())})
+	r.delta(Delta{Subject: subject, ID: id, Field: "unreadable", Store: core.Clip(err.Error())})
 }
 
 func (r *replay) fold(data []byte) error {

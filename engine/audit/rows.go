@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
 
@@ -260,7 +261,7 @@ func rowsIn(data []byte, visit func(name, sum []byte)) error {
 	for line := range bytes.SplitSeq(rest[at+len(rowsMember):], []byte(`","`)) {
 		i := bytes.LastIndexByte(line, ' ')
 		if i < 0 || bytes.IndexByte(line, '"') >= 0 {
-			return fmt.Errorf("a row reads %q", clip(string(line)))
+			return fmt.Errorf("a row reads %q", core.Clip(string(line)))
 		}
 		visit(line[:i], line[i+1:])
 	}

@@ -137,7 +137,7 @@ func (l *Ledger) verifySegment(ctx context.Context, tenant string, r io.Reader) 
 		return s, errors.Join(fmt.Errorf("the first line is not %q", segmentFormat), in.Err())
 	}
 	if head.TenantID != tenant {
-		return s, fmt.Errorf("it is of %s, not of %s", clip(head.TenantID), tenant)
+		return s, fmt.Errorf("it is of %s, not of %s", core.Clip(head.TenantID), tenant)
 	}
 	if head.From == 0 || head.Upto < head.From || head.Upto > 1<<62 {
 		return s, fmt.Errorf("events %d-%d are none", head.From, head.Upto)
@@ -209,7 +209,7 @@ func (f *frontier) joinAll(nodes []node, hashes []string) error {
 	for i, n := range nodes {
 		h, ok := parseHash(hashes[i])
 		if !ok {
-			return fmt.Errorf("hash %q is not the base64 of 32 bytes", clip(hashes[i]))
+			return fmt.Errorf("hash %q is not the base64 of 32 bytes", core.Clip(hashes[i]))
 		}
 		f.join(n.level, h)
 	}

@@ -278,7 +278,7 @@ func (v *verifier) content(seq uint64, data []byte) {
 	}
 	v.buf = appendID(v.buf[:0], v.prefix, seq)
 	if h.seq != seq || !bytes.Equal(h.id, v.buf) || string(h.tenant) != v.tenant {
-		v.problem("event seq %d (%s): says it is seq %d, %s of %s", seq, v.id(seq), h.seq, clip(string(h.id)), clip(string(h.tenant)))
+		v.problem("event seq %d (%s): says it is seq %d, %s of %s", seq, v.id(seq), h.seq, core.Clip(string(h.id)), core.Clip(string(h.tenant)))
 	}
 	if h.prev >= seq {
 		v.problem("event seq %d (%s): names the later event %d as the one before", seq, v.id(seq), h.prev)
@@ -286,7 +286,7 @@ func (v *verifier) content(seq uint64, data []byte) {
 	if !bytes.Equal(h.at, v.at) {
 		at, err := time.Parse(time.RFC3339Nano, string(h.at))
 		if err != nil {
-			v.problem("event seq %d (%s): its time %q can't be read", seq, v.id(seq), clip(string(h.at)))
+			v.problem("event seq %d (%s): its time %q can't be read", seq, v.id(seq), core.Clip(string(h.at)))
 		} else if at.Before(v.atTime) {
 			v.problem("event seq %d (%s): its time %s is before that of the event before it", seq, v.id(seq), h.at)
 		}
@@ -348,7 +348,7 @@ func (v *verifier) finishHead(trusted []string) {
 		return
 	}
 	if c.Origin != Origin(v.tenant) {
-		v.problem("the stored checkpoint is of %s, not of %s", clip(c.Origin), Origin(v.tenant))
+		v.problem("the stored checkpoint is of %s, not of %s", core.Clip(c.Origin), Origin(v.tenant))
 	}
 	switch {
 	case c.Size > v.count:
@@ -373,7 +373,7 @@ func (v *verifier) finishSaved(saved []byte, trusted []string) {
 		v.problem("the saved checkpoint of %d events is signed with key %s, which was not the log's key then", c.Size, keyID(c.Signer))
 	}
 	if c.Origin != "" && c.Origin != Origin(v.tenant) {
-		v.problem("the saved checkpoint is of %s, not of %s", clip(c.Origin), Origin(v.tenant))
+		v.problem("the saved checkpoint is of %s, not of %s", core.Clip(c.Origin), Origin(v.tenant))
 		return
 	}
 	if c.Size == 0 {

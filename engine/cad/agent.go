@@ -142,7 +142,7 @@ type auditedAgent struct {
 
 func (a *Agent) failed(text string) {
 	a.ErrorCount++
-	a.ErrorLog = newest(append(slices.Clip(a.ErrorLog), clip(text, maxErrorText)), maxErrors)
+	a.ErrorLog = newest(append(slices.Clip(a.ErrorLog), core.ClipTo(text, maxErrorText)), maxErrors)
 }
 
 func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }

@@ -131,7 +131,7 @@ func assignmentTitle(in *AssignmentInput) string {
 	if in.TaskID != "" {
 		text = in.TaskID + " " + text
 	}
-	return clip(text, 120)
+	return core.ClipTo(text, 120)
 }
 
 // Resumes tells the queue that an assignment of operations goes on where it was:

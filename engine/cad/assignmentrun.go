@@ -80,7 +80,7 @@ func (r *run) work() {
 		t := &r.job.Task
 		r.c.opt.Health.Log().Error("assignment panicked", "tenant", t.TenantID, "component", component, "trace", t.TraceID,
 			"task", t.TaskID, "panic", fmt.Sprint(bug.Value), "stack", string(bug.Stack))
-		err = &stepError{FailedResult: FailedResult{Code: "panic", Message: clip(fmt.Sprint("the assignment panicked: ", bug.Value), 300)}}
+		err = &stepError{FailedResult: FailedResult{Code: "panic", Message: core.ClipTo(fmt.Sprint("the assignment panicked: ", bug.Value), 300)}}
 	}
 	r.out = r.outcome(result, err)
 }
@@ -294,7 +294,7 @@ func (r *run) outcome(result *outcome, err error) task.Outcome {
 	out := task.Outcome{Denials: r.denials}
 	fail := func(status task.Status, code, message string, retryable bool) task.Outcome {
 		out.Status = status
-		out.Error = &task.Error{Code: code, Message: clip(message, 4000), Retryable: retryable}
+		out.Error = &task.Error{Code: code, Message: core.ClipTo(message, 4000), Retryable: retryable}
 		return out
 	}
 	var step *stepError

@@ -333,7 +333,7 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, a amendment) (Do
 		return Done{}, fmt.Errorf("%s: %w", a.method, err)
 	}
 	defer worker.Release()
-	params := map[string]any{"workspace_id": a.workspace, "agent_id": "operator " + clip(by.Name, 80), "deadline_ms": defaultLimit.Milliseconds()}
+	params := map[string]any{"workspace_id": a.workspace, "agent_id": "operator " + core.ClipTo(by.Name, 80), "deadline_ms": defaultLimit.Milliseconds()}
 	maps.Copy(params, a.params)
 	reply, err := worker.Call(ctx, Call{Method: a.method, Params: core.MustEncode(params)})
 	var refused *Fault

@@ -189,7 +189,7 @@ func (c *Controller) openTask(ctx context.Context, tenant, task string) (workflo
 	case workflow != "" && len(core.DamagedIn(err)) > 0: // of others
 		err = nil
 	case err == nil && workflow == "":
-		err = core.Errorf(core.NotFound, "task %q: no task of a decomposed goal with this id waits to be assigned; cad decompose makes them", clip(task, 80)).With("field", "task").With("value", clip(task, 80))
+		err = core.Errorf(core.NotFound, "task %q: no task of a decomposed goal with this id waits to be assigned; cad decompose makes them", core.ClipTo(task, 80)).With("field", "task").With("value", core.ClipTo(task, 80))
 	}
 	return workflow, task, explain("find task "+task, err)
 }
@@ -252,7 +252,7 @@ func missingIn(answer core.Raw) []string {
 	}
 	for i, text := range a.Missing {
 		words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
-		a.Missing[i] = clip(strings.Join(words, " "), 200)
+		a.Missing[i] = core.ClipTo(strings.Join(words, " "), 200)
 	}
 	return a.Missing[:min(len(a.Missing), 20)]
 }

@@ -51,7 +51,7 @@ func readGoal(text string) (goal, error) {
 		}
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || strings.Trim(s, "0123456789.") != "" {
-			return g, core.Errorf(core.InvalidInput, "goal: the number %s is not allowed; allowed: digits with a decimal point, as in 10.5", clip(s, 40)).
+			return g, core.Errorf(core.InvalidInput, "goal: the number %s is not allowed; allowed: digits with a decimal point, as in 10.5", core.ClipTo(s, 40)).
 				With("field", "goal").With("value", s)
 		}
 		g.words = append(g.words, word{text: s, number: v, is: true})

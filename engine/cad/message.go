@@ -124,7 +124,7 @@ func (r contentRule) check(content core.Raw) error {
 		return core.Errorf(core.InvalidInput, "%s: is missing; allowed: %s", field, allowed).With("field", field).With("allowed", allowed)
 	}
 	if given.Kind() != jsontext.KindString {
-		return core.Invalid(field, clip(string(given), 100), allowed)
+		return core.Invalid(field, core.ClipTo(string(given), 100), allowed)
 	}
 	word := textOf(content, r.name)
 	if word == "" || len(r.allowed) > 0 && !slices.Contains(r.allowed, word) {

@@ -66,7 +66,7 @@ func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 	}
 	tenant := tx.Tenant()
 	if tx.By.Kind == core.Agent && tx.By.Name != m.From {
-		return AgentMessage{}, core.Errorf(core.Denied, "from_agent_id: %s can't send as %q", tx.By.Name, clip(m.From, 64)).With("field", "from_agent_id")
+		return AgentMessage{}, core.Errorf(core.Denied, "from_agent_id: %s can't send as %q", tx.By.Name, core.ClipTo(m.From, 64)).With("field", "from_agent_id")
 	}
 	live := c.Parties()
 	if !live.Known(tenant, m.From) {
@@ -238,7 +238,7 @@ func (c *Controller) ReadMessages(ctx context.Context, by core.Caller, agent str
 		return nil, core.Invalid("n", n, "1-100")
 	}
 	if by.Kind == core.Agent && by.Name != agent {
-		return nil, core.Errorf(core.Denied, "agent_id: %s can't read the messages of %q", by.Name, clip(agent, 64)).With("field", "agent_id")
+		return nil, core.Errorf(core.Denied, "agent_id: %s can't read the messages of %q", by.Name, core.ClipTo(agent, 64)).With("field", "agent_id")
 	}
 	if _, err := c.member(ctx, by, agent); err != nil {
 		return nil, err

@@ -204,7 +204,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 			return cmp.Or(err, errSame)
 		}
 		a.OperationCount++
-		a.failed(clip(x.method.Name, 100) + ": " + strings.TrimPrefix(f.Error(), x.method.Name+": "))
+		a.failed(core.ClipTo(x.method.Name, 100) + ": " + strings.TrimPrefix(f.Error(), x.method.Name+": "))
 		a.Waiting = ""
 		a.LastActive = seconds(tx.Now())
 		ms := milliseconds(took)
@@ -227,7 +227,7 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		if err := x.c.count(tx, a.AgentID, sample{method, ms, false}); err != nil {
 			return err
 		}
-		detail := x.about(nil, map[string]any{"error_code": f.Class, "message": clip(f.Message, maxErrorText)})
+		detail := x.about(nil, map[string]any{"error_code": f.Class, "message": core.ClipTo(f.Message, maxErrorText)})
 		for name, v := range map[string]string{"error_type": f.Name, "field": f.Field, "decision_id": f.DecisionID, "role": a.Role} {
 			if v != "" {
 				detail[name] = v

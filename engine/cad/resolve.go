@@ -68,7 +68,7 @@ func (x *execution) allowed(name string) error {
 	switch {
 	case !known:
 		why = "there is no such method"
-		x.method = Method{Name: clip(x.op.Method, 100)}
+		x.method = Method{Name: core.ClipTo(x.op.Method, 100)}
 	case slices.Contains(role.ForbiddenOperations, x.method.Name) || slices.Contains(role.ForbiddenOperations, x.method.Of):
 		why = "the role forbids it"
 	}
@@ -183,13 +183,4 @@ func (x *execution) target(ctx context.Context) error {
 	}
 	x.effects = append(x.effects, Overwrite)
 	return nil
-}
-
-// clip cuts a text to n bytes, and shows that it did.
-func clip(s string, n int) string {
-	end := ""
-	if len(s) > n {
-		s, end = strings.ToValidUTF8(s[:n], ""), "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD") + end
 }

@@ -12,17 +12,17 @@ import (
 func (w *writer) check(e *Event, h *head) error {
 	f := &problems{}
 	if h.RunID != "" && h.AgentID != "" && e.AgentID != "" && h.AgentID != e.AgentID {
-		f.add("agent_id", "run %s is of agent %q, not %q", shorten(e.RunID), shorten(h.AgentID), shorten(e.AgentID))
+		f.add("agent_id", "run %s is of agent %q, not %q", core.Clip(e.RunID), core.Clip(h.AgentID), core.Clip(e.AgentID))
 	}
 	var err error
 	switch b := e.Body.(type) {
 	case *RunStarted:
 		if h.Kinds[KindRunStarted] > 0 {
-			f.add("run_id", "run %s has started already", shorten(e.RunID))
+			f.add("run_id", "run %s has started already", core.Clip(e.RunID))
 		}
 	case *RunFinished:
 		if h.Kinds[KindRunFinished] > 0 {
-			f.add("run_id", "run %s has finished already", shorten(e.RunID))
+			f.add("run_id", "run %s has finished already", core.Clip(e.RunID))
 		}
 	case *AgentForked:
 		err = w.checkFork(e, b, f)
@@ -59,7 +59,7 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *problems) error {
 			return err
 		}
 		if taken {
-			f.add("to_branch", "agent %s has a branch %q already", shorten(e.AgentID), shorten(b.ToBranch))
+			f.add("to_branch", "agent %s has a branch %q already", core.Clip(e.AgentID), core.Clip(b.ToBranch))
 		}
 	}
 	if _, pos, err := w.place(b.AtEvent.EventID); err != nil {
@@ -70,7 +70,7 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *problems) error {
 			return err
 		}
 		if at.Event.AgentID != e.AgentID {
-			f.add("at_event", "event %s is of agent %q, not %q", b.AtEvent.EventID, shorten(at.Event.AgentID), shorten(e.AgentID))
+			f.add("at_event", "event %s is of agent %q, not %q", b.AtEvent.EventID, core.Clip(at.Event.AgentID), core.Clip(e.AgentID))
 		}
 	}
 	for i, p := range b.VolumePlan {
@@ -83,10 +83,10 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *problems) error {
 		}
 		field := fmt.Sprintf("volume_plan[%d]", i)
 		if p.Mode == PlanSnapshot && !r.Can(CanSnapshot) {
-			f.add(field+".mode", "resource %s can't be snapshotted; allowed: keep, discard", shorten(r.ID))
+			f.add(field+".mode", "resource %s can't be snapshotted; allowed: keep, discard", core.Clip(r.ID))
 		}
 		if p.Mode == PlanKeep && !r.Restorable() && !r.Can(CanShare) && p.KeptBy == "" {
-			f.add(field+".kept_by", "missing: resource %s can't be restored, so one branch keeps it; allowed: %s, %s", shorten(r.ID), shorten(b.FromBranch), shorten(b.ToBranch))
+			f.add(field+".kept_by", "missing: resource %s can't be restored, so one branch keeps it; allowed: %s, %s", core.Clip(r.ID), core.Clip(b.FromBranch), core.Clip(b.ToBranch))
 		}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (w *writer) checkFork(e *Event, b *AgentForked, f *problems) error {
 func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *problems) error {
 	r, err := w.resource(e, b.ResourceRef)
 	if err == nil && r != nil && b.Outcome == OutcomeOK && !r.Can(CanSnapshot) {
-		f.add("outcome", "resource %s can't be snapshotted; allowed: error", shorten(r.ID))
+		f.add("outcome", "resource %s can't be snapshotted; allowed: error", core.Clip(r.ID))
 	}
 	return err
 }
@@ -108,11 +108,11 @@ func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *problems) error 
 	}
 	s := v.Node.Body.(*Snapshot)
 	if s.Restorable != nil && !*s.Restorable {
-		f.add("outcome", "snapshot %s is not restorable; allowed: unsupported", shorten(s.ID))
+		f.add("outcome", "snapshot %s is not restorable; allowed: unsupported", core.Clip(s.ID))
 	}
 	r, err := w.resource(e, s.ResourceRef)
 	if err == nil && r != nil && !r.Restorable() {
-		f.add("outcome", "resource %s can't be restored; allowed: unsupported", shorten(r.ID))
+		f.add("outcome", "resource %s can't be restored; allowed: unsupported", core.Clip(r.ID))
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func (d *DAG) Conversation(ctx context.Context, tenant string, q ConversationQue
 		return b.read(l, q.Since)
 	})
 	slices.Reverse(c.Lines)
-	return c, explain(fmt.Sprintf("read the conversation up to %s", shorten(q.Event)), err)
+	return c, explain(fmt.Sprintf("read the conversation up to %s", core.Clip(q.Event)), err)
 }
 
 // backwards gathers a conversation from its end.

@@ -3,6 +3,8 @@ package dag
 import (
 	"slices"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // EdgeType is a typed relation (model 4).
@@ -149,5 +151,5 @@ func end(f *problems, field string, r relation, given NodeType, allowed []NodeTy
 		given == TypeEvent && slices.ContainsFunc(allowed, NodeType.ofEvent) || given.ofEvent() && slices.Contains(allowed, TypeEvent) {
 		return
 	}
-	f.add(field, "%q is no end of %s; allowed: %s", shorten(string(given)), r.typ, words(allowed))
+	f.add(field, "%q is no end of %s; allowed: %s", core.Clip(string(given)), r.typ, words(allowed))
 }

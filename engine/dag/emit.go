@@ -32,7 +32,7 @@ func kept(run string) bool {
 func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Recorded, error) {
 	for i := range events {
 		if e := &events[i]; kept(e.RunID) {
-			return nil, core.Invalid("run_id", shorten(e.RunID), "an id that is no intent's and does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
+			return nil, core.Invalid("run_id", core.Clip(e.RunID), "an id that is no intent's and does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
 		}
 	}
 	var all []Recorded

@@ -171,7 +171,7 @@ func parse(data []byte) (Event, error) {
 	e.identify()
 	if given != "" && given != e.EventID {
 		return Event{}, core.Errorf(core.InvalidInput, "event_id: %q is not the id of this event, which is %s; it was changed after it got its id",
-			shorten(given), e.EventID).With("field", "event_id").With("value", shorten(given)).With("event_id", e.EventID)
+			core.Clip(given), e.EventID).With("field", "event_id").With("value", core.Clip(given)).With("event_id", e.EventID)
 	}
 	return e, nil
 }
@@ -256,7 +256,7 @@ func (e *Event) checkGraph(f *problems) {
 		f.within(fmt.Sprintf("nodes[%d]", i), func() {
 			n.check(f, e.TS)
 			if ref := n.Ref(); stated[ref] && ref.ID != "" {
-				f.add("id", "%q is stated twice", shorten(ref.ID))
+				f.add("id", "%q is stated twice", core.Clip(ref.ID))
 			} else {
 				stated[ref] = true
 			}

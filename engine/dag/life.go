@@ -84,7 +84,7 @@ func (b *AgentForked) check(f *problems) {
 	f.name("from_branch", b.FromBranch)
 	f.name("to_branch", b.ToBranch)
 	if b.FromBranch == b.ToBranch && b.ToBranch != "" {
-		f.add("to_branch", "%q is the branch it forks from", shorten(b.ToBranch))
+		f.add("to_branch", "%q is the branch it forks from", core.Clip(b.ToBranch))
 	}
 	b.AtEvent.check(f, "at_event")
 	if !f.count("volume_plan", len(b.VolumePlan), maxRefs) {
@@ -95,12 +95,12 @@ func (b *AgentForked) check(f *problems) {
 		f.within(fmt.Sprintf("volume_plan[%d]", i), func() {
 			f.name("resource", p.Resource)
 			if planned[p.Resource] {
-				f.add("resource", "%q is planned twice", shorten(p.Resource))
+				f.add("resource", "%q is planned twice", core.Clip(p.Resource))
 			}
 			planned[p.Resource] = true
 			oneOf(f, "mode", p.Mode, PlanKeep, PlanSnapshot, PlanDiscard)
 			if p.KeptBy != "" && (p.Mode != PlanKeep || p.KeptBy != b.FromBranch && p.KeptBy != b.ToBranch) {
-				f.add("kept_by", "%q is not allowed; allowed: from_branch or to_branch, with mode keep", shorten(p.KeptBy))
+				f.add("kept_by", "%q is not allowed; allowed: from_branch or to_branch, with mode keep", core.Clip(p.KeptBy))
 			}
 			if p.SnapshotRef != nil && p.Mode != PlanSnapshot {
 				f.add("snapshot_ref", "is given, but the mode is %s", p.Mode)

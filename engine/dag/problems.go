@@ -83,7 +83,7 @@ func (f *problems) text(field, value string, most int) {
 	case len(value) > most:
 		f.add(field, "%d bytes are too many; allowed: %d", len(value), most)
 	case strings.ContainsFunc(value, hidden) || !utf8.ValidString(value):
-		f.add(field, "%q is not allowed; allowed: text without control or invisible characters", shorten(value))
+		f.add(field, "%q is not allowed; allowed: text without control or invisible characters", core.Clip(value))
 	}
 }
 
@@ -126,7 +126,7 @@ func oneOf[T ~string](f *problems, field string, value T, allowed ...T) {
 	case value == "":
 		f.add(field, "missing; allowed: %s", words(allowed))
 	case !slices.Contains(allowed, value):
-		f.add(field, "%q is not allowed; allowed: %s", shorten(string(value)), words(allowed))
+		f.add(field, "%q is not allowed; allowed: %s", core.Clip(string(value)), words(allowed))
 	}
 }
 
@@ -145,14 +145,6 @@ func words[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
 var eventIDPattern = core.Pattern(`^[0-9a-f]{64}$`)
 
 // IsEventID reports whether s reads as an event's id.
@@ -163,6 +155,6 @@ func (f *problems) eventID(field, id string) {
 	case id == "":
 		f.add(field, "missing")
 	case !IsEventID(id):
-		f.add(field, "%q is not allowed; allowed: an event's id, 64 lower-case hex digits", shorten(id))
+		f.add(field, "%q is not allowed; allowed: an event's id, 64 lower-case hex digits", core.Clip(id))
 	}
 }

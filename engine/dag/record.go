@@ -156,7 +156,7 @@ func (w row) recorded() (Recorded, error) {
 	err := core.DecodeStored(e.raw, &e.Head)
 	if err == nil {
 		if e.Body = newBody(e.Kind); e.Body == nil {
-			err = core.Errorf(core.Internal, "its kind is %q", shorten(string(e.Kind)))
+			err = core.Errorf(core.Internal, "its kind is %q", core.Clip(string(e.Kind)))
 		} else {
 			err = core.DecodeStored(e.raw, e.Body) // each takes what is its own
 		}

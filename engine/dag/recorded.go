@@ -134,7 +134,7 @@ func (d *DAG) FindNode(ctx context.Context, tenant, name string) (NodeRef, error
 		for i, ref := range found {
 			names[i] = ref.String()
 		}
-		return NodeRef{}, core.Errorf(core.Conflict, "node: %q names more than one: %s", shorten(name), strings.Join(names, ", ")).With("field", "node")
+		return NodeRef{}, core.Errorf(core.Conflict, "node: %q names more than one: %s", core.Clip(name), strings.Join(names, ", ")).With("field", "node")
 	}
 	id, err := d.Find(ctx, tenant, name)
 	if err != nil {

@@ -116,7 +116,7 @@ func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 func ParseTime(text string) (Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || !strings.HasSuffix(text, "Z") || at.Year() < 1970 {
-		return Time{}, fmt.Errorf("%q is not allowed; allowed: a UTC time such as 2026-01-02T15:04:05.678Z", shorten(text))
+		return Time{}, fmt.Errorf("%q is not allowed; allowed: a UTC time such as 2026-01-02T15:04:05.678Z", core.Clip(text))
 	}
 	return Time{at}, nil
 }

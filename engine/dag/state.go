@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
 
@@ -54,7 +55,7 @@ func (d *DAG) At(ctx context.Context, tenant, id string) (State, error) {
 		s, err = r.stateAt(e.Recorded)
 		return err
 	})
-	return s, explain(fmt.Sprintf("read the state as of %s", shorten(id)), err)
+	return s, explain(fmt.Sprintf("read the state as of %s", core.Clip(id)), err)
 }
 
 func (r reader) stateAt(e Recorded) (State, error) {

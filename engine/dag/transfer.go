@@ -69,7 +69,7 @@ func (t *Tally) Manifest() Manifest {
 func (m Manifest) Check() error {
 	if m.Format != FormatName || m.Version != FormatVersion {
 		return core.Errorf(core.InvalidInput, "format: %q version %d is not allowed; allowed: %s version %d; is it cut off, or another file?",
-			shorten(m.Format), m.Version, FormatName, FormatVersion).With("field", "format")
+			core.Clip(m.Format), m.Version, FormatName, FormatVersion).With("field", "format")
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ func ParseAs(id string, data []byte) (Event, error) {
 
 // tampered refuses an import, naming the event.
 func tampered(id, format string, args ...any) error {
-	return core.Errorf(core.InvalidInput, "event %s: %s", shorten(id), fmt.Sprintf(format, args...)).
-		With("field", "event_id").With("event_id", shorten(id))
+	return core.Errorf(core.InvalidInput, "event %s: %s", core.Clip(id), fmt.Sprintf(format, args...)).
+		With("field", "event_id").With("event_id", core.Clip(id))
 }
 
 // Same reports a projection of an event, kept beside it, that says something
@@ -100,7 +100,7 @@ func (e Event) Same(field, want, got string) error {
 	if want == got {
 		return nil
 	}
-	return tampered(e.EventID, "%s is %q beside it, %q in it: it was changed", field, shorten(got), shorten(want))
+	return tampered(e.EventID, "%s is %q beside it, %q in it: it was changed", field, core.Clip(got), core.Clip(want))
 }
 
 // Transferred is what an export or import did.

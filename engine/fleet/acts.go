@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
+	"swarmdeck/engine/core"
 )
 
 // actsDelay gathers changes of a run's activity, so that a busy agent costs a
@@ -45,11 +46,11 @@ func (a *acts) take(e *Event) (begins bool) {
 	case "mode":
 		a.head.Mode = oneLine(e.Text, maxIntent)
 	case "tool_request":
-		begins = a.begin(e, now, Call{Asked: true, State: CallAsked, Title: oneLine(e.Intent, maxIntent), Args: cut(string(e.Args), maxArgs)})
+		begins = a.begin(e, now, Call{Asked: true, State: CallAsked, Title: oneLine(e.Intent, maxIntent), Args: core.ClipTo(string(e.Args), maxArgs)})
 	case "tool_call":
 		begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
 	case "tool_result":
-		if e.Tool != "" && a.calls[cut(e.CallID, maxCall)] == nil { // nothing was heard of it before
+		if e.Tool != "" && a.calls[core.ClipTo(e.CallID, maxCall)] == nil { // nothing was heard of it before
 			begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
 		}
 		state := CallFailed
@@ -58,7 +59,7 @@ func (a *acts) take(e *Event) (begins bool) {
 		}
 		a.move(e.CallID, state, e.Error, now)
 	case "diff":
-		d := Diff{CallID: cut(e.CallID, maxCall), Path: oneLine(e.Path, maxURI), Text: cut(e.Text, maxDiff), At: now}
+		d := Diff{CallID: core.ClipTo(e.CallID, maxCall), Path: oneLine(e.Path, maxURI), Text: core.ClipTo(e.Text, maxDiff), At: now}
 		a.head.Drew++
 		d.Number = a.head.Drew
 		a.diffs[d.Number%keptDiffs] = d
@@ -88,7 +89,7 @@ func steps(e *Event) []Step {
 
 // begin adds a call, or takes it that one that is known asks now; mu is held.
 func (a *acts) begin(e *Event, now time.Time, c Call) bool {
-	c.CallID, c.Tool, c.Began = cut(e.CallID, maxCall), oneLine(e.Tool, maxCall), now
+	c.CallID, c.Tool, c.Began = core.ClipTo(e.CallID, maxCall), oneLine(e.Tool, maxCall), now
 	if old := a.calls[c.CallID]; old != nil {
 		c.Number, c.Began, c.Asked, c.Title = old.Number, old.Began, c.Asked || old.Asked, cmp.Or(c.Title, old.Title)
 		if !old.Ended.IsZero() { // word of it comes late
@@ -122,7 +123,7 @@ func (a *acts) answered(call, decision, reason string) {
 
 // move brings a call into another state; mu is held.
 func (a *acts) move(call string, state CallState, reason string, now time.Time) {
-	c := a.calls[cut(call, maxCall)]
+	c := a.calls[core.ClipTo(call, maxCall)]
 	if c == nil || c.State == CallDenied { // what the agent says of it comes after our no
 		return
 	}

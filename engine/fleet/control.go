@@ -74,7 +74,7 @@ func (f *Fleet) Stop(ctx context.Context, by core.Caller, name string) (Agent, e
 	if err != nil {
 		return Agent{}, err
 	}
-	reason := "stopped by " + cut(by.Name, maxCall)
+	reason := "stopped by " + core.ClipTo(by.Name, maxCall)
 	a, err := f.change(store.IfFull(ctx, store.UseReserve), by, m, record.Event{Type: "agent.stopped"}, func(_ *audit.Tx, a *Agent) error {
 		if a.Stopped {
 			return errSame
@@ -221,7 +221,7 @@ func (f *Fleet) mayDelete(ctx context.Context, by core.Caller, m *member) error 
 
 // dropTasks cancels what the agent works on and what is queued for it.
 func (f *Fleet) dropTasks(ctx context.Context, by core.Caller, m *member) error {
-	reason := "agent " + m.name + " was deleted by " + cut(by.Name, maxCall)
+	reason := "agent " + m.name + " was deleted by " + core.ClipTo(by.Name, maxCall)
 	for _, status := range []task.Status{task.Running, task.Queued} {
 		q := core.Filter{Agent: m.name, Status: string(status), Size: core.MaxPageSize}
 		for newest := ""; ; {

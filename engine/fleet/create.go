@@ -56,7 +56,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 			return err
 		}
 		a = Agent{
-			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: cut(c.Task, maxLast), Runtime: c.Runtime,
+			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: core.ClipTo(c.Task, maxLast), Runtime: c.Runtime,
 			Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
 		}
@@ -270,7 +270,7 @@ func checkNewName(name string) error {
 // checkLabel reports a project or role name that a list could not show.
 func checkLabel(field, s string) error {
 	n := utf8.RuneCountInString(s)
-	if n < 1 || n > maxLabel || !utf8.ValidString(s) || strings.TrimSpace(s) != s || !printable(s) {
+	if n < 1 || n > maxLabel || !utf8.ValidString(s) || strings.TrimSpace(s) != s || !core.Printable(s) {
 		return core.Invalid(field, s, fmt.Sprintf("1-%d printable characters without space around them", maxLabel))
 	}
 	return nil
@@ -308,23 +308,10 @@ func checkMessage(s string) error {
 }
 
 func checkURI(s string) error {
-	if len(s) > maxURI || !utf8.ValidString(s) || !printable(s) {
+	if len(s) > maxURI || !utf8.ValidString(s) || !core.Printable(s) {
 		return core.Invalid("uri", s, fmt.Sprintf("at most %d bytes of printable text", maxURI))
 	}
 	return nil
-}
-
-func printable(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
-// cut makes s valid UTF-8 of at most n bytes, an ellipsis marking the cut.
-func cut(s string, n int) string {
-	if len(s) > n {
-		const mark = "…"
-		s = strings.ToValidUTF8(s[:n-len(mark)], "") + mark
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // oneLine is the first line with text in it, without control characters.
@@ -332,7 +319,7 @@ func oneLine(s string, n int) string {
 	for line := range strings.Lines(s) {
 		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 		if line != "" {
-			return cut(line, n)
+			return core.ClipTo(line, n)
 		}
 	}
 	return ""

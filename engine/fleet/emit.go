@@ -52,7 +52,7 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 			r.log.add("INFO", e.Text, "result")
 		}
 	default:
-		r.log.add("INFO", e.Text, "unknown:"+cut(e.Type, maxCall))
+		r.log.add("INFO", e.Text, "unknown:"+core.ClipTo(e.Type, maxCall))
 	}
 	return ToolAnswer{}, r.log.failed()
 }
@@ -79,7 +79,7 @@ func (r *run) use(tokens int64, cost float64) {
 // attend records that the agent asks for a person, on its record and for good
 // beside the task.
 func (r *run) attend(ctx context.Context, text string) error {
-	text = cmp.Or(cut(text, maxReason), "the agent asks for you")
+	text = cmp.Or(core.ClipTo(text, maxReason), "the agent asks for you")
 	r.log.add("WARN", text, "attention")
 	t := &r.job.Task
 	n := record.Event{Type: "agent.attention", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "text": text}}
@@ -101,7 +101,7 @@ func (r *run) mode(ctx context.Context, e Event) error {
 		level = "WARN"
 	}
 	r.log.add(level, e.Text, "mode")
-	detail := map[string]any{"task_id": r.job.Task.TaskID, "text": cut(e.Text, maxReason)}
+	detail := map[string]any{"task_id": r.job.Task.TaskID, "text": core.ClipTo(e.Text, maxReason)}
 	if core.CheckObject("args", e.Args, maxOptions) == nil {
 		detail["mode"] = e.Args
 	}
@@ -116,7 +116,7 @@ func (r *run) tell(ctx context.Context, event string, detail map[string]any) err
 }
 
 func toolName(e Event) string {
-	return strings.TrimSpace(cut(e.Tool, maxCall) + " " + oneLine(e.Text, maxIntent))
+	return strings.TrimSpace(core.ClipTo(e.Tool, maxCall) + " " + oneLine(e.Text, maxIntent))
 }
 
 // toolResult keeps what came of a call. A call that was never asked about is
@@ -126,7 +126,7 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 	tool, asked := r.calls[e.CallID]
 	delete(r.calls, e.CallID)
 	r.mu.Unlock()
-	id, status := cut(e.CallID, maxCall), cut(e.Status, maxCall)
+	id, status := core.ClipTo(e.CallID, maxCall), core.ClipTo(e.Status, maxCall)
 	if !asked && e.Tool != "" { // the runtime saw it happen
 		tool = toolName(e) + " (not asked)"
 	} else if !asked {
@@ -145,7 +145,7 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 	}
 	r.log.add(level, text, "tool")
 	return r.tell(ctx, "tool.result", map[string]any{
-		"task_id": r.job.Task.TaskID, "call_id": id, "tool": cut(tool, maxIntent), "asked": asked, "status": status, "bytes": len(e.Output),
+		"task_id": r.job.Task.TaskID, "call_id": id, "tool": core.ClipTo(tool, maxIntent), "asked": asked, "status": status, "bytes": len(e.Output),
 	})
 }
 

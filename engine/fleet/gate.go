@@ -73,7 +73,7 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 		return r.refused(e.CallID, reply), nil
 	}
 	r.acts.answered(e.CallID, approve, "")
-	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Files: reply.Files, Reason: cut(reply.Reason, maxReason)}, nil
+	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Files: reply.Files, Reason: core.ClipTo(reply.Reason, maxReason)}, nil
 }
 
 // standing reports whether the agent is to stand still; moved is closed when
@@ -127,7 +127,7 @@ func (c *toolCall) used(tx *audit.Tx, approval string, stands bool) error {
 
 // refused tells the agent no, and with abort ends the run.
 func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
-	reason := cmp.Or(cut(strings.TrimSpace(no.Reason), maxReason), "denied: "+no.Decision.ReasonCode)
+	reason := cmp.Or(core.ClipTo(strings.TrimSpace(no.Reason), maxReason), "denied: "+no.Decision.ReasonCode)
 	answer := ToolAnswer{CallID: call, Decision: deny, Reason: reason}
 	if no.Abort {
 		answer.Decision = abort
@@ -141,12 +141,12 @@ func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
 // question checks what the agent asks for; a request that is not exactly
 // understood is never passed on.
 func (r *run) question(e *Event) (judge.Ask, error) {
-	if e.CallID == "" || len(e.CallID) > maxCall || !printable(e.CallID) {
+	if e.CallID == "" || len(e.CallID) > maxCall || !core.Printable(e.CallID) {
 		id := e.CallID
-		e.CallID = cut(id, maxCall)
+		e.CallID = core.ClipTo(id, maxCall)
 		return judge.Ask{}, core.Invalid("call_id", id, fmt.Sprintf("1-%d printable bytes", maxCall))
 	}
-	if e.Tool == "" || len(e.Tool) > maxCall || !printable(e.Tool) {
+	if e.Tool == "" || len(e.Tool) > maxCall || !core.Printable(e.Tool) {
 		return judge.Ask{}, core.Invalid("tool", e.Tool, fmt.Sprintf("1-%d printable bytes", maxCall))
 	}
 	if len(e.Args) == 0 {
@@ -187,7 +187,7 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 // alias is what a call that is refused unseen goes by until it is answered: an
 // id that no open call has.
 func (r *run) alias(id, tool string) string {
-	if id = cut(id, maxCall); id == "" || !printable(id) {
+	if id = core.ClipTo(id, maxCall); id == "" || !core.Printable(id) {
 		id = "call"
 	}
 	r.mu.Lock()

@@ -78,11 +78,11 @@ func (m *member) status(a *Agent) (AgentStatus, string) {
 	case a.Stopped:
 		return Offline, a.Reason
 	case h.Status == Offline || h.Status == Failed:
-		return h.Status, cut(h.Reason, maxReason)
+		return h.Status, core.ClipTo(h.Reason, maxReason)
 	case a.TaskID != "":
 		return Busy, ""
 	}
-	return h.Status, cut(h.Reason, maxReason)
+	return h.Status, core.ClipTo(h.Reason, maxReason)
 }
 
 // report takes a change of health from the runtime. It never blocks: only the

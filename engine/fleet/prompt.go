@@ -226,7 +226,7 @@ func (f *Fleet) CancelTask(ctx context.Context, by core.Caller, name string) (Ag
 	if id == "" {
 		return Agent{}, core.Errorf(core.Conflict, "agent %s has no task to cancel", name).With("field", "agent").With("value", name)
 	}
-	if err := f.endTask(ctx, by, m, id, "cancelled at agent "+name+" by "+cut(by.Name, maxCall)); err != nil {
+	if err := f.endTask(ctx, by, m, id, "cancelled at agent "+name+" by "+core.ClipTo(by.Name, maxCall)); err != nil {
 		return Agent{}, err
 	}
 	return *m.rec.Load(), nil

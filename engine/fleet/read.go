@@ -132,7 +132,7 @@ func (t *transcript) add(level, text, source string) {
 	if !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
 		level = "INFO"
 	}
-	text = cut(text, maxLine)
+	text = core.ClipTo(text, maxLine)
 	if source != sourceTask {
 		t.r.job.Log(level, text)
 	}

@@ -220,7 +220,7 @@ func (r *run) begin(ctx context.Context) error {
 	t := &r.job.Task
 	n := record.Event{Type: "agent.busy", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
-		a.TaskID, a.LastTask, a.Attention, a.Waiting, a.Asked = t.TaskID, cut(r.in.Message, maxLast), "", "", nil
+		a.TaskID, a.LastTask, a.Attention, a.Waiting, a.Asked = t.TaskID, core.ClipTo(r.in.Message, maxLast), "", "", nil
 		a.LastTaskID, a.LastStatus, a.Stuck = t.TaskID, "", nil
 		return nil
 	})
@@ -275,11 +275,11 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 	defer r.mu.Unlock()
 	switch {
 	case r.how == aborted:
-		out.Status, out.Error = task.Blocked, &task.Error{Code: "approval_denied", Message: cut(r.reason, 4096)}
+		out.Status, out.Error = task.Blocked, &task.Error{Code: "approval_denied", Message: core.ClipTo(r.reason, 4096)}
 	case r.how == cancelled:
-		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: cut(r.reason, 4096)}
+		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: core.ClipTo(r.reason, 4096)}
 	case r.how == restarted:
-		out.Status, out.Error = task.Failed, &task.Error{Code: "agent_restarted", Message: cut(r.reason, 4096), Retryable: true}
+		out.Status, out.Error = task.Failed, &task.Error{Code: "agent_restarted", Message: core.ClipTo(r.reason, 4096), Retryable: true}
 	case err != nil:
 		out = failure(core.AsError(err).Message)
 	case out.Status == task.Succeeded:
@@ -297,7 +297,7 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 }
 
 func failure(message string) task.Outcome {
-	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_failed", Message: cut(message, 4096), Retryable: true}}
+	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_failed", Message: core.ClipTo(message, 4096), Retryable: true}}
 }
 
 // end makes the run stop for a reason; the first one counts.

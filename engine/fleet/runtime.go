@@ -202,7 +202,7 @@ func modelLine(e *Event) (level, text string) {
 	if c == nil {
 		return "WARN", "a model was asked, of which nothing is known"
 	}
-	text = fmt.Sprintf("model %s: %s", cut(c.Name, maxCall), cut(e.Status, maxCall))
+	text = fmt.Sprintf("model %s: %s", core.ClipTo(c.Name, maxCall), core.ClipTo(e.Status, maxCall))
 	if t := c.Tokens; t != nil {
 		text += fmt.Sprintf(", %d tokens in (%d cached), %d out", t.Prompt, t.Cached, t.Completion)
 	}
@@ -280,14 +280,14 @@ func fit(offers []Offer) (out []Offer) {
 			continue
 		}
 		n++
-		o.Project.ID, o.Project.Description = cut(o.Project.ID, maxCall), oneLine(o.Project.Description, maxReason)
+		o.Project.ID, o.Project.Description = core.ClipTo(o.Project.ID, maxCall), oneLine(o.Project.Description, maxReason)
 		var roles []Role
 		for _, r := range o.Roles {
 			if checkLabel("role", r.Name) != nil || n >= maxOffers {
 				continue
 			}
 			n++
-			r.ID, r.ProjectID, r.ProjectName = cut(r.ID, maxCall), o.Project.ID, o.Project.Name
+			r.ID, r.ProjectID, r.ProjectName = core.ClipTo(r.ID, maxCall), o.Project.ID, o.Project.Name
 			roles = append(roles, r)
 		}
 		o.Roles = roles

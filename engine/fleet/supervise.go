@@ -198,14 +198,14 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 		}
 		if h.PID != 0 {
 			detail["pid"] = h.PID
-			a.Lacks = cut(h.Lacks, maxCall)
+			a.Lacks = core.ClipTo(h.Lacks, maxCall)
 			if a.Lacks != "" {
 				detail["lacks"] = a.Lacks
 			}
 		}
 		a.PID, a.Restarts = h.PID, h.Restarts
 		if h.WorkspaceID != "" {
-			a.WorkspaceID = cut(h.WorkspaceID, maxCall)
+			a.WorkspaceID = core.ClipTo(h.WorkspaceID, maxCall)
 		}
 		return nil
 	})
@@ -220,7 +220,7 @@ func (m *member) news(a *Agent) (Health, bool) {
 		h.PID = 0
 	}
 	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts ||
-		h.WorkspaceID != "" && cut(h.WorkspaceID, maxCall) != a.WorkspaceID
+		h.WorkspaceID != "" && core.ClipTo(h.WorkspaceID, maxCall) != a.WorkspaceID
 }
 
 // Recover repairs what the last engine left: no run of it is alive, so no

@@ -14,10 +14,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
@@ -87,10 +85,10 @@ func New(opt Options) *Troubles {
 func (t *Troubles) Report(tenant, component, about string, err error) {
 	records := core.DamagedIn(err)
 	if err != nil && len(records) == 0 {
-		t.note(tenant, place{component, printable(about, maxAbout)}, err)
+		t.note(tenant, place{component, core.OneLine(about, maxAbout)}, err)
 	}
 	for _, d := range records {
-		t.note(tenant, place{component, printable(d.Noun+" "+d.Key, maxAbout)}, d.Err)
+		t.note(tenant, place{component, core.OneLine(d.Noun+" "+d.Key, maxAbout)}, d.Err)
 	}
 }
 
@@ -115,7 +113,7 @@ func (t *Troubles) note(tenant string, at place, err error) {
 		known = &Trouble{Tenant: tenant, Component: at.component, About: at.about, Since: now}
 		of[at] = known
 	}
-	known.Last, known.Count, known.Reason = now, known.Count+1, printable(err.Error(), maxReason)
+	known.Last, known.Count, known.Reason = now, known.Count+1, core.OneLine(err.Error(), maxReason)
 	said := *known
 	t.mu.Unlock()
 	log := t.opt.Log.With("tenant", tenant, "component", said.Component)
@@ -139,7 +137,7 @@ func (t *Troubles) Clear(tenant, component, about string) {
 	if t == nil {
 		return
 	}
-	at := place{component, printable(about, maxAbout)}
+	at := place{component, core.OneLine(about, maxAbout)}
 	t.mu.Lock()
 	gone := t.all[tenant][at]
 	delete(t.all[tenant], at)
@@ -202,24 +200,6 @@ func (t *Troubles) list(tenants ...string) (all []Trouble) {
 			cmp.Compare(a.Component, b.Component), cmp.Compare(a.About, b.About))
 	})
 	return all
-}
-
-// printable is text of at most so many bytes that can be shown anywhere.
-func printable(s string, most int) string {
-	cut := len(s) > most
-	if cut {
-		s = s[:most]
-	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(s, ""))
-	if cut {
-		s += "…"
-	}
-	return s
 }
 
 // Panic is a panic as an error.

@@ -138,7 +138,7 @@ func (j *Judge) operator(ctx context.Context, by core.Caller, subject, id, what 
 		return nil
 	}
 	cause := core.Errorf(core.Denied, "%s %s: only an operator may %s; %s %q may not", subject, id, what, by.Kind, by.Name)
-	return j.ledger.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: clip(id, 128)}, cause)
+	return j.ledger.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: core.ClipTo(id, 128)}, cause)
 }
 
 // local refuses, and audits, an id of another tenant.

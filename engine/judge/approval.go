@@ -33,7 +33,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
 		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
-		Intent: clip(ask.Intent, maxIntent), Risk: v.Risk,
+		Intent: core.ClipTo(ask.Intent, maxIntent), Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
@@ -207,7 +207,7 @@ func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) er
 }
 
 func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
-	a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), clip(reason, maxReason)
+	a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), core.ClipTo(reason, maxReason)
 	a.DeferredUntil = time.Time{}
 	return j.save(tx, a, "approval.voided", detail)
 }

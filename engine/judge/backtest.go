@@ -201,7 +201,7 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 		return nil
 	}
 	return pastAsks.Put(tx, keyOf(d.DecisionID), pastAsk{
-		ask.Action, ask.Agent, ask.Driver, clip(ask.Intent, maxIntent), ask.Risk, ask.Attempt, ask.Priority, ask.By.Name, ask.By.Kind,
+		ask.Action, ask.Agent, ask.Driver, core.ClipTo(ask.Intent, maxIntent), ask.Risk, ask.Attempt, ask.Priority, ask.By.Name, ask.By.Kind,
 	})
 }
 

@@ -130,7 +130,7 @@ func (j *Judge) onTrial(ctx context.Context, by core.Caller, id string) (*ruling
 		return of, d, nil
 	}
 	cause := core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s), so only an operator may run it; %s %q may not", id, why, by.Kind, by.Name)
-	return nil, d, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: clip(id, 128)}, cause)
+	return nil, d, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: core.ClipTo(id, 128)}, cause)
 }
 
 // jailed says whether what a ruling runs, if anything, is jailed, and if not why.

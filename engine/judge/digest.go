@@ -275,7 +275,7 @@ func (j *Judge) show(tenant string, f *File, past []Approval, most int) {
 		f.Text = text
 	}
 	if len(f.Text) > most || len(f.Diff) > most {
-		f.Text, f.Diff = clip(f.Text, most), clip(f.Diff, most)
+		f.Text, f.Diff = core.ClipTo(f.Text, most), core.ClipTo(f.Diff, most)
 		f.Note = strings.TrimPrefix(f.Note+"; it goes on", "; ")
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 )
 
 // Reason codes that the judge itself gives. The others come from rules.
@@ -80,7 +80,7 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 	}
 	switch {
 	case err != nil:
-		v.Decision, v.ReasonCode, v.Rationale = HITL, ReasonError, clip("The policy failed: "+err.Error(), 512)
+		v.Decision, v.ReasonCode, v.Rationale = HITL, ReasonError, core.ClipTo("The policy failed: "+err.Error(), 512)
 		v.Risk = graver(v.Risk, Medium)
 		if late(ctx, until) != nil {
 			v.ReasonCode = ReasonTimeout
@@ -179,13 +179,4 @@ func (j *Judge) checkVerdict(tx *audit.Tx, ask *Ask, v *Verdict) error {
 		return fmt.Errorf("commit a verdict for another ask (attempt %d, now %d, or other arguments)", v.ask.attempt, ask.Attempt)
 	}
 	return nil
-}
-
-// clip bounds text from outside to n bytes of valid UTF-8.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

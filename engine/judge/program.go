@@ -61,7 +61,7 @@ type Reply struct {
 // FaultReply is the answer in place of a program that failed.
 func FaultReply(reason, why string) Reply {
 	none := 0.0
-	return Reply{Decision: string(HITL), ReasonCode: reason, Confidence: &none, Rationale: clip(why, 512), Fault: true}
+	return Reply{Decision: string(HITL), ReasonCode: reason, Confidence: &none, Rationale: core.ClipTo(why, 512), Fault: true}
 }
 
 const (

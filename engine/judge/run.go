@@ -165,10 +165,10 @@ func (j *Judge) Defer(ctx context.Context, by core.Caller, id string, d time.Dur
 // Escalate names who should look at an open approval. The deadline stays.
 func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error) {
 	to, reason = strings.TrimSpace(to), strings.TrimSpace(reason)
-	if to == "" || len(to) > 64 || clip(to, 64) != to {
+	if to == "" || len(to) > 64 || core.ClipTo(to, 64) != to {
 		return Approval{}, core.Invalid("to", to, "a name of 1-64 bytes")
 	}
-	if len(reason) > maxReason || clip(reason, maxReason) != reason {
+	if len(reason) > maxReason || core.ClipTo(reason, maxReason) != reason {
 		return Approval{}, core.Invalid("reason", reason, "at most 4096 bytes of UTF-8")
 	}
 	return j.adjust(ctx, by, id, "escalate", func(tx *audit.Tx, a *Approval) error {

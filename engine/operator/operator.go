@@ -63,32 +63,15 @@ func ParseKey(line string) (Key, error) {
 	public, comment, options, rest, err := ssh.ParseAuthorizedKey([]byte(line))
 	switch {
 	case err != nil, len(strings.TrimSpace(string(rest))) > 0:
-		return Key{}, core.Invalid("key", clip(line), "one line of an authorized_keys file, such as ssh-ed25519 AAAA… name")
+		return Key{}, core.Invalid("key", core.Clip(line), "one line of an authorized_keys file, such as ssh-ed25519 AAAA… name")
 	case len(options) > 0:
-		return Key{}, core.Invalid("key", clip(line), "a key without options before it")
+		return Key{}, core.Invalid("key", core.Clip(line), "a key without options before it")
 	}
 	return Key{
 		Fingerprint: ssh.FingerprintSHA256(public),
 		Key:         strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public))),
-		Comment:     visible(comment),
+		Comment:     core.OneLine(comment, 60),
 	}, nil
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
-}
-
-func visible(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-	return clip(s)
 }
 
 // CheckName reports a name that no operator can have, as that of a field.

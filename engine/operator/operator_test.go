@@ -39,7 +39,7 @@ func key(t *testing.T, seed byte) operator.Key {
 
 func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
 	k := key(t, 1)
-	if !strings.HasPrefix(k.Fingerprint, "SHA256:") || k.Key != line(t, 1) || k.Comment != "someone@home" {
+	if !strings.HasPrefix(k.Fingerprint, "SHA256:") || k.Key != line(t, 1) || k.Comment != "someone@ home" {
 		t.Errorf("%+v", k)
 	}
 	for _, bad := range []string{

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -159,7 +158,7 @@ func (s *Secrets) writing(ctx context.Context, tenant string) (key *age.X25519Id
 
 // Delete removes a secret. What refers to it does not start any more.
 func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (Secret, error) {
-	gone, err := s.kind.Delete(ctx, by, "secret.deleted", clip(name))
+	gone, err := s.kind.Delete(ctx, by, "secret.deleted", core.Cut(name, 64))
 	return gone.Secret, err
 }
 
@@ -172,5 +171,3 @@ func (s *Secrets) List(ctx context.Context, tenant string) ([]Secret, error) {
 	}
 	return all, err
 }
-
-func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 64)], "") }

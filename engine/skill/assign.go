@@ -315,7 +315,7 @@ func (s *Skills) fail(ctx context.Context, by core.Caller, id, why string) (Suba
 		if err := a.to(Failed, tx.Now()); err != nil {
 			return err
 		}
-		a.Error = shorten(why, maxAgentError)
+		a.Error = core.ClipTo(why, maxAgentError)
 		return s.saveAgent(tx, &was, a, "subagent.failed", nil)
 	})
 	if err != nil {

@@ -147,12 +147,12 @@ func failedWith(err error) task.Outcome {
 	} else if c := core.AsError(err); c.Code != core.Internal {
 		e.Code, e.Retryable = strings.ToLower(string(c.Code)), c.Code == core.Unavailable
 	}
-	e.Message = shorten(err.Error(), maxMessage)
+	e.Message = core.ClipTo(err.Error(), maxMessage)
 	return task.Outcome{Status: task.Failed, Error: &e}
 }
 
 func cancelled(why string) task.Outcome {
-	return task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: shorten(why, maxMessage)}}
+	return task.Outcome{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: core.ClipTo(why, maxMessage)}}
 }
 
 // checkResultObject reports a result that is not one JSON object of at most
@@ -176,20 +176,7 @@ func reason(p any) string {
 		}
 		return r
 	}, fmt.Sprint(p))
-	return shorten(text, 200)
-}
-
-// shorten cuts a text to at most n characters of valid UTF-8.
-func shorten(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
+	return core.ClipTo(text, 200)
 }
 
 // maxStack bounds the stack in a failure, in bytes.

@@ -285,7 +285,7 @@ func alternatives(e *jsonschema.ValidationError) string {
 			}
 		}
 	}
-	return "fits none of the alternatives: " + shorten(strings.Join(reasons, "; or "), 400)
+	return "fits none of the alternatives: " + core.ClipTo(strings.Join(reasons, "; or "), 400)
 }
 
 func leaf(e *jsonschema.ValidationError) []flaw {
@@ -296,7 +296,7 @@ func leaf(e *jsonschema.ValidationError) []flaw {
 		return all
 	}
 	bad := func(given, allowed string) []flaw {
-		return []flaw{{e.InstanceLocation, fmt.Sprintf("%s is not allowed; allowed: %s", shorten(given, 80), allowed)}}
+		return []flaw{{e.InstanceLocation, fmt.Sprintf("%s is not allowed; allowed: %s", core.ClipTo(given, 80), allowed)}}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -314,7 +314,7 @@ func leaf(e *jsonschema.ValidationError) []flaw {
 		for _, v := range k.Want {
 			allowed = append(allowed, shown(v))
 		}
-		return bad(shown(k.Got), shorten(strings.Join(allowed, ", "), 400))
+		return bad(shown(k.Got), core.ClipTo(strings.Join(allowed, ", "), 400))
 	case *kind.Const:
 		return bad(shown(k.Got), shown(k.Want))
 	case *kind.Minimum:
@@ -332,20 +332,20 @@ func leaf(e *jsonschema.ValidationError) []flaw {
 	case *kind.MaxLength:
 		return bad(fmt.Sprintf("%d characters", k.Got), fmt.Sprintf("%d or less", k.Want))
 	case *kind.Pattern:
-		return bad(strconv.Quote(shorten(k.Got, 80)), "text that matches "+shorten(k.Want, 120))
+		return bad(strconv.Quote(core.ClipTo(k.Got, 80)), "text that matches "+core.ClipTo(k.Want, 120))
 	case *kind.FalseSchema:
 		return []flaw{{e.InstanceLocation, "not allowed here"}}
 	}
 	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	return []flaw{{e.InstanceLocation, shorten(text, 200)}}
+	return []flaw{{e.InstanceLocation, core.ClipTo(text, 200)}}
 }
 
 func shown(v any) string {
 	b, err := encodePlain(v)
 	if err != nil {
-		return shorten(fmt.Sprint(v), 80)
+		return core.ClipTo(fmt.Sprint(v), 80)
 	}
-	return shorten(string(b), 80)
+	return core.ClipTo(string(b), 80)
 }
 
 func ratio(r *big.Rat) string {
@@ -353,7 +353,7 @@ func ratio(r *big.Rat) string {
 		return "?"
 	}
 	if r.IsInt() {
-		return shorten(r.Num().String(), 80)
+		return core.ClipTo(r.Num().String(), 80)
 	}
 	f, _ := r.Float64()
 	return strconv.FormatFloat(f, 'g', -1, 64)
@@ -368,9 +368,9 @@ func fieldPath(root string, tokens []string) string {
 		case err == nil:
 			path += "[" + t + "]"
 		case path == "":
-			path = shorten(t, 80)
+			path = core.ClipTo(t, 80)
 		default:
-			path += "." + shorten(t, 80)
+			path += "." + core.ClipTo(t, 80)
 		}
 	}
 	return path

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
@@ -183,7 +182,7 @@ func (d *reading) tags(v document.Value) {
 	d.s.Tags = append(d.s.Tags, document.Each(d.Reader, v, func(v document.Value) string {
 		return d.matching(v, func(s string) bool {
 			n := utf8.RuneCountInString(s)
-			return n >= 1 && n <= maxTag && strings.TrimSpace(s) == s && printable(s)
+			return n >= 1 && n <= maxTag && strings.TrimSpace(s) == s && core.Printable(s)
 		}, fmt.Sprintf("1-%d printable characters without space around them", maxTag))
 	})...)
 	d.most(v, len(d.s.Tags), maxTags)
@@ -244,7 +243,7 @@ func (d *reading) runner(v document.Value) {
 	word := func(to *string) func(document.Value) {
 		return func(v document.Value) {
 			*to = d.matching(v, func(s string) bool {
-				return s != "" && len(s) <= 200 && strings.TrimSpace(s) == s && printable(s)
+				return s != "" && len(s) <= 200 && strings.TrimSpace(s) == s && core.Printable(s)
 			}, "1-200 printable characters without space around them")
 		}
 	}
@@ -362,8 +361,4 @@ func (d *reading) step(v document.Value) Step {
 		d.Bad(v.Field("fallback"), s.Fallback, "a fallback only with error_policy: fallback")
 	}
 	return s
-}
-
-func printable(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -176,7 +176,7 @@ func (r *run) retried(ctx context.Context, e *Execution, f *failure) error {
 	return r.update(ctx, func(tx *audit.Tx) error {
 		*e = was
 		e.RetryCount++
-		return r.s.saveExec(tx, &was, e, "execution.retried", map[string]any{"error": shorten(f.message, maxExecutionError)})
+		return r.s.saveExec(tx, &was, e, "execution.retried", map[string]any{"error": core.ClipTo(f.message, maxExecutionError)})
 	})
 }
 

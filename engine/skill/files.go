@@ -139,7 +139,7 @@ func readFiles(own *safeopen.Own, paths []string, skip func(path string, data []
 
 // FromCode is a skill that no file holds. The rules are those of a file.
 func FromCode(s Skill) Definition {
-	name := fmt.Sprintf("%s@%s", shorten(s.Name, 60), shorten(s.Version, 40))
+	name := fmt.Sprintf("%s@%s", core.ClipTo(s.Name, 60), core.ClipTo(s.Version, 40))
 	data, err := core.Encode(contentOf(&s))
 	if err != nil {
 		return Definition{file: name, problems: []document.Problem{{File: name, Line: 1, Field: "file", Message: err.Error()}}}

@@ -124,7 +124,7 @@ func (s *Skills) bring(tx *audit.Tx, id string, t *task.Task) error {
 		if err != nil {
 			return err
 		}
-		why = shorten(whyFailed(&r), maxAgentError)
+		why = core.ClipTo(whyFailed(&r), maxAgentError)
 	}
 	was := *a
 	if a.State == Paused && want == Completed { // the last step ended as it was paused
@@ -268,7 +268,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 func (s *Skills) interruptIn(tx *audit.Tx, e *Execution, why string) error {
 	was := *e
 	was.Status, was.Interrupted = StatusPending, false // this runs again where the disk was full
-	e.Error, e.Interrupted = shorten(why, maxExecutionError), true
+	e.Error, e.Interrupted = core.ClipTo(why, maxExecutionError), true
 	e.end(StatusFailed, tx.Now())
 	return s.saveExec(tx, &was, e, "execution.interrupted", nil)
 }

@@ -106,7 +106,7 @@ func (x *index) resolve(ref string) (*Skill, error) {
 		for i, s := range have {
 			versions[i] = s.Version
 		}
-		missing.Message += "; versions of it: " + shorten(strings.Join(versions, ", "), 200)
+		missing.Message += "; versions of it: " + core.ClipTo(strings.Join(versions, ", "), 200)
 		return nil, missing.With("allowed", versions)
 	}
 	return nil, missing

@@ -141,7 +141,7 @@ func allAccepted(order []*Skill, params core.Raw) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
 			slices.Sort(known)
-			field := "params." + shorten(name, 60)
+			field := "params." + core.ClipTo(name, 60)
 			return core.Errorf(core.InvalidInput, "%s: no step of this run takes it; known are %s", field, strings.Join(mapping.SomeNames(slices.Compact(known)), ", ")).With("field", field)
 		}
 	}
@@ -226,7 +226,7 @@ func title(s *Skill, params core.Raw) string {
 	if string(params) != "{}" {
 		text += " " + string(params)
 	}
-	return shorten(text, 120)
+	return core.ClipTo(text, 120)
 }
 
 // Target is the subagent that an input names, "" when it names none.

@@ -326,7 +326,7 @@ func (r *registry) Unload(ctx context.Context, by core.Caller, ref string) ([]Ch
 		for i, u := range users {
 			names[i] = u.Ref()
 		}
-		return nil, core.Errorf(core.Conflict, "skill %s: it is needed by %s; unload that first", ref, shorten(strings.Join(names, ", "), 300)).
+		return nil, core.Errorf(core.Conflict, "skill %s: it is needed by %s; unload that first", ref, core.ClipTo(strings.Join(names, ", "), 300)).
 			With("field", "skill").With("value", ref).With("needed_by", names)
 	}
 	next := x.without(gone)

@@ -64,7 +64,7 @@ func (s *Skills) readFor(ctx context.Context, r *Reaction) (err error) {
 		case err == nil || again(err):
 			d.Ack()
 		case final(err):
-			if err := d.Refuse(ctx, shorten(core.AsError(err).Message, 400)); err != nil {
+			if err := d.Refuse(ctx, core.ClipTo(core.AsError(err).Message, 400)); err != nil {
 				return err
 			}
 		default:

@@ -144,7 +144,7 @@ func TestEveryRuleOfASkillFile(t *testing.T) {
 		{"name", "name: \"\xff\"", []string{`1: file: not valid UTF-8`}},
 		{"timeout", "timeout: 0\nmax_retries: 9", []string{`file: not valid YAML`}},
 	} {
-		t.Run(c.field+" "+strings.ReplaceAll(shorten(c.line, 40), "\n", " "), func(t *testing.T) {
+		t.Run(c.field+" "+strings.ReplaceAll(core.ClipTo(c.line, 40), "\n", " "), func(t *testing.T) {
 			s := newShelf(t)
 			s.load(s.file("lib/other.yaml", skillText("other", "1.0.0")))
 			got := s.load(s.file("bad.yaml", changed(c.field, c.line)))

@@ -155,7 +155,7 @@ func (r *run) outcome(result core.Raw, err error) task.Outcome {
 	out := task.Outcome{Denials: r.denials}
 	fail := func(status task.Status, code, message string, retryable bool) task.Outcome {
 		out.Status = status
-		out.Error = &task.Error{Code: code, Message: shorten(message, maxMessage), Retryable: retryable}
+		out.Error = &task.Error{Code: code, Message: core.ClipTo(message, maxMessage), Retryable: retryable}
 		return out
 	}
 	var f *failure

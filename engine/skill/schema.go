@@ -42,7 +42,7 @@ func checkSchema(raw core.Raw) []flaw {
 	}
 	top, _ := doc.(map[string]any)
 	if d, given := top["$schema"]; given && d != draft && d != draft+"#" {
-		return []flaw{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", shorten(fmt.Sprint(d), 80), draft)}}
+		return []flaw{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", core.ClipTo(fmt.Sprint(d), 80), draft)}}
 	}
 	schema, err := compile(doc)
 	if err != nil {
@@ -90,16 +90,16 @@ func schemaFlaws(doc any, err error) []flaw {
 	}
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		if at, ref := elsewhere(doc, nil); at != nil {
-			return []flaw{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", shorten(ref, 80))}}
+			return []flaw{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", core.ClipTo(ref, 80))}}
 		}
 	}
 	if regex, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		return []flaw{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", shorten(regex.Regex, 80), regex.Err)}}
+		return []flaw{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", core.ClipTo(regex.Regex, 80), regex.Err)}}
 	}
 	if nothing, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
 		return []flaw{{nil, "a $ref names " + fragment(nothing.URL) + ", which is not there"}}
 	}
-	return []flaw{{nil, "not a valid JSON Schema: " + shorten(strings.ReplaceAll(err.Error(), here, ""), 200)}}
+	return []flaw{{nil, "not a valid JSON Schema: " + core.ClipTo(strings.ReplaceAll(err.Error(), here, ""), 200)}}
 }
 
 // elsewhere finds the first reference that leaves the schema.
@@ -131,7 +131,7 @@ func fragment(location string) string {
 	if plain, err := url.PathUnescape(after); err == nil {
 		after = plain
 	}
-	return "#" + shorten(after, 80)
+	return "#" + core.ClipTo(after, 80)
 }
 
 // pointer is the place in the schema that a location names.
@@ -296,7 +296,7 @@ func number(text string) (stdjson.Number, error) {
 	const most = 400
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if e, err := strconv.Atoi(exponent); len(text) > most || exponent != "" && (err != nil || e > most || e < -most) {
-		return "", core.Errorf(core.InvalidInput, "number %s is not allowed; allowed: at most %d digits, an exponent of -%d to %d", shorten(text, 40), most, most, most)
+		return "", core.Errorf(core.InvalidInput, "number %s is not allowed; allowed: at most %d digits, an exponent of -%d to %d", core.ClipTo(text, 40), most, most, most)
 	}
 	return stdjson.Number(text), nil
 }

@@ -207,7 +207,7 @@ func (r *run) fail(ctx context.Context, k *Skill, e *Execution, f *failure) erro
 	}
 	r.job.Log("ERROR", e.Step+" failed: "+message)
 	if err := r.end(ctx, k, e, func(e *Execution) {
-		e.Status, e.Error = status, shorten(message, maxExecutionError)
+		e.Status, e.Error = status, core.ClipTo(message, maxExecutionError)
 		e.ErrorCode, e.Denied, e.Final = f.code, f.denied, f.final
 	}); err != nil {
 		return err

@@ -126,7 +126,7 @@ type Spawn struct {
 }
 
 func (w *Spawn) check() error {
-	if n := len([]rune(w.Name)); n > maxAgentName || !printable(w.Name) {
+	if n := len([]rune(w.Name)); n > maxAgentName || !core.Printable(w.Name) {
 		return core.Invalid("name", w.Name, fmt.Sprintf("at most %d printable characters", maxAgentName))
 	}
 	if len(w.Metadata) == 0 {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"unicode"
 
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
@@ -133,15 +132,6 @@ func nearestOf(name string, names []string) string {
 		return ""
 	}
 	return nearest(name, names)
-}
-
-func printable(s string) bool {
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
 }
 
 // refusal maps an error of any layer to what a client is told.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"swarmdeck/engine/core"
 )
 
 // root is the directory that the files of the call's workspace lie in, and that
@@ -48,7 +50,7 @@ func same(root *os.Root, dir string) bool {
 // filePath checks a path within the directory.
 func filePath(p string) (string, error) {
 	slashed := filepath.ToSlash(p)
-	if p == "" || len(p) > 500 || !printable(p) || !filepath.IsLocal(p) || path.Clean(slashed) == "." || strings.HasSuffix(slashed, "/") {
+	if p == "" || len(p) > 500 || !core.Printable(p) || !filepath.IsLocal(p) || path.Clean(slashed) == "." || strings.HasSuffix(slashed, "/") {
 		return "", Invalid("file_path", p, "a relative path that stays inside the workspace's directory")
 	}
 	return filepath.Clean(p), nil

@@ -122,7 +122,7 @@ func (c *call) bound() error {
 	if c.DeadlineMS < 1 || c.DeadlineMS > longestDeadline {
 		return Invalid("deadline_ms", c.DeadlineMS, "1 to 600000 ms")
 	}
-	if len(c.AgentID) > 100 || !printable(c.AgentID) {
+	if len(c.AgentID) > 100 || !core.Printable(c.AgentID) {
 		return Invalid("agent_id", c.AgentID, "at most 100 printable characters")
 	}
 	c.conn.limit(c)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"swarmdeck/engine/core"
 )
 
 // maxAgents bounds the agents counted.
@@ -31,7 +33,7 @@ func (e *Env) count(c *call, took time.Duration, err error) {
 	id := c.AgentID
 	t := e.agents[id]
 	if t == nil {
-		if len(e.agents) >= maxAgents || len(id) > 100 || !printable(id) {
+		if len(e.agents) >= maxAgents || len(id) > 100 || !core.Printable(id) {
 			return
 		}
 		t = &tally{AgentID: id, Methods: map[string]int{}, Refusals: map[string]int{}}

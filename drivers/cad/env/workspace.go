@@ -54,7 +54,7 @@ type createWorkspace struct {
 var notID = core.Pattern(`[^A-Za-z0-9_.-]+`)
 
 func (c *call) createWorkspace(p createWorkspace) (any, error) {
-	if p.Name == "" || len(p.Name) > 200 || !printable(p.Name) {
+	if p.Name == "" || len(p.Name) > 200 || !core.Printable(p.Name) {
 		return nil, Invalid("workspace_name", p.Name, "1 to 200 printable bytes")
 	}
 	if p.ID == "" {

@@ -29,9 +29,9 @@ func TestAProbeTellsWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"no module":  {`echo Traceback >&2; echo "ModuleNotFoundError: No module named 'FreeCAD'" >&2; exit 1`, "No module named 'FreeCAD'"},
 		"no words":   {`exit 7`, "exited with status 7"},
-		"no answer":  {`echo hello`, `answers "hello `},
+		"no answer":  {`echo hello`, `answers "hello"`},
 		"half of it": {`echo '{"freecad":"1.0"}'`, "what FreeCAD's version is"},
-		"escapes":    {`printf '\033[31mred' >&2; exit 1`, " [31mred"},
+		"escapes":    {`printf '\033[31mred' >&2; exit 1`, "[31mred"},
 	} {
 		i := python(t, c.script)
 		if err := i.probe(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -122,7 +122,7 @@ func (i *Installation) probe(ctx context.Context, cells *cell.Supervisor) error 
 		OpenCASCADE string `json:"opencascade"`
 	}
 	if err := core.DecodeStored(answer.Bytes(), &versions); err != nil || versions.FreeCAD == "" || versions.OpenCASCADE == "" {
-		return fmt.Errorf("it answers %q to what FreeCAD's version is", clip(string(answer.Bytes()), 100))
+		return fmt.Errorf("it answers %q to what FreeCAD's version is", core.OneLine(string(answer.Bytes()), 100))
 	}
 	i.FreeCAD, i.OpenCASCADE = versions.FreeCAD, versions.OpenCASCADE
 	return nil

@@ -42,7 +42,7 @@ func (c *Controller) Withdraw(ctx context.Context, by core.Caller, id, reason st
 		if reason != "" {
 			why += ": " + reason
 		}
-		detail := map[string]any{"by": by.Name, "reason": clip(reason)}
+		detail := map[string]any{"by": by.Name, "reason": core.ClipTo(reason, maxWhy)}
 		switch {
 		case f.Status.Over():
 			return core.Errorf(core.Conflict, "intent %s is %s already", id, f.Status).With("status", string(f.Status))
@@ -51,7 +51,7 @@ func (c *Controller) Withdraw(ctx context.Context, by core.Caller, id, reason st
 		case f.Status == Stuck:
 			return f.giveUp(why, detail)
 		}
-		f.Withdrawn, f.Why = true, clip(why)
+		f.Withdrawn, f.Why = true, core.ClipTo(why, maxWhy)
 		affects := []dag.EventRef{}
 		for _, s := range f.Steps {
 			if s.End == "" {
@@ -101,7 +101,7 @@ func (f *file) giveUp(why string, detail any) error {
 			step.Status = StepNotUndone
 		}
 	}
-	f.Why = clip(f.Why + "; what was left was accepted: " + why)
+	f.Why = core.ClipTo(f.Why+"; what was left was accepted: "+why, maxWhy)
 	return f.end("given_up", detail)
 }
 

@@ -129,12 +129,5 @@ func (c *Controller) local(ctx context.Context, by core.Caller, id string) (uint
 	return seq, err
 }
 
-// clip makes a reason fit: texts of effects come from outside.
-func clip(s string) string {
-	const most = 1000
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+// maxWhy bounds a reason, in bytes: texts of effects come from outside.
+const maxWhy = 1000

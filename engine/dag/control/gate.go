@@ -125,7 +125,7 @@ func (f *file) refuse(why string) error {
 		affects = append(affects, dag.EventRef{EventID: s.Call})
 	}
 	f.emit(&dag.Interruption{Reason: dag.ReasonApprovalDenied, Affects: affects})
-	f.Why = clip(why)
+	f.Why = core.ClipTo(why, maxWhy)
 	return f.takeBack("refused", map[string]any{"why": f.Why})
 }
 

@@ -148,5 +148,5 @@ func (o *outcome) fault(tries int) *dag.Fault {
 	if why == "" {
 		why = "what was wanted is not there after it was done"
 	}
-	return &dag.Fault{Code: code, Message: clip(why), Details: core.MustEncode(map[string]int{"tries": tries})}
+	return &dag.Fault{Code: code, Message: core.ClipTo(why, maxWhy), Details: core.MustEncode(map[string]int{"tries": tries})}
 }
