@@ -116,7 +116,8 @@ func (a *TaskAssignment) to(next AssignmentStatus, at Seconds) error {
 	return nil
 }
 
-func (a *TaskAssignment) over() bool { return a.Status == Completed || a.Status == Failed }
+// Over reports whether it is completed or failed.
+func (a *TaskAssignment) Over() bool { return a.Status == Completed || a.Status == Failed }
 
 // rounds is how often a review may reject.
 func (b *Brief) rounds() int {

@@ -117,7 +117,7 @@ func (c *Controller) againIn(tx *audit.Tx, w *Workflow, a *TaskAssignment) error
 func (c *Controller) replaceIn(tx *audit.Tx, w *Workflow, all []*TaskAssignment) error {
 	instead := map[string]string{}
 	for _, a := range all {
-		underWay := a.SwarmTask != "" && !a.over()
+		underWay := a.SwarmTask != "" && !a.Over()
 		if a.Status == Completed || a.Unassigned || underWay {
 			continue
 		}
@@ -224,7 +224,7 @@ func (c *Controller) CancelWorkflow(ctx context.Context, by core.Caller, id, rea
 		w.Cancelled = reason
 		why := FailedResult{Code: "cancelled", Message: reason}
 		for _, a := range all {
-			if a.over() || a.SwarmTask != "" {
+			if a.Over() || a.SwarmTask != "" {
 				continue
 			}
 			if _, err := c.failIn(tx, a, why); err != nil {

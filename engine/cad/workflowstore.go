@@ -142,7 +142,7 @@ func (c *Controller) saveAssignment(tx *audit.Tx, a *TaskAssignment, e record.Ev
 }
 
 // carried reports whether a task of the queue carries an assignment out now.
-func (a *TaskAssignment) carried() bool { return a.SwarmTask != "" && !a.over() }
+func (a *TaskAssignment) carried() bool { return a.SwarmTask != "" && !a.Over() }
 
 func (c *Controller) addAssignment(tx *audit.Tx, a *TaskAssignment, e record.Event) error {
 	if err := stepsOf.Put(tx, a.key(), steps{a.Operations, a.ReworkOperations}); err != nil {

@@ -34,7 +34,10 @@ func agents() []*Op {
 		agentAssign(),
 		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of", Tool: Tool{Name: "cancel_agent_task"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
-		agentHistory(),
+		listOf(Op{Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(), Tool: Tool{Name: "show_agent_task_history"}}, name,
+			func(ctx context.Context, c *Call, name string, f core.Filter) (core.Page[fleet.HistoryItem], error) {
+				return c.Fleet.History(ctx, c.By.Tenant, name, f)
+			}),
 		agentLog(),
 	}
 }
@@ -138,17 +141,6 @@ func agentAssign() *Op {
 			made, err = c.Fleet.Assign(ctx, c.By, name, text, uri)
 		}
 		return w.task(ctx, c, made, err)
-	})
-}
-
-func agentHistory() *Op {
-	var name string
-	return list(Op{
-		Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(),
-		Tool:   Tool{Name: "show_agent_task_history"},
-		Params: []*Param{place(&name, "NAME", "agent")},
-	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.HistoryItem], error) {
-		return c.Fleet.History(ctx, c.By.Tenant, name, f)
 	})
 }
 

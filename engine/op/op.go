@@ -66,7 +66,8 @@ type Op struct {
 	// Agents names what knows those of a list, where they are not those of the fleet.
 	Agents string
 	// Check refuses mistaken parameters before anything is opened; nil checks
-	// nothing more than each parameter does by itself.
+	// nothing more than each parameter does by itself. Where one of them has a call
+	// change what others only read, it sets Effect and Role.
 	Check func(c *Call) error
 	// Out is the type of the result: a record, or a core.Page of them.
 	Out reflect.Type
@@ -161,6 +162,14 @@ func list[T any](o Op, page func(ctx context.Context, c *Call, f core.Filter) (c
 	return define(o, func(ctx context.Context, c *Call) (core.Page[T], error) { return page(ctx, c, *filter) })
 }
 
+// listOf makes a list of what belongs to the record that its argument names.
+func listOf[T any](o Op, id Param, page func(ctx context.Context, c *Call, id string, f core.Filter) (core.Page[T], error)) *Op {
+	value := o.first(id)
+	return list(o, func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error) {
+		return page(ctx, c, *value, f)
+	})
+}
+
 // show makes an operation that reads the one record that its argument names.
 func show[Out any](o Op, id Param, get func(ctx context.Context, c *Call, id string) (Out, error)) *Op {
 	o.Effect, o.Full = Reads, true
@@ -169,10 +178,15 @@ func show[Out any](o Op, id Param, get func(ctx context.Context, c *Call, id str
 
 // change makes an operation on the one record that its argument names.
 func change[Out any](o Op, id Param, do func(ctx context.Context, c *Call, id string) (Out, error)) *Op {
-	var value string
-	id.Arg, id.Need, id.Into = true, true, &value
+	value := o.first(id)
+	return define(o, func(ctx context.Context, c *Call) (Out, error) { return do(ctx, c, *value) })
+}
+
+// first puts an argument before all other parameters, and says where its value is.
+func (o *Op) first(id Param) *string {
+	id.Arg, id.Need, id.Into = true, true, new(string)
 	o.Params = append([]*Param{&id}, o.Params...)
-	return define(o, func(ctx context.Context, c *Call) (Out, error) { return do(ctx, c, value) })
+	return id.Into.(*string)
 }
 
 // changeWhy makes a change that takes a reason.

@@ -25,7 +25,7 @@ type Param struct {
 	Whole bool
 	// Into is where the value goes, and holds the default until then: a *string,
 	// *[]string, *bool, *int, *int64, *uint64, *float64, *time.Duration,
-	// *time.Time, *Seconds, *Words, *core.Raw (one JSON object) or *File.
+	// *time.Time, *Seconds, *Words, *core.Raw (one JSON object), *Path or *File.
 	Into any
 	Enum []string
 	// Least and Most bound a number, a duration in seconds, or the characters of a
@@ -79,6 +79,9 @@ func (s *Seconds) Set(text string) error {
 	*s = Seconds(d / time.Second)
 	return nil
 }
+
+// Path is a path of the engine's machine, absolute once its caller has filled it.
+type Path string
 
 // flag makes a parameter that is given by its name.
 func flag(into any, name, about string) *Param { return &Param{Name: name, About: about, Into: into} }

@@ -22,6 +22,14 @@ func Nouns() []Noun {
 		{Name: "agent", About: "The fleet", Ops: agents},
 		{Name: "project", About: "Sets of agents' roles", Ops: projects},
 		{Name: "role", About: "What agents of a project are for", Ops: roles},
+		{
+			Name: "cad", About: "Agents that model solids together", Ops: cads,
+			Parts: map[string]string{
+				"agent": "Who models: one agent, one role, one workspace", "controller": "What binds all CAD agents of a tenant",
+				"workspace": "What the CAD agents build", "scenario": "Workflows of CAD agents that can be run again and again",
+				"workflow": "Runs of scenarios and of decomposed goals",
+			},
+		},
 		{Name: "approval", About: "Questions that wait for a person", Ops: approvals},
 		{Name: "decision", About: "What the judge and people decided", Ops: decisions},
 		{

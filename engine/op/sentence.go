@@ -1,11 +1,14 @@
 package op
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
@@ -103,10 +106,44 @@ func (o *Op) Sentence(out any) string {
 		return o.Done + " " + v.Where()
 	case files.Rule:
 		return o.Done + " " + v.Path
+	case cad.Agent:
+		return o.told("CAD agent", v.AgentID, "")
+	case cad.Info:
+		return fmt.Sprintf("%s at most %d CAD agents work at once", o.Done, v.MaxConcurrent)
+	case Answer:
+		return o.Done + " " + v.Done.Method + " in " + v.Done.WorkspaceID
+	case cad.AgentMessage:
+		return o.told("message", v.MessageID, string(v.MessageType)+" to "+v.ToAgentID)
+	case core.Page[cad.AgentMessage]:
+		return fmt.Sprintf("messages marked as read: %d", len(v.Items))
+	case cad.Workspace:
+		return o.told("workspace", v.WorkspaceID, "")
+	case cad.Done:
+		return o.told("workspace", v.WorkspaceID, "")
+	case cad.Workflow:
+		return o.toldWorkflow(v)
+	case Decomposed:
+		if !v.Begun {
+			return fmt.Sprintf("workflow %s: %d tasks wait for an agent", v.WorkflowID, len(v.Assignments))
+		}
+		return o.toldWorkflow(v.Workflow)
+	case cad.TaskAssignment:
+		return about(o.Done+" "+v.AgentID+" task "+v.TaskID, v.Description)
 	case fmt.Stringer:
 		return v.String()
 	}
 	return "done: " + o.Name
+}
+
+func (o *Op) toldWorkflow(w cad.Workflow) string {
+	text := o.told("workflow", w.WorkflowID, cmp.Or(w.Goal, w.ScenarioName))
+	switch {
+	case w.Waits != "":
+		text += " (waits for " + w.Waits + ")"
+	case w.State.Final() && w.Cancelled == "":
+		text += " (" + w.Shown() + ")"
+	}
+	return text
 }
 
 func (o *Op) told(noun, id, subject string) string {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
@@ -51,6 +52,18 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"notice remove", NoticeDone{"pager", "removed"}, "pager tells nothing any more"},
 		{"estop on", estop.State{On: true}, "emergency stop: everything is told to freeze"},
 		{"estop off", estop.State{}, "thawed: work goes on"},
+		{"cad agent shutdown", cad.Agent{AgentID: "ann"}, "shut down CAD agent ann"},
+		{"cad op", Answer{Done: cad.Done{Method: "solid.extrude", WorkspaceID: "ws_ann"}}, "carried out solid.extrude in ws_ann"},
+		{"cad controller max-concurrent", cad.Info{MaxConcurrent: 4}, "set: at most 4 CAD agents work at once"},
+		{"cad message", cad.AgentMessage{MessageID: "m_1", MessageType: cad.Request, ToAgentID: "bob"}, "sent message m_1: request to bob"},
+		{"cad messages", core.Page[cad.AgentMessage]{Items: make([]cad.AgentMessage, 2)}, "messages marked as read: 2"},
+		{"cad workspace undo", cad.Done{WorkspaceID: "main"}, "took back the newest operation of workspace main"},
+		{"cad workspace create", cad.Workspace{WorkspaceID: "main"}, "created workspace main"},
+		{"cad scenario run", cad.Workflow{WorkflowID: "wf_1", ScenarioName: "stand", State: cad.WorkflowRunning}, "started workflow wf_1: stand"},
+		{"cad workflow retry", cad.Workflow{WorkflowID: "wf_1", Goal: "a box", State: cad.WorkflowCompleted}, "goes on: workflow wf_1: a box (completed)"},
+		{"cad workflow cancel", cad.Workflow{WorkflowID: "wf_1", ScenarioName: "stand", State: cad.WorkflowFailed, Cancelled: "enough"}, "cancelled workflow wf_1: stand"},
+		{"cad decompose", Decomposed{Workflow: cad.Workflow{WorkflowID: "wf_1", Assignments: make([]cad.TaskAssignment, 3)}}, "workflow wf_1: 3 tasks wait for an agent"},
+		{"cad assign", cad.TaskAssignment{TaskID: "box", AgentID: "ann", Brief: cad.Brief{Description: "A box"}}, "gave ann task box: A box"},
 	} {
 		if got := Find(c.op).Sentence(c.out); got != c.want {
 			t.Errorf("%s: %q, want %q", c.op, got, c.want)

@@ -130,6 +130,24 @@ func (w *walk) refuses(line, want string) {
 	}
 }
 
+func TestMarkingMessagesReadIsAChange(t *testing.T) {
+	d := newDeck(t)
+	d.line("cad agent create mona --role modeler")
+	d.line("cad agent create vera --role validator")
+	d.line(`cad message mona vera request '{"request_type":"query_status"}'`)
+	env := d.env
+	env.Role = command.Viewer
+	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera"); code != 0 || !strings.Contains(out, "unread") {
+		t.Errorf("a viewer looks: exit %d %q %q", code, out, stderr)
+	}
+	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read"); code == 0 || out != "" || !strings.Contains(stderr, "needs the role operator") {
+		t.Errorf("a viewer marks: exit %d %q %q", code, out, stderr)
+	}
+	if out := d.line("cad messages vera --mark-read -o sentence"); out != "messages marked as read: 1\n" {
+		t.Errorf("%q", out)
+	}
+}
+
 func TestCADCommandsCompleteWhatThereIs(t *testing.T) {
 	d := newDeck(t)
 	d.line("cad agent create mona --role modeler")

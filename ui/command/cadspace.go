@@ -3,107 +3,12 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
-	"swarmdeck/engine/core"
 )
-
-// cadWorkspaces has more commands appended.
-func (t *tree) cadWorkspaces(more ...*cobra.Command) *cobra.Command {
-	return t.group("workspace", "What the CAD agents build", append([]*cobra.Command{
-		t.cadWorkspaceCreate(),
-		lists(t, spec{
-			use: "list", short: "List the workspaces, newest first; --kind is a kernel, --agent who made it", effect: Reads,
-		}, nil, workspaceColumns, func(c *call, f core.Filter) (core.Page[cad.Workspace], error) {
-			return c.eng.CAD.Workspaces(c.ctx, c.by.Tenant, f)
-		}),
-		t.command(spec{
-			use: "show ID", short: "Show a workspace", effect: Reads, args: []string{"workspace"},
-			run: shows(func(c *call, id string) (cad.Workspace, error) { return c.eng.CAD.Workspace(c.ctx, c.by.Tenant, id) }),
-		}),
-		paged(t, "entities ID", "List what is in a workspace, by id; --kind is a type", entityColumns, func(c *call, id string, f core.Filter) (core.Page[model.Entity], error) {
-			return c.eng.CAD.Entities(c.ctx, c.by.Tenant, id, f)
-		}),
-		paged(t, "history ID", "List the operations of a workspace, newest first; --kind is a method", entryColumns, func(c *call, id string, f core.Filter) (core.Page[model.Entry], error) {
-			return c.eng.CAD.History(c.ctx, c.by.Tenant, id, f)
-		}),
-		t.command(spec{
-			use: "conflicts ID", short: "List what merges into a workspace left undecided", effect: Reads, args: []string{"workspace"},
-			run: func(c *call, args []string) error {
-				open, err := c.eng.CAD.Conflicts(c.ctx, c.by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return list(c, core.Page[model.Conflict]{Items: open}, conflictColumns())
-			},
-		}),
-		t.command(spec{
-			use: "directory ID [DIR]", short: "Set where the files of a workspace lie; without DIR the default place", effect: Writes, args: []string{"workspace", "dir"},
-			run: func(c *call, args []string) error {
-				dir := ""
-				if len(args) == 2 {
-					dir = c.env.path(args[1])
-				}
-				made, err := c.eng.CAD.SetDirectory(c.ctx, c.by, args[0], dir)
-				if err != nil {
-					return err
-				}
-				return record(c, made, workspaceColumns(c))
-			},
-		}),
-	}, more...)...)
-}
-
-// paged makes a command that prints a page of what a workspace has.
-func paged[T any](t *tree, use, short string, cols func(*call) []column[T], page func(*call, string, core.Filter) (core.Page[T], error)) *cobra.Command {
-	var l filter
-	var f core.Filter
-	return t.command(spec{
-		use: use, short: short, effect: Reads, args: []string{"workspace"},
-		flags: func(set *pflag.FlagSet) { l.bind(set) },
-		check: func(c *call, _ []string) (err error) { f, err = l.read(c); return err },
-		run: func(c *call, args []string) error {
-			found, err := page(c, args[0], f)
-			if err != nil {
-				return err
-			}
-			return list(c, found, cols(c))
-		},
-	})
-}
-
-func (t *tree) cadWorkspaceCreate() *cobra.Command {
-	var w cad.CreateWorkspace
-	return t.command(spec{
-		use: "create ID", short: "Make a workspace, empty or as a copy of another", effect: Writes,
-		example: "cad workspace create ws_lid --base main --kernel occt",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&w.Name, "name", "", "`NAME` for people (default the id)")
-			f.StringVar(&w.Base, "base", "", "begin as a copy of this workspace `ID`")
-			f.StringVar(&w.Kernel, "kernel", "", "what models its solids: `KERNEL` embedded or occt")
-			f.StringVar(&w.Directory, "dir", "", "where its files lie: `DIR`")
-			source(f, "base", "workspace")
-			source(f, "kernel", "enum:embedded,occt")
-			source(f, "dir", "dir")
-		},
-		run: func(c *call, args []string) error {
-			w.WorkspaceID = args[0]
-			if w.Directory != "" {
-				w.Directory = c.env.path(w.Directory)
-			}
-			made, err := c.eng.CAD.CreateWorkspace(c.ctx, c.by, w)
-			if err != nil {
-				return err
-			}
-			return record(c, made, workspaceColumns(c))
-		},
-	})
-}
 
 func workspaceColumns(c *call) []column[cad.Workspace] {
 	type W = cad.Workspace
@@ -154,7 +59,7 @@ func entryColumns(c *call) []column[model.Entry] {
 	}
 }
 
-func conflictColumns() []column[model.Conflict] {
+func conflictColumns(*call) []column[model.Conflict] {
 	type C = model.Conflict
 	return []column[C]{
 		{title: "ENTITY", text: func(c C) string { return c.EntityID }},
@@ -162,5 +67,20 @@ func conflictColumns() []column[model.Conflict] {
 		{title: "SOURCE", text: func(c C) string { return c.Source }},
 		{title: "WITH", text: func(c C) string { return c.WithID }},
 		{title: "DESCRIPTION", most: 80, text: func(c C) string { return c.Description }},
+	}
+}
+
+func doneColumns(*call) []column[cad.Done] {
+	type D = cad.Done
+	return []column[D]{
+		{title: "WORKSPACE", text: func(d D) string { return d.WorkspaceID }},
+		{title: "SEQ", right: true, text: func(d D) string {
+			if d.Seq == 0 {
+				return "unchanged"
+			}
+			return fmt.Sprint(d.Seq)
+		}},
+		{title: "PUT", most: 60, text: func(d D) string { return strings.Join(d.Entities, ",") }},
+		{title: "REMOVED", most: 40, text: func(d D) string { return strings.Join(d.Removed, ",") }},
 	}
 }

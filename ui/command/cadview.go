@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +69,7 @@ func (l *solidView) read() (err error) {
 	case l.view == "all":
 		l.Four = true
 	default:
-		l.Camera, _ = solid.ViewOf(wordOr(l.view, "iso"))
+		l.Camera, _ = solid.ViewOf(cmp.Or(l.view, "iso"))
 	}
 	if l.section != "" {
 		if l.Section, err = solid.ParseSection(l.section); err != nil {
@@ -86,13 +87,6 @@ func (l *solidView) read() (err error) {
 		return core.Invalid("density", l.density, "above 0, up to 100 g/cm³")
 	}
 	return nil
-}
-
-func wordOr(word, instead string) string {
-	if word == "" {
-		return instead
-	}
-	return word
 }
 
 // viewed is what `cad view` prints with -o json.
@@ -160,7 +154,8 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 	out.Note = strings.Trim(scene.Note()+"; "+v.Note(), "; ")
 	return c.print(out, func(w io.Writer) error {
 		if scene.Empty() {
-			return c.noSolids(w, workspace)
+			_, err := fmt.Fprintf(w, "workspace %s has no solid\n", term.Clean(workspace))
+			return err
 		}
 		if caps.Accessible {
 			return out.legend(w)
@@ -175,11 +170,6 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 		}
 		return out.legend(w)
 	})
-}
-
-func (c *call) noSolids(w io.Writer, workspace string) error {
-	_, err := fmt.Fprintf(w, "workspace %s has no solid\n", term.Clean(workspace))
-	return err
 }
 
 // terminal is what can be printed to, and whether that is the operator's own

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +121,7 @@ func (o *operation) bind(f *pflag.FlagSet) {
 			o.texts[p] = f.String(p.Name, "-", p.About)
 		case *core.Raw:
 			o.texts[p] = f.String(p.Name, string(*into), p.About)
-		case *op.Words, *time.Time:
+		case *op.Words, *op.Path, *time.Time:
 			o.texts[p] = f.String(p.Name, "", p.About)
 		default:
 			panic(fmt.Sprintf("operation %s: --%s: no flag holds a %T", o.Name, p.Name, p.Into))
@@ -169,7 +170,13 @@ func (o *operation) check(c *call, args []string) (err error) {
 	if o.Check == nil {
 		return nil
 	}
-	return o.Check(&o.call)
+	if err := o.Check(&o.call); err != nil {
+		return err
+	}
+	if c.reads && o.Effect != op.Reads {
+		return c.change(o.Role)
+	}
+	return nil
 }
 
 // forOp is the call as operations know it.
@@ -251,11 +258,19 @@ func field(p *op.Param) string { return strings.ReplaceAll(p.Name, "-", "_") }
 // value reads what a parameter has as text.
 func (c *call) value(p *op.Param, text string) (err error) {
 	switch into := p.Into.(type) {
+	case *int:
+		if *into, err = strconv.Atoi(text); err != nil {
+			return core.Invalid(field(p), text, "a whole number")
+		}
+	case *op.Path:
+		if text != "" {
+			*into = op.Path(c.env.path(text))
+		}
 	case *op.File:
 		into.Name = text
 		into.Data, err = c.file(p.Name, text)
 	case *core.Raw:
-		if text != "" {
+		if text != "" || p.Arg {
 			*into, err = c.document(p.Name, text)
 		}
 	case *op.Words:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/judge"
@@ -28,6 +29,10 @@ func printers() []printer {
 		text(func(c *call, v judge.Explanation) error { return c.showExplanation(v) }),
 		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
 		text(func(c *call, v fmt.Stringer) error { return c.say(v, "%s", v) }),
+		text(func(c *call, v core.Page[cad.RoleTemplate]) error { return c.showCADRoles(v) }),
+		text(func(c *call, v op.Answer) error { return c.showAnswer(v) }),
+		text(func(c *call, v op.Decomposed) error { return c.showDecomposed(v) }),
+		fullWorkflow,
 		showCard,
 		halfApproved,
 		full,
@@ -66,6 +71,16 @@ func printers() []printer {
 		rows(retentionColumns),
 		rows(operatorColumns),
 		rows(noticeColumns),
+		rows(cadAgentColumns),
+		rows(cadMessageColumns),
+		rows(workspaceColumns),
+		rows(entityColumns),
+		rows(entryColumns),
+		rows(conflictColumns),
+		rows(doneColumns),
+		rows(scenarioColumns),
+		rows(workflowColumns),
+		rows(assignmentColumns),
 	}
 }
 

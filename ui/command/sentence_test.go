@@ -17,6 +17,8 @@ func TestWhatAChangeCameToIsASentence(t *testing.T) {
 		{"estop on --reason x -o sentence", "emergency stop: everything is told to freeze"},
 		{"estop off --reason x -o sentence", "thawed: work goes on"},
 		{"bus publish nav.complete '{}' -o sentence", "published message "},
+		{"cad agent create ann --role modeler -o sentence", "created CAD agent ann"},
+		{"cad decompose 'shaft 20x50 mm' -o sentence", "workflow wf_"},
 		{"session list -o sentence", "SESSION"},
 	} {
 		out := d.line(c.line)

@@ -87,7 +87,7 @@ func (t *tree) sections() []section {
 			{"skill", t.of("skill")},
 			{"subagent", t.of("subagent")},
 			{"bus", t.of("bus")},
-			{"cad", t.cad},
+			{"cad", t.of("cad", t.cadView, t.cadEnv)},
 		}},
 		{"Judge and stop", []top{
 			{"approval", t.of("approval")},

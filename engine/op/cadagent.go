@@ -1,0 +1,124 @@
+package op
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+)
+
+func cads() []*Op {
+	return slices.Concat(cadAgents(), cadMessages(), cadWorkspaces(), cadScenarios(), cadWorkflows())
+}
+
+func cadAgents() []*Op {
+	type A = cad.Agent
+	id := arg("ID", "cadagent")
+	return []*Op{
+		cadRoles(),
+		cadAgentCreate(),
+		list(Op{
+			Name: "cad agent list", Short: "List the CAD agents, newest first; --kind is a role", ForAgents: true,
+			Statuses: core.Strings(cad.Statuses()...),
+		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[A], error) {
+			return c.CAD.Agents(ctx, c.By.Tenant, f)
+		}),
+		show(Op{Name: "cad agent show", Short: "Show a CAD agent with what it made and what failed"}, id,
+			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.Agent(ctx, c.By.Tenant, id) }),
+		change(Op{Name: "cad agent shutdown", Short: "End a CAD agent for good; what it made stays", Effect: Destroys, Confirm: ConfirmAsk, Done: "shut down"}, id,
+			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.ShutdownAgent(ctx, c.By, id) }),
+		show(Op{Name: "cad metrics", Short: "Show how a CAD agent does: success, trend, durations by method"}, id,
+			func(ctx context.Context, c *Call, id string) (cad.Metrics, error) {
+				return c.CAD.Metrics(ctx, c.By.Tenant, id)
+			}),
+		cadOperation(),
+		define(Op{Name: "cad controller show", Short: "Show the controller: how many agents work at once, roles, kernels", Effect: Reads, Full: true},
+			func(_ context.Context, c *Call) (cad.Info, error) { return c.CAD.Info(c.By.Tenant), nil }),
+		cadMaxConcurrent(),
+	}
+}
+
+func cadRoles() *Op {
+	var name string
+	return define(Op{
+		Name: "cad roles", Short: "List what CAD agents may do by role, or show one role", Effect: Reads,
+		Params: []*Param{maybe(&name, "NAME", "cadrole")},
+	}, func(_ context.Context, c *Call) (core.Page[cad.RoleTemplate], error) {
+		if name == "" {
+			return core.Page[cad.RoleTemplate]{Items: c.CAD.Roles(c.By.Tenant)}, nil
+		}
+		one, err := c.CAD.Role(c.By.Tenant, name)
+		return core.Page[cad.RoleTemplate]{Items: []cad.RoleTemplate{one}}, err
+	})
+}
+
+// kernel is what computes the geometry of a workspace.
+func kernel(into *string, about string) *Param {
+	return flag(into, "kernel", about).from("enum:embedded,occt")
+}
+
+func cadAgentCreate() *Op {
+	var w cad.CreateAgent
+	var own cad.CreateWorkspace
+	var there bool
+	return define(Op{
+		Name: "cad agent create", Short: "Make a CAD agent of a role, with a workspace", Undo: "cad agent shutdown", Done: "created",
+		Long: "Make a CAD agent of a role. It works in its workspace, which is made along with it if there is none of that name,\n" +
+			"empty and on the kernel given.",
+		Example: "cad agent create housing_designer --role modeler --workspace ws_housing",
+		Params: []*Param{
+			place(&w.AgentID, "ID", ""),
+			need(&w.RoleName, "role", "what it may do: `ROLE`, as cad roles lists them").from("cadrole"),
+			flag(&w.WorkspaceID, "workspace", "where it works: `ID` (default ws_ and its own)").from("workspace"),
+			kernel(&own.Kernel, "what models the solids of a new workspace: `KERNEL` embedded or occt"),
+			flag(&there, "existing", "refuse a workspace that is not there instead of making it"),
+		},
+		Check: func(*Call) error {
+			switch {
+			case !there:
+				w.Workspace = &own
+			case own.Kernel != "":
+				return usage("kernel", "--kernel is of a new workspace; it goes without --existing")
+			}
+			w.WorkspaceID = cmp.Or(w.WorkspaceID, "ws_"+w.AgentID)
+			return nil
+		},
+	}, func(ctx context.Context, c *Call) (cad.Agent, error) { return c.CAD.CreateAgent(ctx, c.By, w) })
+}
+
+// Answer is an operation of a CAD agent as the CAD environment answers it.
+type Answer struct {
+	Status   string   `json:"status"`
+	Data     core.Raw `json:"data"`
+	Metadata core.Raw `json:"metadata"`
+	Done     cad.Done `json:"-"`
+}
+
+func cadOperation() *Op {
+	do := cad.Operation{Params: core.Raw(`{}`)}
+	return define(Op{
+		Name: "cad op", Short: "Have a CAD agent carry out one operation", Done: "carried out",
+		Long: "Have a CAD agent carry out one operation and print what it answers. PARAMS is a JSON object, @file, or - for stdin;\n" +
+			"workspace_id is the agent's own unless it names another. Lengths are millimetres, angles radians. The agent's role\n" +
+			"must allow the method, and what the rules want a person asked about needs one who can answer: the cockpit.",
+		Example: `cad op housing_designer solid.primitive '{"primitive_type":"box","width":100,"depth":80,"height":20}'` + "\n" +
+			`cad op checker measure.mass '{"entity_id":"solid_1"}'`,
+		Params: []*Param{
+			place(&do.AgentID, "ID", "cadagent"), place(&do.Method, "METHOD", "cadmethod"), maybe(&do.Params, "PARAMS", "json"),
+		},
+	}, func(ctx context.Context, c *Call) (Answer, error) {
+		do.Unasked = c.By.Door == core.DoorCLI
+		done, err := c.CAD.Execute(ctx, c.By, do)
+		return Answer{"success", done.Data, done.Metadata, done}, err
+	})
+}
+
+func cadMaxConcurrent() *Op {
+	var most int
+	return define(Op{
+		Name: "cad controller max-concurrent", Short: "Set how many CAD agents carry something out at once, 1-50", Full: true, Done: "set:",
+		Params: []*Param{{Name: "max-concurrent-agents", About: "N", Arg: true, Need: true, Into: &most}},
+	}, func(ctx context.Context, c *Call) (cad.Info, error) { return c.CAD.SetMaxConcurrent(ctx, c.By, most) })
+}
