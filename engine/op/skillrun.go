@@ -102,7 +102,7 @@ func skillInvoke() *Op {
 			"exit 1 unless it is completed.",
 		Example: `skill invoke grasp --params '{"location":"kitchen","area":"kitchen"}' --wait`,
 		Params: []*Param{
-			place(&v.Skill, "NAME[@VERSION]", "skill"),
+			{Name: "skill", About: "NAME[@VERSION]", Arg: true, Need: true, Into: &v.Skill, From: "skill"},
 			flag(&v.Name, "name", "`NAME` of the subagent"),
 			flag(&v.Metadata, "metadata", "of the subagent: `JSON` object of at most 20 keys"),
 		},
