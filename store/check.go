@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -125,10 +126,19 @@ func boltCheck(ctx context.Context, tx *bbolt.Tx, r *Report) error {
 	for err := range tx.Check() {
 		r.Found++
 		if len(r.Problems) < maxProblems {
-			r.Problems = append(r.Problems, "bbolt: "+err.Error())
+			r.Problems = append(r.Problems, told(err))
 		}
 	}
 	return ctx.Err()
+}
+
+// told is what bbolt's check found. It panics where a page is damaged.
+func told(err error) string {
+	text, damaged := strings.CutPrefix(err.Error(), "panic: ")
+	if !damaged {
+		return "bbolt: " + text
+	}
+	return "damaged page: " + strings.TrimPrefix(text, "assertion failed: ")
 }
 
 // snapshot runs fn in a read transaction together with the meta page that the

@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Bucket names one ordered table of a tenant.
@@ -91,6 +92,11 @@ var (
 	ErrClosed       = errors.New("store is closed")
 	ErrFenced       = errors.New("the data has a newer owner")
 )
+
+// IsFault reports that an error is one of the data file, not of what was asked.
+func IsFault(err error) bool {
+	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed}, func(fault error) bool { return errors.Is(err, fault) })
+}
 
 // Fence fails with ErrFenced when the store's owner is no longer the one that
 // epoch stands for. An Update made for an owner that may have been replaced

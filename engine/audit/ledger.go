@@ -221,7 +221,8 @@ func (l *Ledger) View(ctx context.Context, tenant string, fn func(*Tx) error) er
 
 // Refuse audits a refusal in a transaction of its own (tenant.violation, a
 // late result, …) and returns cause, so that callers can `return l.Refuse(…)`.
-// The refusal is kept even when the caller has gone. A nil Detail becomes the
+// The refusal is kept even when the caller has gone. What the engine refuses by
+// itself is told of who asked. A nil Detail becomes the
 // cause's code and message. It must not be called from inside an Update:
 // return the cause there, and refuse after.
 func (l *Ledger) Refuse(ctx context.Context, by core.Caller, e Entry, cause error) error {
@@ -229,7 +230,7 @@ func (l *Ledger) Refuse(ctx context.Context, by core.Caller, e Entry, cause erro
 		c := core.AsError(cause)
 		e.Detail = refusal{Code: c.Code, Message: c.Message}
 	}
-	err := l.Update(context.WithoutCancel(ctx), by, func(tx *Tx) error {
+	err := l.Update(context.WithoutCancel(ctx), core.Asking(ctx, by), func(tx *Tx) error {
 		_, err := tx.Record(e)
 		return err
 	})

@@ -1,5 +1,7 @@
 package core
 
+import "context"
+
 // ActorKind says what sort of party acts. Only an operator may answer an
 // approval (requirement 2.7).
 type ActorKind string
@@ -41,6 +43,22 @@ type Caller struct {
 // same person. A name that a line can choose adds no second person.
 func (c Caller) Is(name, person string) bool {
 	return c.Name == name || c.Person != "" && c.Person == person
+}
+
+type callerKey struct{}
+
+// WithCaller says for whom work is done whose functions take no caller.
+func WithCaller(ctx context.Context, by Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, by)
+}
+
+// Asking is who an engine's own action is done for: the caller of the context,
+// where it is one of the same tenant; else by.
+func Asking(ctx context.Context, by Caller) Caller {
+	if asks, ok := ctx.Value(callerKey{}).(Caller); ok && by.Kind == Engine && asks.Tenant == by.Tenant {
+		return asks
+	}
+	return by
 }
 
 // Self is the engine acting on its own account inside a tenant.

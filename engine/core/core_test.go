@@ -105,9 +105,9 @@ func TestCheckObjectSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestCanonicalRefusesNumbersThatLoseDigits(t *testing.T) {
-	for _, in := range []string{`{"n":9007199254740993}`, `[1e400]`, `{"a":-1e309}`} {
-		if out, err := Canonical([]byte(in)); err == nil {
-			t.Errorf("Canonical(%s) = %s, want a refusal", in, out)
+	for in, field := range map[string]string{`{"n":9007199254740993}`: "n: ", `[1e400]`: "0: ", `{"a":{"b":[0,-1e309]}}`: "a.b.1: ", `1e400`: "number 1e400"} {
+		if out, err := Canonical([]byte(in)); err == nil || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("Canonical(%s) = %s, %v, want a refusal of %s", in, out, err, field)
 		}
 	}
 	for _, in := range []string{`{"b":1,"a":[1.50,-0,1e21,"\u20ac"]}`, `"x"`, `{"\u00e9":1,"e":2}`} {
@@ -223,6 +223,10 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 	}
 }
 
+type day string
+
+func (*day) UnmarshalText([]byte) error { return errors.New("no such day") }
+
 func TestAWrongKindOfValueIsNamedAsJSONNamesIt(t *testing.T) {
 	var v struct {
 		Argv  []string       `json:"argv"`
@@ -233,6 +237,7 @@ func TestAWrongKindOfValueIsNamedAsJSONNamesIt(t *testing.T) {
 		At    time.Time      `json:"at"`
 		List  []int          `json:"list"`
 		Size  *uint          `json:"size"`
+		Day   day            `json:"day"`
 	}
 	for in, want := range map[string]string{
 		`{"argv":"date"}`: "argv: want a list of strings, got a string",
@@ -242,6 +247,8 @@ func TestAWrongKindOfValueIsNamedAsJSONNamesIt(t *testing.T) {
 		`{"part":{}}`:     "part: want a number, got an object",
 		`{"sure":1}`:      "sure: want true or false, got a number",
 		`{"at":7}`:        "at: want a string, got a number",
+		`{"at":"soon"}`:   `at: "soon" is not allowed; allowed: a time such as 2026-01-02T15:04:05Z`,
+		`{"day":"mon"}`:   "day: no such day",
 		`{"list":true}`:   "list: want a list, got true",
 		`{"size":"x"}`:    "size: want a whole number of 0 or more, got a string",
 	} {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,7 +52,7 @@ func DecodeStored(data []byte, v any) error { return json.Unmarshal(data, v) }
 func decodeError(err error) error {
 	var sem *json.SemanticError
 	if errors.As(err, &sem) {
-		field := strings.ReplaceAll(strings.TrimPrefix(string(sem.JSONPointer), "/"), "/", ".")
+		field := dotted(sem.JSONPointer)
 		if errors.Is(err, json.ErrUnknownName) {
 			return Errorf(InvalidInput, "%s: unknown field", field).With("field", field)
 		}
@@ -59,7 +60,15 @@ func decodeError(err error) error {
 		if sem.GoType != nil {
 			want = jsonWords(sem.GoType)
 		}
-		return Errorf(InvalidInput, "%s: want %s, got %s", field, want, kindWords(sem.JSONKind)).With("field", field)
+		got := kindWords(sem.JSONKind)
+		var clock *time.ParseError
+		if errors.As(sem.Err, &clock) {
+			return Invalid(field, clock.Value, "a time such as 2026-01-02T15:04:05Z")
+		}
+		if got == want && sem.Err != nil { // of the right kind, and no such value
+			return Errorf(InvalidInput, "%s: %v", field, sem.Err).With("field", field)
+		}
+		return Errorf(InvalidInput, "%s: want %s, got %s", field, want, got).With("field", field)
 	}
 	return Errorf(InvalidInput, "not valid JSON: %v", err)
 }
@@ -151,7 +160,7 @@ func eachNumber(data []byte, check func(string) error) error {
 				end++
 			}
 			if err := check(string(data[i:end])); err != nil {
-				return err
+				return inMember(data, end, err)
 			}
 			i = end
 		default:
@@ -159,6 +168,27 @@ func eachNumber(data []byte, check func(string) error) error {
 		}
 	}
 	return nil
+}
+
+// inMember names the member before what is wrong with its value, which ends at an
+// offset of a JSON text.
+func inMember(data []byte, end int, err error) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
+	for dec.InputOffset() < int64(end) {
+		if _, bad := dec.ReadToken(); bad != nil {
+			return err
+		}
+	}
+	field := dotted(dec.StackPointer())
+	if field == "" {
+		return err
+	}
+	return Errorf(InvalidInput, "%s: %v", field, err).With("field", field)
+}
+
+// dotted is the name of a member within a document: args.path.
+func dotted(at jsontext.Pointer) string {
+	return strings.ReplaceAll(strings.TrimPrefix(string(at), "/"), "/", ".")
 }
 
 // skipString returns the index after the string that begins at i.

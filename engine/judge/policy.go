@@ -119,9 +119,24 @@ type PolicyDetail struct {
 	CaseSet string `json:"case_set,omitempty"` // JSON lines
 }
 
-// GetPolicy returns one policy of the tenant with its source and cases.
+// basePolicy is the embedded policy: it rules where no other does.
+func (j *Judge) basePolicy(ctx context.Context, tenant string) (PolicyDetail, error) {
+	of := j.base()
+	base := Policy{TenantID: tenant, PolicyID: BasePolicy, Kind: KindRules, Status: PolicyActive, Name: of.name, Version: of.version, SourceDigest: digestOf(DefaultPolicy())}
+	all, err := j.Policies(ctx, tenant)
+	if slices.ContainsFunc(all, func(p Policy) bool { return p.Status == PolicyActive }) {
+		base.Status = PolicyRetired
+	}
+	return PolicyDetail{Policy: base, Source: string(DefaultPolicy())}, err
+}
+
+// GetPolicy returns one policy of the tenant with its source and cases; of
+// BasePolicy the embedded rules.
 func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail, error) {
 	var out PolicyDetail
+	if id == BasePolicy {
+		return j.basePolicy(ctx, tenant)
+	}
 	if err := j.local(ctx, core.Self(tenant, "judge"), core.PolicyPrefix, "policy", id); err != nil {
 		return out, err
 	}

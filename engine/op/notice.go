@@ -26,32 +26,18 @@ func notices() []*Op {
 				return c.Notices.Status(ctx, c.By.Tenant, name)
 			}),
 		change(Op{Name: "notice test", Short: "Send a message that says it is a test", Done: "delivered"}, name,
-			func(ctx context.Context, c *Call, name string) (NoticeDone, error) {
+			func(ctx context.Context, c *Call, name string) (Told[Done], error) {
 				n, err := c.Notices.Test(ctx, c.By, name)
-				return NoticeDone{n.Name, "delivered"}, err
+				return told(Done{n.Name, "delivered"}, n.Name+" took the test"), err
 			}),
 		change(Op{
 			Name: "notice remove", Short: "End a notice, with what it has not told yet", Done: "removed",
 			Effect: Destroys, Role: Admin, Confirm: ConfirmAsk,
-		}, name, func(ctx context.Context, c *Call, name string) (NoticeDone, error) {
+		}, name, func(ctx context.Context, c *Call, name string) (Told[Done], error) {
 			n, err := c.Notices.Remove(ctx, c.By, name)
-			return NoticeDone{n.Name, "removed"}, err
+			return told(Done{n.Name, "removed"}, n.Name+" tells nothing any more"), err
 		}),
 	}
-}
-
-// NoticeDone is what was done with a notice: delivered or removed.
-type NoticeDone struct {
-	Name   string `json:"name"`
-	Status string `json:"status"`
-}
-
-// String tells it.
-func (d NoticeDone) String() string {
-	if d.Status == "removed" {
-		return d.Name + " tells nothing any more"
-	}
-	return d.Name + " took the test"
 }
 
 func noticeAdd() *Op {

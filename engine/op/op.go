@@ -10,7 +10,9 @@ package op
 import (
 	"context"
 	"errors"
+	"io"
 	"reflect"
+	"slices"
 	"time"
 
 	"swarmdeck/engine"
@@ -54,6 +56,8 @@ type Op struct {
 	// Streams says that values may come while it runs, see stream.
 	Streams bool
 	Tool    Tool // how it is offered to clients of MCP
+	// Alone says that nothing is open when it runs: it calls Open if it needs to.
+	Alone bool
 	// Full shows a record with all its members rather than as a row of a list.
 	Full   bool
 	Params []*Param
@@ -81,9 +85,11 @@ type Call struct {
 
 	By       core.Caller
 	Role     Role   // of the caller
+	Data     string // the data file, where the caller may have it to itself; else ""
 	Dir      string // base of relative paths; "" leaves them to the engine
 	Away     bool   // the caller sits at another machine than the data file's
 	ReadOnly bool   // nothing may change, so nothing runs
+	Brief    bool   // the caller shows a line of each record
 	Trace    string // W3C trace context that the caller is in; "" for none
 	Now      time.Time
 	// Task and Session are what a calling agent works in: what it makes comes
@@ -97,6 +103,8 @@ type Call struct {
 	Activate func() error
 	// Emit shows the values, a slice, that have come while the operation runs.
 	Emit func(values any) error
+	// Out takes what is no record: a whole log.
+	Out io.Writer
 	// Note tells the caller something beside the result, Progress what a call that
 	// takes long waits for.
 	Note, Progress func(text string)
@@ -108,12 +116,29 @@ type Call struct {
 	// Place makes a path absolute that the engine is to write to. It refuses one
 	// from another machine, and the engine's own files.
 	Place func(path *string) error
+	// File opens a file that may be larger than a value; it is the caller's input
+	// for -.
+	File func(field, path string) (io.ReadCloser, error)
+	// Open opens the engine for an operation that is Alone and settles who calls;
+	// within a tenant when it says so.
+	Open func(tenant bool) error
+}
+
+// Given says that the caller named a value of a parameter.
+func (o *Op) Given(param string) bool {
+	return slices.ContainsFunc(o.Params, func(p *Param) bool { return p.Name == param && p.Given })
 }
 
 // Run carries the operation out. Its caller has filled and checked its
 // parameters, and has held it against the role of who asks. The result is nil
 // when there is none to tell; beside an error it is what was done all the same.
-func (o *Op) Run(ctx context.Context, c *Call) (any, error) { return o.run(ctx, c) }
+func (o *Op) Run(ctx context.Context, c *Call) (any, error) {
+	out, err := o.run(core.WithCaller(ctx, c.By), c)
+	if e, is := out.(interface{ Value() any }); is {
+		out = e.Value()
+	}
+	return out, err
+}
 
 // define makes an operation of its description and the function that carries it
 // out, which finds the parameters' values where the description points.
@@ -157,7 +182,9 @@ func (e *Failed) Unwrap() error { return e.Err }
 
 // list makes an operation that reads a page of records.
 func list[T any](o Op, page func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error)) *Op {
-	o.Effect, o.Filter = Reads, new(core.Filter)
+	if o.Filter = new(core.Filter); o.Effect == "" {
+		o.Effect = Reads
+	}
 	filter := o.Filter
 	return define(o, func(ctx context.Context, c *Call) (core.Page[T], error) { return page(ctx, c, *filter) })
 }

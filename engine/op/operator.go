@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/presence"
 )
 
 func operators() []*Op {
@@ -28,6 +29,14 @@ func operators() []*Op {
 		}, arg("NAME", ""), func(ctx context.Context, c *Call, name string) (operator.Operator, error) {
 			return c.Operators.Remove(ctx, c.By, name)
 		}),
+		list(Op{Name: "operator here", Short: "List who has a cockpit open on the running engine"},
+			func(ctx context.Context, c *Call, f core.Filter) (core.Page[presence.Visitor], error) {
+				return core.Pick(c.Presence.Here(c.By.Tenant), nil, f, func(v presence.Visitor) core.Traits {
+					return core.Traits{At: v.Since, Text: v.Name + " " + string(v.Door), Kind: string(v.Door)}
+				})
+			}),
+		operatorHandover(),
+		operatorFigures(),
 	}
 }
 

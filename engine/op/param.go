@@ -25,7 +25,7 @@ type Param struct {
 	Whole bool
 	// Into is where the value goes, and holds the default until then: a *string,
 	// *[]string, *bool, *int, *int64, *uint64, *float64, *time.Duration,
-	// *time.Time, *Seconds, *Words, *core.Raw (one JSON object), *Path or *File.
+	// *time.Time, *Seconds, *Ago, *Words, *core.Raw (one JSON object), *Path or *File.
 	Into any
 	Enum []string
 	// Least and Most bound a number, a duration in seconds, or the characters of a
@@ -36,10 +36,14 @@ type Param struct {
 	// Valid refuses a value that is given; nil takes all of its type.
 	Valid func() error
 	// From names what knows values, for completion: "task", "agent:idle", "file".
+	// An argument from "tenant" is the tenant that the call is in.
 	From string
 	// Sure says that it stands for a yes, which a door that had the call confirmed
 	// or judged gives by itself.
 	Sure bool
+	// Makes says that it is a file or directory that is not there yet: who only
+	// reads makes none.
+	Makes bool
 	// Given says that the caller named a value.
 	Given bool
 }
@@ -82,6 +86,12 @@ func (s *Seconds) Set(text string) error {
 
 // Path is a path of the engine's machine, absolute once its caller has filled it.
 type Path string
+
+// Ago is a time of the past: as given, RFC 3339 or a duration before now.
+type Ago struct {
+	Text string
+	time.Time
+}
 
 // flag makes a parameter that is given by its name.
 func flag(into any, name, about string) *Param { return &Param{Name: name, About: about, Into: into} }
@@ -190,6 +200,12 @@ func Pairs(field string, list []string) (map[string]string, error) {
 func named(word string) string {
 	word, _, _ = strings.Cut(strings.ToLower(word), "[")
 	return strings.TrimSuffix(word, "…")
+}
+
+// makes says that a parameter is a file or directory that is not there yet.
+func (p *Param) makes() *Param {
+	p.From, p.Makes = "file", true
+	return p
 }
 
 // place is an argument.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -37,6 +40,8 @@ func policies() []*Op {
 			p, results, err := c.Judge.TestPolicy(ctx, c.By, id)
 			return TestedPolicy{p.PolicyID, p.Version, p.TestsSummary, p.Unsandboxed, results, p}, err
 		}),
+		policyPropose(),
+		policyTerms(),
 		policyBacktest(),
 		change(Op{
 			Name: "policy activate", Short: "Let a policy rule from now on", Role: Approver, Confirm: ConfirmAsk, Done: "activated",
@@ -71,6 +76,83 @@ type TestedPolicy struct {
 	Unsandboxed bool                `json:"unsandboxed,omitzero"`
 	Cases       []judge.CaseResult  `json:"cases"`
 	Policy      judge.Policy        `json:"-"`
+}
+
+func policyPropose() *Op {
+	var in judge.Proposal
+	var path, tests string
+	var interpreter Words
+	var gates []string
+	return define(Op{
+		Name: "policy propose", Short: "Propose a policy; it rules nothing yet", Undo: "policy withdraw", Done: "proposed",
+		Long: "Propose a policy; it rules nothing yet. A .yaml, .yml or .json file is a table of rules, whose lists (commands, tools,\n" +
+			"topics …) are the embedded ones where it has none. Any other file is a program: it reads one JSON document on its\n" +
+			"stdin and prints {decision, reason_code, confidence, rationale, rule_id?}. Agents may propose, never activate.",
+		Example: "policy propose policy.yaml --tests policy.jsonl",
+		Params: []*Param{
+			place(&path, "FILE", "text"),
+			flag(&tests, "tests", "its cases: a `FILE` of JSON lines {name, input, expect}").from("text"),
+			flag(&in.Name, "name", "what to call it (default its own name, or the file's)"),
+			flag(&interpreter, "interpreter", "`COMMAND` that runs a program (default its first line, #!)"),
+			flag(&in.Serve, "serve", "the program stays: it answers a line for each line"),
+			flag(&gates, "gate", "`GATE` that the program decides; may be repeated (default all)"),
+		},
+	}, func(ctx context.Context, c *Call) (_ judge.Policy, err error) {
+		if in.Source, err = c.Read("file", "@"+path); err == nil && tests != "" {
+			in.Cases, err = c.Read("tests", "@"+tests)
+		}
+		if err != nil {
+			return judge.Policy{}, err
+		}
+		return c.Judge.Propose(ctx, c.By, ProposalOf(in, path, interpreter, gates))
+	})
+}
+
+// ProposalOf says by a file's name what kind of policy it is.
+func ProposalOf(p judge.Proposal, path string, interpreter, gates []string) judge.Proposal {
+	p.Kind, p.Interpreter, p.Gates = judge.KindProgram, interpreter, nil
+	if slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))) {
+		p.Kind = judge.KindRules
+	} else if p.Name == "" && path != "-" {
+		p.Name = filepath.Base(path)
+	}
+	for _, g := range gates {
+		p.Gates = append(p.Gates, judge.Gate(g))
+	}
+	return p
+}
+
+func policyTerms() *Op {
+	var two, jailed string
+	var o *Op
+	o = define(Op{
+		Name: "policy terms", Short: "What an activation needs", Effect: Reads, Full: true,
+		Long: "Show or change what an activation needs: two persons, and a jail for programs. Where two persons are needed,\n" +
+			"it takes two to ask for less as well. Changing it needs the role approver.",
+		Params: []*Param{
+			flag(&two, "two-persons", "`on|off`: two operators must activate").enum("on", "off"),
+			flag(&jailed, "jailed", "`on|off`: a program that can't be jailed here is refused").enum("on", "off"),
+		},
+		Check: func(*Call) error {
+			if two != "" || jailed != "" {
+				o.Effect, o.Role = Writes, Approver
+			}
+			return nil
+		},
+	}, func(ctx context.Context, c *Call) (judge.PolicyTerms, error) {
+		now, err := c.Judge.Terms(ctx, c.By.Tenant)
+		if err != nil || two == "" && jailed == "" {
+			return now, err
+		}
+		if two != "" {
+			now.TwoPersons = two == "on"
+		}
+		if jailed != "" {
+			now.Jailed = jailed == "on"
+		}
+		return c.Judge.SetTerms(ctx, c.By, now)
+	})
+	return o
 }
 
 func policyBacktest() *Op {

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/tools"
 )
 
 // Reach refuses an agent's options that reach for the engine's machine from
@@ -35,6 +36,15 @@ func (c *Call) MayOpen(what, profile string) error {
 		return nil
 	}
 	return c.refuse("profile", "profile: an open %s reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", what, Admin, c.Role)
+}
+
+// MayServe refuses a server that reaches for the engine's machine from another
+// one.
+func (c *Call) MayServe(s tools.Server) error {
+	if c.Away && s.Any() {
+		return c.refuse("read", "read, write and hide: what is on the machine of the data file can't be named from another one")
+	}
+	return c.MayOpen("server", s.Profile)
 }
 
 // refuse is the error of what may not be done from another machine.

@@ -33,19 +33,29 @@ func Nouns() []Noun {
 		{Name: "approval", About: "Questions that wait for a person", Ops: approvals},
 		{Name: "decision", About: "What the judge and people decided", Ops: decisions},
 		{
+			Name: "audit", About: "The log that proves what happened", Ops: auditLog,
+			Parts: map[string]string{"key": "The keys that sign the log", "witness": "Where checkpoints of the log are published by themselves"},
+		},
+		{
+			Name: "dag", About: "The agents' canonical record: events, nodes and edges", Ops: dags,
+			Parts: map[string]string{"intent": "One change of the world that somebody wants", "resource": "What agents work on: attach it, keep its state, make it again"},
+		},
+		{
 			Name: "policy", About: "What the judge goes by", Ops: policies,
 			Parts: map[string]string{"rules": `The "always" rules operators made`},
 		},
 		{Name: "skill", About: "What agents can do", Ops: skills},
 		{Name: "bus", About: "Messages between agents", Ops: messages},
 		{Name: "subagent", About: "What runs skills", Ops: subagents},
-		{Name: "tenant", About: "Isolated worlds within the data file", Ops: retentions, Parts: map[string]string{"retention": "How long finished things stay"}},
+		{Name: "tenant", About: "Isolated worlds within the data file", Ops: tenants, Parts: map[string]string{"retention": "How long finished things stay"}},
 		{Name: "operator", About: "Who may enter the tenant over SSH", Ops: operators},
 		{Name: "notice", About: "Tell those who look at no screen", Ops: notices},
 		{Name: "egress", About: "Where agents may connect to", Ops: egressRules},
 		{Name: "files", About: "What agents may read and write beside their directory, and what is hidden", Ops: fileRules},
 		{Name: "budget", About: "Limits on tokens, cost, tasks and time", Ops: budgets},
 		{Name: "estop", About: "Emergency stop of a tenant", Ops: estops},
+		{Name: "store", About: "The data file", Ops: stores},
+		{Name: "mcp", About: "Serve the Model Context Protocol", Ops: servers},
 		{Name: "secret", About: "Credentials that agents and tasks get unseen", Ops: secrets},
 	}
 }

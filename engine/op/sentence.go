@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
@@ -19,7 +24,10 @@ import (
 	"swarmdeck/engine/retention"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/tools"
+	"swarmdeck/engine/witness"
 )
 
 // Sentence tells in one line what a change came to, from what Run gave back.
@@ -83,6 +91,16 @@ func (o *Op) Sentence(out any) string {
 			return fmt.Sprintf("%d of %d cases fail", v.Summary.Failed, v.Summary.Total)
 		}
 		return fmt.Sprintf("%d of %d cases pass", v.Summary.Total, v.Summary.Total)
+	case judge.PolicyTerms:
+		return fmt.Sprintf("an activation needs two persons: %t, a jail: %t", v.TwoPersons, v.Jailed)
+	case swarm.Tenant:
+		return o.told("tenant", v.TenantID, "")
+	case engine.Handover:
+		return v.To + " takes over; recorded as " + v.EventID
+	case tools.Server:
+		return o.told("server", v.Name, "")
+	case core.Page[tools.Tool]:
+		return fmt.Sprintf("%s %d tools", o.Done, v.Info.Total)
 	case judge.Rule:
 		return o.told("rule", v.RuleID, "")
 	case operator.Operator:
@@ -91,6 +109,20 @@ func (o *Op) Sentence(out any) string {
 		return o.told("retention of", v.Kind, "")
 	case notice.Status:
 		return o.told("notice", v.Name, "")
+	case audit.Key:
+		return o.Done + " key " + v.KeyID
+	case core.Page[dag.Recorded]:
+		return fmt.Sprintf("%s %d events", o.Done, len(v.Items))
+	case control.Intent:
+		return o.told("intent", v.IntentID, v.Subject)
+	case resource.View:
+		return o.told("resource", v.ID, v.Name)
+	case resource.Proposal:
+		return "would fork " + v.AgentID + " to " + v.Name
+	case resource.Shown:
+		return o.told("snapshot", v.ID, "")
+	case witness.Status:
+		return o.told("witness", v.Name, "")
 	case Applied:
 		if v.Left {
 			return "what was too old has left"

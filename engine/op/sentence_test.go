@@ -5,16 +5,24 @@ import (
 	"slices"
 	"testing"
 
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/retention"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/tools"
 )
 
 func TestAChangeIsToldInASentence(t *testing.T) {
@@ -49,7 +57,16 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"project learn", []Offer{}, "learned 0 projects"},
 		{"operator set", operator.Operator{Name: "bob"}, "let in operator bob"},
 		{"tenant retention apply", Applied{}, "nothing was too old"},
-		{"notice remove", NoticeDone{"pager", "removed"}, "pager tells nothing any more"},
+		{"dag intent cancel", control.Intent{IntentID: "in_1", Subject: "dir-1"}, "withdrew intent in_1: dir-1"},
+		{"dag resource snapshot", resource.Shown{Snapshot: dag.Snapshot{ID: "snap-1"}}, "kept snapshot snap-1"},
+		{"dag import", told(dag.Transferred{}, "imported 3 events from a.db, 1 of them new"), "imported 3 events from a.db, 1 of them new"},
+		{"audit key rotate", audit.Key{KeyID: "ab12"}, "signs from now on: key ab12"},
+		{"tenant create", swarm.Tenant{TenantID: "t_1"}, "created tenant t_1"},
+		{"tenant erase", erased(retention.Erased{Subject: "bob", Erased: map[string]int{"tasks": 2}, Next: "store compact"}), "erased of bob: 2 tasks\nstore compact"},
+		{"policy terms", judge.PolicyTerms{TwoPersons: true}, "an activation needs two persons: true, a jail: false"},
+		{"operator handover", engine.Handover{To: "carol", EventID: "ev_1"}, "carol takes over; recorded as ev_1"},
+		{"mcp remove", tools.Server{Name: "files"}, "removed server files"},
+		{"store compact", compacted(2048, 1024, "a.db"), "compacted a.db: 2.0 KiB before, 1.0 KiB now"},
 		{"estop on", estop.State{On: true}, "emergency stop: everything is told to freeze"},
 		{"estop off", estop.State{}, "thawed: work goes on"},
 		{"cad agent shutdown", cad.Agent{AgentID: "ann"}, "shut down CAD agent ann"},
@@ -125,7 +142,7 @@ func TestWhatWasDoneIsToldBesideAFailure(t *testing.T) {
 		"well and nothing came": {nil, nil, true},
 	} {
 		o := define(Op{}, func(context.Context, *Call) ([]string, error) { return c.done, c.err })
-		if out, err := o.Run(t.Context(), nil); (out != nil) != c.told || err != c.err {
+		if out, err := o.Run(t.Context(), &Call{}); (out != nil) != c.told || err != c.err {
 			t.Errorf("%s: %v, %v", name, out, err)
 		}
 	}

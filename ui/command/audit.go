@@ -1,71 +1,19 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strconv"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
+	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/witness"
 	"swarmdeck/ui/term"
 )
-
-func (t *tree) audit() *cobra.Command {
-	return t.group("audit", "The log that proves what happened",
-		lists(t, spec{
-			use: "list", short: "List the audit events, newest first", effect: Reads,
-			long: "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n" +
-				"--agent is who acted or what it was about.",
-			example: "audit list --kind 'approval.*' --since 1h",
-		}, nil, eventColumns,
-			func(c *call, f core.Filter) (core.Page[audit.Event], error) {
-				return c.eng.Audit.List(c.ctx, c.by.Tenant, f)
-			}),
-		t.command(spec{
-			use: "show ID", short: "Show an audit event", effect: Reads, args: []string{"event"},
-			run: shows(func(c *call, id string) (audit.Event, error) { return c.eng.Audit.Get(c.ctx, c.by.Tenant, id) }),
-		}),
-		t.auditVerify(),
-		t.command(spec{
-			use: "checkpoint", short: "Print the newest signed checkpoint, to keep elsewhere", effect: Reads,
-			run: func(c *call, _ []string) error {
-				note, err := c.eng.Audit.Checkpoint(c.ctx, c.by.Tenant)
-				if err == nil {
-					err = c.eng.Audit.Issue(c.ctx, c.by.Tenant, note)
-				}
-				if err != nil {
-					return err
-				}
-				return c.verbatim(map[string]string{"checkpoint": string(note)}, note)
-			},
-		}),
-		t.command(spec{
-			use: "prove ID", short: "Print a proof that an event is in the log", effect: Reads, args: []string{"event"},
-			run: func(c *call, args []string) error {
-				proof, err := c.eng.Audit.Prove(c.ctx, c.by.Tenant, args[0])
-				if err != nil {
-					return err
-				}
-				return c.verbatim(map[string]string{"proof": string(proof)}, proof)
-			},
-		}),
-		t.auditCheckProof(),
-		t.auditCheckSegment(),
-		t.auditExport(),
-		t.auditReconcile(),
-		t.auditKey(),
-		t.auditWitness(),
-	)
-}
 
 func eventColumns(c *call) []column[audit.Event] {
 	type E = audit.Event
@@ -82,43 +30,9 @@ func eventColumns(c *call) []column[audit.Event] {
 	}
 }
 
-func (t *tree) auditVerify() *cobra.Command {
-	var checkpoint, held string
-	var saved []byte
-	return t.command(spec{
-		use: "verify", short: "Recompute the whole log; exit 1 unless it is sound", effect: Reads,
-		long: "Recompute every hash of the log and its tree, check the signed checkpoint and every key that ever signed one, and hold\n" +
-			"the log against what its file and git witnesses hold. Exit 1 unless all of it is sound.",
-		example: "audit verify --checkpoint kept.txt\naudit verify --witness /mnt/elsewhere/swarmdeck.log",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&checkpoint, "checkpoint", "", "a checkpoint `FILE` kept elsewhere, which the log must extend")
-			source(f, "checkpoint", sourceText)
-			f.StringVar(&held, "witness", "", "a `FILE` that a witness wrote, whose checkpoints the log must extend")
-			source(f, "witness", sourceText)
-		},
-		check: func(c *call, _ []string) (err error) {
-			if checkpoint != "" {
-				saved, err = c.printed("checkpoint", checkpoint)
-			}
-			return err
-		},
-		run: func(c *call, _ []string) error {
-			report, err := c.eng.Verify(c.ctx, c.by.Tenant, saved)
-			if err == nil && held != "" {
-				err = c.compare(held, &report)
-			}
-			if err != nil {
-				return err
-			}
-			if err := c.print(report, func(w io.Writer) error { return reportText(w, report) }); err != nil {
-				return err
-			}
-			if !report.OK {
-				return &ExitError{Code: ExitFailed, Err: core.Errorf(core.Conflict, "audit log of %s does not verify: %d problems", c.by.Tenant, len(report.Problems))}
-			}
-			return nil
-		},
-	})
+// showReport prints what became of the log's proof.
+func (c *call) showReport(r audit.Report) error {
+	return c.print(r, func(w io.Writer) error { return reportText(w, r) })
 }
 
 // reportText is a report for people: its lists a line for each.
@@ -153,169 +67,77 @@ func reportText(w io.Writer, r audit.Report) error {
 	return nil
 }
 
-func (t *tree) auditCheckProof() *cobra.Command {
-	var key string
-	return t.command(spec{
-		use: "check-proof FILE", short: "Check a proof and print its event", effect: Reads, args: []string{sourceText}, ownScope: true,
-		long: "Check a proof made by audit prove and print the event it proves. The verifier key is that of this\n" +
-			"data file's tenant unless --key names another log's.",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&key, "key", "", "verifier `KEY`: name+hash+key")
-		},
-		run: func(c *call, args []string) error {
-			proof, err := c.printed("proof", args[0])
-			if err != nil {
-				return err
-			}
-			keys := []string{key}
-			if key == "" {
-				if err := c.scope(); err != nil {
-					return err
-				}
-				// Every key the log ever used; the proof names its own.
-				if keys, err = c.eng.Audit.Verifiers(c.ctx, c.by.Tenant); err != nil {
-					return err
-				}
-			}
-			event, err := checkProof(proof, keys)
-			if err != nil {
-				return inFile(err)
-			}
-			return c.show(event)
-		},
-	})
-}
-
-// printed reads a file with what verbatim printed as name: the text itself, or
-// the object of -o json.
-func (c *call) printed(name, path string) ([]byte, error) {
-	field := "file"
-	if c.flags.Lookup(name) != nil {
-		field = name
-	}
-	data, err := c.file(field, path)
-	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return data, err
-	}
-	var object map[string]string
-	if err := core.Decode(data, &object); err != nil || len(object) != 1 || object[name] == "" {
-		return nil, inFile(core.Errorf(core.InvalidInput, "%s: %s holds JSON, but not {%q: TEXT}", field, core.Clip(path), name).
-			With("field", field).With("value", core.Clip(path)))
-	}
-	return []byte(object[name]), nil
-}
-
-// checkProof tries each verifier key.
-func checkProof(proof []byte, keys []string) (event audit.Event, err error) {
-	err = core.Errorf(core.NotFound, "this tenant's log has no signing key yet; name one with --key").With("field", "key")
-	for i := len(keys) - 1; i >= 0; i-- {
-		if event, err = audit.CheckProof(proof, keys[i]); err == nil {
-			return event, nil
+func (c *call) showDeltas(all op.Deltas) error {
+	if len(all) == 0 {
+		if c.g.Output == "json" {
+			return nil
 		}
+		return c.say(nil, "no unexplained difference")
 	}
-	return audit.Event{}, err
-}
-
-func (t *tree) auditExport() *cobra.Command {
-	var format, out string
-	return t.command(spec{
-		use: "export", short: "Write the whole log as JSON lines or CSV", effect: Reads,
-		example: "audit export --format csv --out audit.csv",
-		flags: func(f *pflag.FlagSet) {
-			enumVar(f, &format, "format", "", "jsonl", "format: jsonl|csv", "jsonl", "csv")
-			f.StringVar(&out, "out", "", "into this `FILE`, which must not exist (default stdout)")
-			source(f, "out", "file")
-		},
-		check: func(c *call, _ []string) error {
-			if out == "" || out == "-" {
-				return nil
-			}
-			return c.makesFile()
-		},
-		run: func(c *call, _ []string) error {
-			if out == "" || out == "-" {
-				return c.eng.Audit.Export(c.ctx, c.by.Tenant, format, c.env.Stdout)
-			}
-			path := c.env.path(out)
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return outError("out", out, err)
-			}
-			err = c.eng.Audit.Export(c.ctx, c.by.Tenant, format, f)
-			if err == nil {
-				err = f.Sync()
-			}
-			if closeErr := f.Close(); err == nil {
-				err = closeErr
-			}
-			if err != nil {
-				os.Remove(path) // half an export is worse than none
-				return fmt.Errorf("export to %s: %w", out, err)
-			}
-			return c.say(map[string]string{"file": filepath.Clean(path), "format": format}, "exported to %s", out)
-		},
+	type D = audit.Delta
+	return list(c, core.Page[D]{Items: all}, []column[D]{
+		{title: "SUBJECT", text: func(d D) string { return d.Subject }},
+		{title: "ID", text: func(d D) string { return d.ID }},
+		{title: "FIELD", text: func(d D) string { return d.Field }},
+		{title: "BY THE LOG", most: 40, text: func(d D) string { return d.Log }},
+		{title: "IN THE STORE", most: 40, text: func(d D) string { return d.Store }},
 	})
 }
 
-func outError(field, path string, err error) error {
-	var exit *ExitError
-	switch {
-	case errors.As(err, &exit):
-		return err
-	case storeFault(err):
-		return fmt.Errorf("%s: %w", field, err)
-	case errors.Is(err, fs.ErrExist):
-		return core.Errorf(core.Conflict, "%s: %s exists already", field, core.Clip(path)).With("field", field).With("value", core.Clip(path))
+func signingColumns(*call) []column[audit.Key] {
+	type K = audit.Key
+	seq := func(n uint64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(n, 10)
 	}
-	return pathError("write", field, path, err)
+	return []column[K]{
+		{title: "KEY", text: func(k K) string { return k.KeyID }},
+		{title: "FROM", right: true, text: func(k K) string { return seq(k.First) }},
+		{title: "TO", right: true, text: func(k K) string { return seq(k.Last) }},
+		{title: "SIGNED BY", text: func(k K) string {
+			switch {
+			case k.Unsigned:
+				return "UNSIGNED"
+			case k.SignedBy == "":
+				return "the first"
+			}
+			return k.SignedBy
+		}},
+		{title: "EVENT", text: func(k K) string { return k.Event }},
+		{title: "VERIFIER", most: 120, text: func(k K) string { return k.Verifier }},
+	}
 }
 
-func (t *tree) auditReconcile() *cobra.Command {
-	return t.command(spec{
-		use: "reconcile", short: "Replay the log and list every difference from the store; exit 1 if there is one", effect: Reads,
-		run: func(c *call, _ []string) error {
-			deltas, err := c.eng.Reconcile(c.ctx, c.by.Tenant)
-			if err != nil {
-				return err
+func witnessColumns(c *call) []column[witness.Status] {
+	type W = witness.Status
+	return []column[W]{
+		{title: "WITNESS", text: func(w W) string { return w.Name }},
+		{title: "KIND", text: func(w W) string { return w.Kind }},
+		{title: "TO", most: 60, text: func(w W) string { return w.Path + Join(w.Command) }},
+		{title: "HOLDS", right: true, text: func(w W) string { return strconv.FormatInt(w.Published, 10) }},
+		{title: "UP TO", right: true, text: func(w W) string { return strconv.FormatUint(w.Size, 10) }},
+		{title: "LAG", right: true, text: func(w W) string { return strconv.FormatUint(w.Lag, 10) }},
+		{title: "STATE", most: 80, text: func(w W) string {
+			switch {
+			case w.Failing:
+				return "failing: " + w.LastError
+			case w.PublishedAt.IsZero():
+				return "nothing published yet"
 			}
-			if len(deltas) == 0 {
-				if c.g.Output == "json" {
-					return nil
-				}
-				return c.say(nil, "no unexplained difference")
+			return "published " + c.age(w.PublishedAt) + " ago"
+		}},
+		{title: "LAST ERROR", wide: true, text: func(w W) string {
+			if w.LastError == "" {
+				return ""
 			}
-			type D = audit.Delta
-			err = list(c, core.Page[D]{Items: deltas}, []column[D]{
-				{title: "SUBJECT", text: func(d D) string { return d.Subject }},
-				{title: "ID", text: func(d D) string { return d.ID }},
-				{title: "FIELD", text: func(d D) string { return d.Field }},
-				{title: "BY THE LOG", most: 40, text: func(d D) string { return d.Log }},
-				{title: "IN THE STORE", most: 40, text: func(d D) string { return d.Store }},
-			})
-			if err != nil {
-				return err
-			}
-			return &ExitError{Code: ExitFailed, Err: core.Errorf(core.Conflict, "%d unexplained differences between log and store", len(deltas))}
-		},
-	})
+			return c.age(w.FailedAt) + " ago: " + w.LastError
+		}},
+	}
 }
 
-func (t *tree) auditCheckSegment() *cobra.Command {
-	return t.command(spec{
-		use: "check-segment FILE", short: "Check events that left the log against it", effect: Reads, args: []string{sourceText},
-		long: "Check a file that audit events were written to before they left (tenant retention set audit --export): its events and\n" +
-			"hashes lead to the signed checkpoint in it, and the log extends that.",
-		run: func(c *call, args []string) error {
-			in, err := c.large("file", args[0])
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			found, err := c.eng.Audit.VerifySegment(c.ctx, c.by.Tenant, in)
-			if err != nil {
-				return inFile(err)
-			}
-			return c.show(found)
-		},
-	})
+func liveWitnesses(c *call, eng *engine.Engine, tenant string) []Candidate {
+	all, err := eng.Witnesses.List(c.ctx, tenant)
+	return candidates(all, err, func(w witness.Status) Candidate { return Candidate{w.Name, w.Path + Join(w.Command)} })
 }

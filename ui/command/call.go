@@ -55,24 +55,25 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 // do carries the command out: it is permitted, its line is checked, its tenant
 // is settled, and then it runs.
 func (c *call) do(s spec, args []string) error {
-	if err := c.allowed(s, args); err != nil {
-		if c.env.Refused != nil {
-			by, _ := c.operator()
-			c.env.Refused(by, err)
-		}
-		return err
+	err := c.allowed(s, args)
+	told := err != nil
+	if err == nil && s.check != nil {
+		err = s.check(c, args)
+		told = errors.Is(err, core.Kind(core.Denied))
 	}
-	if s.check != nil {
-		if err := s.check(c, args); err != nil {
-			return err
-		}
+	if told && c.env.Refused != nil {
+		by, _ := c.operator()
+		c.env.Refused(by, err)
+	}
+	if err != nil {
+		return err
 	}
 	if !s.ownScope {
 		if err := c.scope(); err != nil {
 			return err
 		}
 	}
-	err := s.run(c, args)
+	err = s.run(c, args)
 	if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
 		// Who only reads can't audit that another tenant's record was named,
 		// so name it once more where it can be written down.
@@ -190,6 +191,18 @@ func (c *call) open(need Need) (*engine.Engine, error) {
 	}
 	c.eng, c.opened = eng, need
 	return eng, nil
+}
+
+// opens opens the engine and settles who asks, with their tenant when it says so.
+func (c *call) opens(tenant bool) error {
+	if tenant {
+		return c.scope()
+	}
+	_, err := c.engine()
+	if err == nil {
+		c.by, err = c.operator()
+	}
+	return err
 }
 
 // scope opens the engine and settles the tenant and the operator.

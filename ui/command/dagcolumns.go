@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/op"
 )
 
 // briefID is how an event's id is shown in tables: enough to find it by.
@@ -126,16 +127,16 @@ func policyChangeColumns(c *call) []column[dag.PolicyChange] {
 	}
 }
 
-func forkColumns(c *call) []column[forkRow] {
-	one := func(fork func(*dag.Fork) string, ancestor func(*dag.Ancestor) string) func(forkRow) string {
-		return func(r forkRow) string {
-			if r.fork != nil {
-				return fork(r.fork)
+func forkColumns(c *call) []column[op.ForkRow] {
+	one := func(fork func(*dag.Fork) string, ancestor func(*dag.Ancestor) string) func(op.ForkRow) string {
+		return func(r op.ForkRow) string {
+			if r.One != nil {
+				return fork(r.One)
 			}
-			return ancestor(r.ancestor)
+			return ancestor(r.Other)
 		}
 	}
-	return []column[forkRow]{
+	return []column[op.ForkRow]{
 		{title: "AGENT", most: 30, text: one(func(f *dag.Fork) string { return f.AgentID }, func(a *dag.Ancestor) string { return a.Of.String() })},
 		{title: "FROM", most: 40, text: one(func(f *dag.Fork) string { return f.FromBranch }, func(a *dag.Ancestor) string { return a.Node.String() })},
 		{title: "TO", most: 30, text: one(func(f *dag.Fork) string {
@@ -152,21 +153,13 @@ func forkColumns(c *call) []column[forkRow] {
 	}
 }
 
-// liveRecord offers the newest events, or the runs that they are of.
-func liveRecord(c *call, eng *engine.Engine, tenant, kind string) []Candidate {
-	page, err := eng.DAG.Events(c.ctx, tenant, dag.Query{Filter: core.Filter{Size: core.MaxPageSize}})
-	if kind == "record" {
-		return candidates(page.Items, err, func(e dag.Recorded) Candidate { return Candidate{e.Event.EventID, string(e.Event.Kind)} })
+// runEvents prints the events of one run in its own columns.
+func runEvents(c *call, o *op.Op, out any) (bool, error) {
+	page, is := out.(core.Page[dag.Recorded])
+	if !is || !o.Given("run") {
+		return false, nil
 	}
-	var runs []Candidate
-	seen := map[string]bool{}
-	for _, e := range page.Items {
-		if id := e.Event.RunID; id != "" && !seen[id] {
-			seen[id] = true
-			runs = append(runs, Candidate{id, e.Event.AgentID})
-		}
-	}
-	return runs
+	return true, list(c, page, runColumns(c))
 }
 
 // runColumns are those of one run, in its order: what is the same for all its
@@ -188,4 +181,74 @@ func runColumns(c *call) []column[dag.Recorded] {
 		}
 	}
 	return out
+}
+
+func momentColumns(c *call) []column[dag.Moment] {
+	type M = dag.Moment
+	return []column[M]{
+		{title: "TS", text: func(m M) string { return m.Event.TS.Time().Format("2006-01-02T15:04:05.000Z07:00") }},
+		{title: "KIND", text: func(m M) string { return string(m.Event.Kind) }},
+		{title: "STATUS", text: func(m M) string { return m.Status }},
+		{title: "MS", right: true, text: func(m M) string {
+			if ms, ok := m.Took(); ok {
+				return strconv.FormatInt(ms, 10)
+			}
+			return ""
+		}},
+		{title: "AGENT", most: 20, text: func(m M) string { return m.Event.AgentID }},
+		{title: "EVENT", most: briefID, text: func(m M) string { return m.Event.EventID }},
+		{title: "RUN", wide: true, text: func(m M) string { return m.Event.RunID }},
+		{title: "TASK", wide: true, text: func(m M) string { return m.Event.TaskID }},
+		{title: "WHAT", most: 60, text: func(m M) string {
+			if m.Message != nil {
+				return m.Message.Brief()
+			}
+			return m.Brief()
+		}},
+	}
+}
+
+func keptColumns(c *call) []column[resource.View] {
+	type V = resource.View
+	return []column[V]{
+		{title: "RESOURCE", most: 24, text: func(v V) string { return v.ID }},
+		{title: "KIND", text: func(v V) string { return string(v.Kind) }},
+		{title: "BY", text: func(v V) string { return v.Driver }},
+		{title: "ATTACHED", most: 40, text: func(v V) string {
+			var all []string
+			for _, h := range v.Holders {
+				all = append(all, h.AgentID+":"+string(h.Mode))
+			}
+			return cmp.Or(strings.Join(all, " "), "-")
+		}},
+		{title: "CAN", most: 30, text: func(v V) string {
+			var all []string
+			for _, can := range v.Capabilities {
+				all = append(all, string(can))
+			}
+			return cmp.Or(strings.Join(all, ","), "-")
+		}},
+		{title: "LIVENESS", text: func(v V) string { return string(v.Liveness.Status) }},
+		{title: "SNAPSHOTS", right: true, text: func(v V) string { return count(v.Snapshots) }},
+		{title: "NAME", most: 60, text: func(v V) string { return v.Name }},
+	}
+}
+
+func snapshotColumns(c *call) []column[resource.Shown] {
+	type S = resource.Shown
+	return []column[S]{
+		{title: "SNAPSHOT", most: 24, text: func(s S) string { return s.ID }},
+		{title: "RESOURCE", most: 24, text: func(s S) string { return s.ResourceRef }},
+		{title: "METHOD", text: func(s S) string { return s.Method }},
+		{title: "AGENT", most: 20, text: func(s S) string { return s.AgentID }},
+		{title: "AGE", right: true, text: func(s S) string { return c.age(s.CreatedAt.Time()) }},
+		{title: "BYTES", right: true, text: func(s S) string {
+			if s.SizeBytes == nil {
+				return ""
+			}
+			return count(*s.SizeBytes)
+		}},
+		{title: "STATE", most: 20, text: func(s S) string { return s.ExternalRef.ID }},
+		{title: "NOTES", most: 60, text: func(s S) string { return strings.Join(s.Notes, "; ") }},
+	}
 }

@@ -6,53 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"swarmdeck/engine"
-	"swarmdeck/engine/operator"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/term"
 )
 
-// operatorHandover prints what the next operator should know.
-func (t *tree) operatorHandover() *cobra.Command {
-	var since, to string
-	var from time.Time
-	return t.command(spec{
-		use: "handover", short: "Report what is open and what happened, for the next operator", effect: Reads,
-		long: "Report open approvals, what was decided and what failed since, agents in trouble, budgets near a limit, the\n" +
-			"emergency stop and running work. --to NAME also records in the audit log that NAME takes over; it moves and\n" +
-			"escalates nothing.",
-		example: "operator handover --since 8h --to carol",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&since, "since", "8h", "from when on: a `TIME` (RFC 3339) or a duration such as 8h")
-			f.StringVar(&to, "to", "", "record that this `NAME` takes over")
-		},
-		check: func(c *call, _ []string) (err error) {
-			if from, err = c.instant("since", since); err != nil || to == "" {
-				return err
-			}
-			if err := operator.CheckName("to", to); err != nil {
-				return err
-			}
-			c.reads = false // the record of it is a change
-			return c.permit("operator handover --to", spec{effect: Writes, role: Operator})
-		},
-		run: func(c *call, _ []string) error {
-			var h engine.Handover
-			var err error
-			if to == "" {
-				h, err = c.eng.Handover(c.ctx, c.by.Tenant, from)
-			} else {
-				h, err = c.eng.HandOver(c.ctx, c.by, from, to)
-			}
-			if err != nil {
-				return err
-			}
-			return c.print(h, func(w io.Writer) error { return writeHandover(c, w, &h) })
-		},
-	})
+// showHandover prints what the next operator should know.
+func (c *call) showHandover(h engine.Handover) error {
+	return c.print(h, func(w io.Writer) error { return writeHandover(c, w, &h) })
 }
 
 func writeHandover(c *call, w io.Writer, h *engine.Handover) error {

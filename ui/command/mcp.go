@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
 )
 
 // MCP is how the Model Context Protocol is to be served.
@@ -42,7 +43,7 @@ func (t *tree) mcp() *cobra.Command {
 			return c.env.Doors.MCP(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, m)
 		},
 	})
-	cmd.AddCommand(t.mcpConnect(), t.mcpServers(), t.mcpTools(), t.mcpAdd(), t.mcpRemove())
+	cmd.AddCommand(t.below(op.Of("mcp"), t.mcpConnect())...)
 	return cmd
 }
 

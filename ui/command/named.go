@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"strings"
 
@@ -99,10 +101,33 @@ func (c *call) makesFile() error {
 // change holds a line of a command that reads against what its change needs.
 func (c *call) change(role Role) error {
 	c.reads = false
-	err := c.permit(commandPath(c.cmd), spec{effect: Writes, role: role})
-	if err != nil && c.env.Refused != nil {
-		by, _ := c.operator()
-		c.env.Refused(by, err)
+	return c.permit(commandPath(c.cmd), spec{effect: Writes, role: role})
+}
+
+// namesPlace makes the path of a place that the engine writes absolute. It is
+// one of this machine, and none of the engine's own.
+func (c *call) namesPlace(path *string) error {
+	if c.env.Abroad {
+		return onlyThere(commandPath(c.cmd), "path")
+	}
+	given := *path
+	*path = c.env.path(given)
+	own, err := c.own()
+	if err == nil && own.Check(*path) != nil {
+		err = core.Errorf(core.Denied, "path: %s is one of the engine's own files", core.Clip(given)).With("field", "path").With("value", core.Clip(given))
 	}
 	return err
+}
+
+// large opens a file that may be larger than an argument.
+func (c *call) large(field, path string) (io.ReadCloser, error) {
+	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Abroad {
+		data, err := c.file(field, path)
+		return io.NopCloser(bytes.NewReader(data)), err
+	}
+	f, err := c.openFile(path)
+	if err != nil {
+		return nil, fileError(field, path, err)
+	}
+	return f, nil
 }

@@ -23,20 +23,25 @@ func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Co
 			all = append(all, make())
 		}
 		n := op.Of(noun)
-		parts := map[string][]*cobra.Command{}
-		for _, o := range n.Ops() {
-			words := strings.Fields(o.Name)
-			if len(words) == 2 {
-				all = append(all, t.operation(o))
-			} else {
-				parts[words[1]] = append(parts[words[1]], t.operation(o))
-			}
-		}
-		for part, about := range n.Parts {
-			all = append(all, t.group(part, about, parts[part]...))
-		}
-		return t.group(n.Name, n.About, all...)
+		return t.group(n.Name, n.About, t.below(n, all...)...)
 	}
+}
+
+// below are the commands of a noun's operations, and others.
+func (t *tree) below(n op.Noun, all ...*cobra.Command) []*cobra.Command {
+	parts := map[string][]*cobra.Command{}
+	for _, o := range n.Ops() {
+		words := strings.Fields(o.Name)
+		if len(words) == 2 {
+			all = append(all, t.operation(o))
+		} else {
+			parts[words[1]] = append(parts[words[1]], t.operation(o))
+		}
+	}
+	for part, about := range n.Parts {
+		all = append(all, t.group(part, about, parts[part]...))
+	}
+	return all
 }
 
 // operation makes the command of an operation.
@@ -44,7 +49,8 @@ func (t *tree) operation(o *op.Op) *cobra.Command {
 	given := operation{Op: o, texts: map[*op.Param]*string{}}
 	s := spec{
 		use: o.Name[strings.LastIndexByte(o.Name, ' ')+1:], short: o.Short, long: o.Long, example: o.Example,
-		effect: o.Effect, role: o.Role, confirm: o.Confirm, forAgents: o.ForAgents, flags: given.bind, check: given.check, run: given.run,
+		effect: o.Effect, role: o.Role, confirm: o.Confirm, forAgents: o.ForAgents, ownScope: o.Alone,
+		flags: given.bind, check: given.check, run: given.run,
 	}
 	for _, p := range o.Params {
 		switch {
@@ -119,6 +125,9 @@ func (o *operation) bind(f *pflag.FlagSet) {
 			f.Var(into, p.Name, p.About)
 		case *op.File:
 			o.texts[p] = f.String(p.Name, "-", p.About)
+		case *op.Ago:
+			f.StringVar(&into.Text, p.Name, into.Text, p.About)
+			o.texts[p] = &into.Text
 		case *core.Raw:
 			o.texts[p] = f.String(p.Name, string(*into), p.About)
 		case *op.Words, *op.Path, *time.Time:
@@ -159,6 +168,17 @@ func (o *operation) check(c *call, args []string) (err error) {
 				return err
 			}
 		}
+		if !p.Given {
+			continue
+		}
+		if p.Arg && p.From == "tenant" {
+			c.g.Tenant = *p.Into.(*string)
+		}
+		if p.Makes && *p.Into.(*string) != "-" {
+			if err := c.makesFile(); err != nil {
+				return err
+			}
+		}
 	}
 	if o.Filter != nil {
 		if *o.Filter, err = o.filter.read(c, o.Statuses...); err != nil {
@@ -167,6 +187,11 @@ func (o *operation) check(c *call, args []string) (err error) {
 	}
 	o.call = c.forOp()
 	o.call.Emit = func(values any) error { return o.put(c, values, streamed()) }
+	o.call.Open = func(tenant bool) error {
+		err := c.opens(tenant)
+		o.call.Engine, o.call.By = c.eng, c.by
+		return err
+	}
 	if o.Check == nil {
 		return nil
 	}
@@ -181,7 +206,12 @@ func (o *operation) check(c *call, args []string) (err error) {
 
 // forOp is the call as operations know it.
 func (c *call) forOp() op.Call {
+	data := ""
+	if c.onFile() {
+		data = c.g.Data
+	}
 	return op.Call{
+		Data: data, Brief: c.g.Output != "json", Out: c.env.Stdout, File: c.large,
 		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Away: c.env.Abroad, ReadOnly: c.g.ReadOnly, Trace: c.traceparent(), Now: c.now(),
 		Activate: c.activate,
 		Note:     func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
@@ -273,6 +303,8 @@ func (c *call) value(p *op.Param, text string) (err error) {
 		if text != "" || p.Arg {
 			*into, err = c.document(p.Name, text)
 		}
+	case *op.Ago:
+		into.Time, err = c.instant(p.Name, text)
 	case *op.Words:
 		*into, err = Split(text)
 	case *time.Time:
@@ -290,7 +322,9 @@ func (c *call) value(p *op.Param, text string) (err error) {
 
 // run calls the operation and prints what it gives back.
 func (o *operation) run(c *call, _ []string) error {
-	o.call.Engine, o.call.By = c.eng, c.by
+	if !o.Alone {
+		o.call.Engine, o.call.By = c.eng, c.by
+	}
 	out, err := o.Run(c.ctx, &o.call)
 	if out == nil {
 		return err
@@ -303,7 +337,7 @@ func (o *operation) run(c *call, _ []string) error {
 
 // print prints what came of the operation.
 func (o *operation) print(c *call, out any) error {
-	if c.g.Output == "sentence" && o.Effect != op.Reads {
+	if c.g.Output == "sentence" && !c.reads {
 		_, err := fmt.Fprintln(c.env.Stdout, term.Clean(o.Sentence(out)))
 		return err
 	}

@@ -3,13 +3,20 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"strings"
 
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/store"
 	"swarmdeck/ui/term"
 )
 
@@ -28,13 +35,26 @@ func printers() []printer {
 		text(func(c *call, v judge.BacktestReport) error { return c.showBacktest(v) }),
 		text(func(c *call, v judge.Explanation) error { return c.showExplanation(v) }),
 		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
-		text(func(c *call, v fmt.Stringer) error { return c.say(v, "%s", v) }),
 		text(func(c *call, v core.Page[cad.RoleTemplate]) error { return c.showCADRoles(v) }),
 		text(func(c *call, v op.Answer) error { return c.showAnswer(v) }),
 		text(func(c *call, v op.Decomposed) error { return c.showDecomposed(v) }),
+		text(func(c *call, v op.Checkpoint) error { return c.verbatim(v, []byte(v.Text)) }),
+		text(func(c *call, v op.Proof) error { return c.verbatim(v, []byte(v.Text)) }),
+		text(func(c *call, v audit.Report) error { return c.showReport(v) }),
+		text(func(c *call, v op.Deltas) error { return c.showDeltas(v) }),
+		text(func(c *call, v dag.State) error { return c.showState(v) }),
+		text(func(c *call, v resource.Proposal) error { return c.showPlan(v) }),
+		text(func(c *call, v dag.Lineage) error { return c.showLineage(v) }),
+		text(func(c *call, v op.Picture) error { return c.showPicture(v) }),
+		text(func(c *call, v *store.Report) error { return c.showCheck(v) }),
+		text(func(c *call, v op.Backup) error { return c.showBackup(v) }),
+		text(func(c *call, v engine.Handover) error { return c.showHandover(v) }),
+		said,
 		fullWorkflow,
 		showCard,
 		halfApproved,
+		showIntent,
+		runEvents,
 		full,
 		rows(sessionColumns),
 		rows(taskColumns),
@@ -81,6 +101,25 @@ func printers() []printer {
 		rows(scenarioColumns),
 		rows(workflowColumns),
 		rows(assignmentColumns),
+		rows(tenantColumns),
+		rows(troubleColumns),
+		rows(visitorColumns),
+		rows(figureColumns),
+		rows(serverColumns),
+		rows(toolColumns),
+		rows(eventColumns),
+		rows(recordedColumns),
+		rows(momentColumns),
+		rows(dagCallColumns),
+		rows(resourceColumns),
+		rows(mountColumns),
+		rows(policyChangeColumns),
+		rows(forkColumns),
+		rows(intentColumns),
+		rows(keptColumns),
+		rows(snapshotColumns),
+		rows(signingColumns),
+		rows(witnessColumns),
 	}
 }
 
@@ -101,6 +140,21 @@ func lines[T any](line func(v T, wide bool) string) printer {
 			}
 		}
 		return c.flush(&out)
+	})
+}
+
+// said prints what tells itself, a line for each of its own; nothing where it
+// has nothing to tell.
+func said(c *call, _ *op.Op, out any) (bool, error) {
+	v, is := out.(fmt.Stringer)
+	if !is || v.String() == "" {
+		return is, nil
+	}
+	return true, c.print(v, func(w io.Writer) error {
+		for line := range strings.SplitSeq(v.String(), "\n") {
+			fmt.Fprintln(w, term.Clean(line))
+		}
+		return nil
 	})
 }
 

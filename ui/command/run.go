@@ -63,7 +63,7 @@ func (t *tree) exitCode(err error) int {
 		return ExitTimeout
 	case t.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(t.ctx))):
 		return ExitInterrupted
-	case storeFault(err):
+	case store.IsFault(err):
 		return ExitStore
 	case errors.As(err, &failed):
 		return ExitFailed
@@ -71,15 +71,6 @@ func (t *tree) exitCode(err error) int {
 		return ExitUsage
 	}
 	return ExitFailed
-}
-
-func storeFault(err error) bool {
-	for _, fault := range []error{store.ErrLocked, store.ErrFull, store.ErrUnusable, store.ErrCorrupt, store.ErrClosed} {
-		if errors.Is(err, fault) {
-			return true
-		}
-	}
-	return false
 }
 
 // inFile is a mistake in what a file holds: the line that names the file is

@@ -11,12 +11,11 @@ import (
 var past = map[string]string{
 	"cancel": "cancelled", "create": "created", "delete": "deleted", "set": "set", "revoke": "revoked", "pause": "asked to pause:", "resume": "resumed",
 	"start": "started", "stop": "stopped", "retry": "queued again:", "assign": "gave work to",
-	"fork": "forked to", "propose": "proposed", "restore": "restored", "test": "tested",
 }
 
 // reported are the fields of a record that name it, by noun.
 var reported = map[string]string{
-	"agent": "name", "tenant": "tenant_id", "policy": "policy_id",
+	"agent": "name",
 }
 
 // sentence tells in one line what a change by a command that is no operation
@@ -24,9 +23,6 @@ var reported = map[string]string{
 func (c *call) sentence(v any) string {
 	path := commandPath(c.cmd)
 	noun, verb, _ := strings.Cut(path, " ")
-	if path == "dag fork" {
-		noun = "agent"
-	}
 	data, err := core.Encode(v)
 	var rec map[string]any
 	if err != nil || core.Decode(data, &rec) != nil {

@@ -54,7 +54,7 @@ func (t *tree) up() *cobra.Command {
 				}
 			}
 			for _, s := range file.Servers {
-				if err := c.mayServe(s.Server); err != nil {
+				if err := call.MayServe(s.Server); err != nil {
 					return err
 				}
 				if s.Profile == "open" && !yes {

@@ -2,17 +2,15 @@ package command
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/op"
 )
 
 // maxArg bounds what a command reads from stdin or a file for one argument.
@@ -64,25 +62,7 @@ func (c *call) file(field, path string) ([]byte, error) {
 	return readBounded(field, path, f)
 }
 
-func fileError(field, path string, err error) error { return pathError("read", field, path, err) }
-
-// pathError says why a file that the line names can't be read or written.
-func pathError(do, field, path string, err error) error {
-	code := core.Internal
-	switch {
-	case safeopen.IsOwn(err):
-		return core.Errorf(core.Denied, "%s: %s is one of the engine's own files", field, core.Clip(path)).With("field", field).With("value", core.Clip(path))
-	case errors.Is(err, os.ErrNotExist):
-		code = core.NotFound
-	case errors.Is(err, os.ErrPermission):
-		code = core.Denied
-	}
-	var why *os.PathError
-	if errors.As(err, &why) {
-		err = why.Err
-	}
-	return core.Errorf(code, "%s: can't %s %s: %v", field, do, core.Clip(path), err).With("field", field).With("value", core.Clip(path))
-}
+func fileError(field, path string, err error) error { return op.FileFault("read", field, path, err) }
 
 func readBounded(field, name string, r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxArg+1))

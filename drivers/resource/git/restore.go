@@ -74,7 +74,7 @@ func (d *Driver) making(ctx context.Context, tenant, id string, r dag.Resource, 
 		return m, err
 	}
 	if dest == "" {
-		return m, core.Invalid("to", "", "the path of a new worktree: one that is there is not replaced")
+		return m, core.Errorf(core.InvalidInput, "to: a git worktree that is there is not replaced; give the path of a new one").With("field", "to")
 	}
 	if m.place, err = d.opt.Files.Dest(m.w.path, dest); err != nil {
 		return m, err

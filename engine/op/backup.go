@@ -1,4 +1,4 @@
-package command
+package op
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 // and outputs that are too large for the file.
 func beside() []string { return []string{".key", ".secrets.key", ".spill"} }
 
-// backedUp is a backup's report with what was copied beside it.
-type backedUp struct {
+// Backup is a backup's report with what was copied beside it.
+type Backup struct {
 	*store.Report
 	With []string `json:"with,omitempty"` // paths
 }
 
 // backUp copies a data file by data, and what belongs to it. Outputs are copied
 // before and after: those that leave meanwhile, and those that come.
-func backUp(ctx context.Context, from, dest string, data func() (*store.Report, error)) (b backedUp, err error) {
+func backUp(ctx context.Context, from, dest string, data func() (*store.Report, error)) (b Backup, err error) {
 	for _, name := range append([]string{""}, beside()...) {
 		if _, err := os.Lstat(dest + name); err == nil {
 			return b, fmt.Errorf("%s: %w", dest+name, fs.ErrExist)

@@ -1,0 +1,101 @@
+package op
+
+import (
+	"context"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tools"
+)
+
+func servers() []*Op {
+	return []*Op{
+		list(Op{Name: "mcp servers", Short: "List the servers whose tools are used"},
+			func(ctx context.Context, c *Call, f core.Filter) (core.Page[tools.Server], error) {
+				all, err := c.Tools.Servers(ctx, c.By.Tenant)
+				return core.Pick(all, err, f, func(s tools.Server) core.Traits {
+					return core.Traits{At: s.CreatedAt, Text: s.Name + " " + strings.Join(s.Command, " ") + " " + s.URL}
+				})
+			}),
+		serverTools(),
+		serverAdd(),
+		change(Op{Name: "mcp remove", Short: "Use a server's tools no longer", Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Done: "removed"}, arg("NAME", ""),
+			func(ctx context.Context, c *Call, name string) (tools.Server, error) {
+				return c.Tools.Remove(ctx, c.By, name)
+			}),
+	}
+}
+
+func serverTools() *Op {
+	var server string
+	return list(Op{
+		Name: "mcp tools", Short: "List the tools of servers; that begins them", Effect: Writes, Done: "listed", Check: activate,
+		Params: []*Param{maybe(&server, "SERVER", "")},
+	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[tools.Tool], error) {
+		all, err := c.Tools.List(ctx, c.By.Tenant, server)
+		return core.Pick(all, err, f, func(t tools.Tool) core.Traits {
+			return core.Traits{Text: t.Server + " " + t.Name + " " + t.Description}
+		})
+	})
+}
+
+func serverAdd() *Op {
+	var s tools.Server
+	var env, headers []string
+	var yes bool
+	many := func(into *[]string, name, about string) *Param {
+		return &Param{Name: name, About: about + "; may be repeated", Into: into, Whole: true}
+	}
+	return define(Op{
+		Name: "mcp add", Short: "Use the tools of a server", Role: Admin, Undo: "mcp remove", Done: "added",
+		Long: "Use the tools of a server: one that a command after -- begins, or one at --url. Another one of the same name is\n" +
+			"replaced. Tasks of kind mcp.call and skills with the runner mcp call its tools, each call judged. A command is a worker:\n" +
+			"it reads the system, writes its directory, a home of its own and the directories that its command names by absolute\n" +
+			"paths, and connects where egress rules and you allow it.",
+		Example: "mcp add files -- npx -y @modelcontextprotocol/server-filesystem /srv/app\nmcp add notes --read ~/notes -- notes-mcp",
+		Params: []*Param{
+			place(&s.Name, "NAME", ""),
+			{Name: "command", About: "COMMAND", Rest: true, Into: &s.Command},
+			flag(&s.URL, "url", "where it is: `URL`"),
+			many(&headers, "header", "`NAME=VAR`: header with the value of an environment variable"),
+			flag(&s.Dir, "dir", "working `DIR` of the command (default one of its own)").from("dir"),
+			many(&env, "env", "`K=V` for its environment, or K=@SECRET"),
+			flag(&s.Profile, "profile", "what the command reaches: reader, worker (the default), open").enum("reader", "worker", "open"),
+			many(&s.Read, "read", "`PATH` that it may read too"),
+			many(&s.Write, "write", "`PATH` that it may read and write too"),
+			many(&s.Hide, "hide", "`PATH` that is not there for it"),
+			flag(&yes, "yes", "use an open server without a question: it reaches all that the engine's user reaches"),
+		},
+		Check: func(c *Call) (err error) {
+			if s.Dir != "" {
+				s.Dir = c.path(s.Dir)
+			}
+			if s.Env, err = Pairs("env", env); err != nil {
+				return err
+			}
+			if s.Headers, err = Pairs("header", headers); err != nil {
+				return err
+			}
+			for _, list := range [][]string{s.Read, s.Write, s.Hide} {
+				for i, path := range list {
+					if !strings.HasPrefix(path, "~") {
+						list[i] = c.path(path)
+					}
+				}
+			}
+			if s.Profile == "open" && !yes {
+				return core.Errorf(core.Denied, "mcp add: an open server reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or take a worker").With("field", "profile")
+			}
+			return s.Check()
+		},
+	}, func(ctx context.Context, c *Call) (tools.Server, error) {
+		if err := c.MayServe(s); err != nil {
+			return tools.Server{}, err
+		}
+		made, _, err := c.Tools.Put(ctx, c.By, s)
+		if err == nil {
+			c.concealed(s.Env, made.Env)
+		}
+		return made, err
+	})
+}

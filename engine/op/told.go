@@ -1,0 +1,41 @@
+package op
+
+import "swarmdeck/engine/core"
+
+// Told is a result that says itself what came of it.
+type Told[T any] struct {
+	Record T
+	Text   string // for people
+}
+
+// String tells it.
+func (t Told[T]) String() string { return t.Text }
+
+// MarshalJSON implements json.Marshaler.
+func (t Told[T]) MarshalJSON() ([]byte, error) { return core.Encode(t.Record) }
+
+// told says of a record what came of it.
+func told[T any](record T, text string) Told[T] { return Told[T]{record, text} }
+
+// Either is a result that is one of two things.
+type Either[A, B any] struct {
+	One   *A
+	Other *B
+}
+
+// Value is the one that it is.
+func (e Either[A, B]) Value() any {
+	if e.One != nil {
+		return *e.One
+	}
+	return *e.Other
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e Either[A, B]) MarshalJSON() ([]byte, error) { return core.Encode(e.Value()) }
+
+// one is the first of two, with an error on the way to it.
+func one[A, B any](v A, err error) (Either[A, B], error) { return Either[A, B]{One: &v}, err }
+
+// other is the second of two.
+func other[A, B any](v B, err error) (Either[A, B], error) { return Either[A, B]{Other: &v}, err }

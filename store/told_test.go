@@ -1,0 +1,17 @@
+package store
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestADamagedPageIsToldInPlainWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"panic: assertion failed: page 3: has unexpected type/flags: 0": "damaged page: page 3: has unexpected type/flags: 0",
+		"page 7: unreachable unfreed":                                   "bbolt: page 7: unreachable unfreed",
+	} {
+		if got := told(errors.New(text)); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}

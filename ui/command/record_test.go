@@ -1,0 +1,102 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+func TestWhoOnlyLooksReadsTheTermsOfPolicies(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	d.env.Role, d.env.ReadOnly = command.Viewer, true
+	if got := d.object("policy terms"); got["two_persons"] != false {
+		t.Errorf("terms: %v", got)
+	}
+	if code, _, _ := d.fails(1, "policy terms --jailed on"); code != "DENIED" {
+		t.Errorf("a viewer changed the terms: %s", code)
+	}
+}
+
+func TestAServerIsAddedAndRemovedByAnAdmin(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	d.line("mcp add far --url http://127.0.0.1:1/mcp")
+	d.env.Role = command.Approver
+	for _, line := range []string{"mcp add near -- true", "mcp remove far"} {
+		if code, _, _ := d.fails(1, line); code != "DENIED" {
+			t.Errorf("%s: %s", line, code)
+		}
+	}
+}
+
+func TestAViolationNamesWhoTried(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_other")
+	d.env.Caller.Tenant = "t_other"
+	task := d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}'`)["task_id"].(string)
+	event := d.objects("audit list")[0]["event_id"].(string)
+	d.line("tenant create t_acme")
+	d.env.Caller.Tenant = "t_acme"
+	for _, line := range []string{"task show " + task, "audit show " + event, "audit prove " + event} {
+		d.fails(1, line)
+		got := d.objects("audit list --kind tenant.violation")[0]
+		if got["actor"] != "alice" || got["door"] != "script" {
+			t.Errorf("%s: %v by %v", line, got["actor"], got["door"])
+		}
+	}
+}
+
+func TestTheEmbeddedPolicyIsShown(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	got := d.object("policy show default")
+	if got["policy_id"] != "default" || got["status"] != "active" || !strings.Contains(got["source"].(string), "rules:") {
+		t.Errorf("policy default: %v", got)
+	}
+}
+
+func TestAStateAndAPlanAreReadByPeople(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	d.line("agent create ada --project p --role r -- cat")
+	d.line("dag resource attach ada " + d.dir)
+	event := d.objects("dag events --agent ada")[0]["event_id"].(string)
+	for line, want := range map[string][]string{
+		"dag at " + event: {"event   " + event, "Mounts: ", "Messages: none", "STATUS"},
+		"dag fork ada --at " + event + " --dry-run": {"from_branch  main", "Resources: 1", "PLAN", "snapshot"},
+	} {
+		text := d.line(line)
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s lacks %q:\n%s", line, part, text)
+			}
+		}
+		if strings.Contains(text, `{"`) {
+			t.Errorf("%s prints JSON:\n%s", line, text)
+		}
+	}
+}
+
+func TestAMistakenFileFailsAMistakenLineIsUsage(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	d.write("bad", `{"x":1}`)
+	for line, code := range map[string]int{
+		"audit check-proof bad":         1,
+		"audit verify --checkpoint bad": 1,
+		"audit verify --witness bad":    1,
+		"audit check-segment bad":       1,
+		"dag import jsonl bad":          1,
+		"dag export nosuch x":           2,
+		"dag graph x --size 1x1":        2,
+		"dag resources --at nosuch":     2,
+		"audit witness add git":         2,
+		"operator handover --to ' a'":   2,
+	} {
+		if kind, message, _ := d.fails(code, line); kind != "INVALID_INPUT" {
+			t.Errorf("%s: %s %s", line, kind, message)
+		}
+	}
+}
