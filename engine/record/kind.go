@@ -295,34 +295,46 @@ var ErrStop = errors.New("enough")
 
 // scan visits the records that a bucket, or an index by words, has under a key.
 func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*T) error, unread func(error)) error {
+	return scanReadable(tx, bucket, under, unread, func(key, data []byte) (bad, err error) {
+		var v *T
+		if bucket == k.Bucket {
+			v, bad = k.decode(tx.Tenant(), key, data)
+		} else {
+			v, bad = k.At(tx, key[len(under):])
+		}
+		if v == nil || bad != nil {
+			return bad, nil
+		}
+		return nil, visit(v)
+	})
+}
+
+// scanReadable visits what is under a key, until visit fails. visit says apart what
+// keeps a record from being read: a damaged one is named in the error, and passed
+// over.
+func scanReadable(tx store.Tx, bucket store.Bucket, under Key, unread func(error), visit func(key, data []byte) (bad, err error)) error {
 	var damaged []error
-	bad := 0
+	n := 0
 	from, to := under.Under()
 	err := Scan(tx, bucket, from, to, false, func(key, data []byte) (bool, error) {
-		var v *T
-		var err error
-		if bucket == k.Bucket {
-			v, err = k.decode(tx.Tenant(), key, data)
-		} else if v, err = k.At(tx, key[len(under):]); v == nil && err == nil {
-			return true, nil
-		}
-		switch {
-		case len(core.DamagedIn(err)) > 0:
-			unread(err)
-			if bad++; bad <= maxNamed {
-				damaged = append(damaged, err)
+		bad, err := visit(key, data)
+		if len(core.DamagedIn(bad)) > 0 {
+			unread(bad)
+			if n++; n <= maxNamed {
+				damaged = append(damaged, bad)
 			}
 			return true, nil
-		case err == nil:
-			err = visit(v)
+		}
+		if err == nil {
+			err = bad
 		}
 		return err == nil, err
 	})
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	if bad > maxNamed {
-		damaged = append(damaged, fmt.Errorf("%d more can't be read", bad-maxNamed))
+	if n > maxNamed {
+		damaged = append(damaged, fmt.Errorf("%d more can't be read", n-maxNamed))
 	}
 	return errors.Join(append(damaged, err)...)
 }

@@ -38,13 +38,15 @@ func (r Rows[V]) Get(tx store.Tx, key Key) (v V, found bool, err error) {
 
 // Data reads one value as it is stored, nil when there is none. It is the store's,
 // while the transaction lasts.
-func (r Rows[V]) Data(tx store.Tx, key Key) ([]byte, error) {
-	data, err := tx.Get(store.Bucket(r), key)
+func (r Rows[V]) Data(tx store.Tx, key Key) ([]byte, error) { return readRow(tx, string(r), key) }
+
+func readRow(tx store.Tx, bucket string, key Key) ([]byte, error) {
+	data, err := tx.Get(store.Bucket(bucket), key)
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
-		return nil, &core.Damaged{Noun: string(r), Key: string(key), Err: err}
+		return nil, &core.Damaged{Noun: bucket, Key: string(key), Err: err}
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", string(r), err)
+		return nil, fmt.Errorf("read %s: %w", bucket, err)
 	}
 	return data, nil
 }
@@ -92,8 +94,10 @@ func (r Rows[V]) Expect(d *audit.Derivation, key Key, v V) error {
 	return err
 }
 
-func (r Rows[V]) encode(v V) ([]byte, error) {
-	switch v := any(v).(type) {
+func (r Rows[V]) encode(v V) ([]byte, error) { return encodeRow(string(r), v) }
+
+func encodeRow(bucket string, v any) ([]byte, error) {
+	switch v := v.(type) {
 	case uint64:
 		return Seq(v), nil
 	case string:
@@ -107,7 +111,7 @@ func (r Rows[V]) encode(v V) ([]byte, error) {
 	}
 	data, err := core.Encode(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode for %s: %w", string(r), err)
+		return nil, fmt.Errorf("encode for %s: %w", bucket, err)
 	}
 	return data, nil
 }
@@ -141,6 +145,12 @@ func (f Found[V]) Value() (V, error) { return f.rows.decode(f.key, f.Data) }
 // whose keys have more from one on and below another, nil for no bound, the
 // greatest first if back.
 func (r Rows[V]) Within(tx store.Tx, under, from, to Key, back bool, visit func(rest Parts, f Found[V]) (more bool, err error)) error {
+	return scanWithin(tx, store.Bucket(r), under, from, to, back, func(key, data []byte) (bool, error) {
+		return visit(key[len(under):], Found[V]{data, key, r})
+	})
+}
+
+func scanWithin(tx store.Tx, b store.Bucket, under, from, to Key, back bool, visit func(key, data []byte) (more bool, err error)) error {
 	lo, hi := under.Under()
 	if from != nil {
 		lo = slices.Concat(under, from)
@@ -148,30 +158,35 @@ func (r Rows[V]) Within(tx store.Tx, under, from, to Key, back bool, visit func(
 	if to != nil {
 		hi = slices.Concat(under, to)
 	}
-	return Scan(tx, store.Bucket(r), lo, hi, back, func(key, data []byte) (bool, error) {
-		return visit(key[len(under):], Found[V]{data, key, r})
-	})
+	return Scan(tx, b, lo, hi, back, visit)
 }
 
 // Drop removes all under a key.
-func (r Rows[V]) Drop(tx store.Tx, under Key) error {
+func (r Rows[V]) Drop(tx store.Tx, under Key) error { return dropRows(tx, store.Bucket(r), under) }
+
+func dropRows(tx store.Tx, b store.Bucket, under Key) error {
 	var keys []Key
 	from, to := under.Under()
-	err := tx.Scan(store.Bucket(r), from, to, false, func(key, _ []byte) bool {
+	err := tx.Scan(b, from, to, false, func(key, _ []byte) bool {
 		keys = append(keys, append(Key(nil), key...))
 		return true
 	})
 	for _, key := range keys {
-		err = errors.Join(err, r.Delete(tx, key))
+		err = errors.Join(err, tx.Delete(b, key))
 	}
 	return err
 }
 
 func (r Rows[V]) decode(key, data []byte) (v V, err error) {
-	switch to := any(&v).(type) {
+	err = decodeRow(string(r), key, data, &v)
+	return v, err
+}
+
+func decodeRow(bucket string, key, data []byte, to any) error {
+	switch to := to.(type) {
 	case *uint64:
 		if len(data) != 8 {
-			return v, &core.Damaged{Noun: string(r), Key: string(key), Err: fmt.Errorf("%d bytes, not 8", len(data))}
+			return &core.Damaged{Noun: bucket, Key: string(key), Err: fmt.Errorf("%d bytes, not 8", len(data))}
 		}
 		*to = binary.BigEndian.Uint64(data)
 	case *string:
@@ -182,9 +197,9 @@ func (r Rows[V]) decode(key, data []byte) (v V, err error) {
 		*to = append([]byte{}, data...)
 	case *struct{}:
 	default:
-		if err := core.DecodeStored(data, &v); err != nil {
-			return v, &core.Damaged{Noun: string(r), Key: string(key), Err: err}
+		if err := core.DecodeStored(data, to); err != nil {
+			return &core.Damaged{Noun: bucket, Key: string(key), Err: err}
 		}
 	}
-	return v, nil
+	return nil
 }

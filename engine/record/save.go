@@ -57,16 +57,12 @@ const usualSize = 512
 // write is Save; e is nil where no event is to be recorded.
 func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 	if old == nil {
-		if n := tx.Derived().Add(string(k.Bucket), 1); k.Limit > 0 && n > int64(k.Limit) {
-			return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", k.Noun, k.ID(v), k.Limit).With("field", k.Noun)
+		if err := more(tx, k.Bucket, k.Limit, k.Noun, k.ID(v)); err != nil {
+			return err
 		}
 	}
-	head, was, now := k.head(v), k.head(old), tx.Now()
-	fill(head.Tenant, tx.Tenant())
-	if was.Created != nil {
-		now = *was.Created
-	}
-	fill(head.Created, now)
+	was := k.head(old)
+	k.head(v).made(tx, was)
 	var room []byte
 	if k.Encode != nil {
 		room = tx.Alloc(usualSize)
@@ -88,6 +84,27 @@ func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 	}
 	k.changed(tx, v, false)
 	return tx.Put(k.Bucket, k.place(tx.Tenant(), v), data)
+}
+
+// What does not depend on the type of the records stands apart from here on, so that
+// it is there once.
+
+// more counts a record that comes, unless there are too many.
+func more(tx *audit.Tx, b store.Bucket, limit int, noun, id string) error {
+	if n := tx.Derived().Add(string(b), 1); limit > 0 && n > int64(limit) {
+		return core.Errorf(core.Conflict, "%s %s: there are %d, the most there may be; remove one first", noun, id, limit).With("field", noun)
+	}
+	return nil
+}
+
+// made fills in whose a record is, and when it was made: as it was, or now.
+func (h Head) made(tx *audit.Tx, was Head) {
+	now := tx.Now()
+	fill(h.Tenant, tx.Tenant())
+	if was.Created != nil {
+		now = *was.Created
+	}
+	fill(h.Created, now)
 }
 
 // Remove takes a record away that was loaded in this transaction.
@@ -177,27 +194,40 @@ type indexRow struct {
 func (k *Kind[T]) reindex(tx store.Tx, old, v *T) error {
 	for i := range k.Indexes {
 		x := &k.Indexes[i]
-		if was, word := x.word(old), x.word(v); x.Count != "" && was != word {
-			count(tx, x.Count, was, -1)
-			count(tx, x.Count, word, 1)
+		if x.Count != "" {
+			recount(tx, x.Count, x.word(old), x.word(v))
 		}
-		gone, fresh := k.rows(tx.Tenant(), x, old), k.rows(tx.Tenant(), x, v)
-		for _, r := range gone {
-			if at(fresh, r.key) == nil {
-				if err := tx.Delete(x.Bucket, r.key); err != nil {
-					return err
-				}
+		if err := exchange(tx, x.Bucket, k.rows(tx.Tenant(), x, old), k.rows(tx.Tenant(), x, v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange puts rows of an index in the place of others.
+func exchange(tx store.Tx, b store.Bucket, gone, fresh []indexRow) error {
+	for _, r := range gone {
+		if at(fresh, r.key) == nil {
+			if err := tx.Delete(b, r.key); err != nil {
+				return err
 			}
 		}
-		for _, r := range fresh {
-			if was := at(gone, r.key); was == nil || !bytes.Equal(was.value, r.value) {
-				if err := tx.Put(x.Bucket, r.key, r.value); err != nil {
-					return err
-				}
+	}
+	for _, r := range fresh {
+		if was := at(gone, r.key); was == nil || !bytes.Equal(was.value, r.value) {
+			if err := tx.Put(b, r.key, r.value); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+func recount(tx store.Tx, name, was, word string) {
+	if was != word {
+		count(tx, name, was, -1)
+		count(tx, name, word, 1)
+	}
 }
 
 func count(tx store.Tx, name, word string, by int64) {

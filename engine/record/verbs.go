@@ -128,8 +128,12 @@ func (k *Kind[T]) ByOperator(ctx context.Context, by core.Caller, id string) err
 	if by.Kind == core.Operator {
 		return nil
 	}
-	cause := core.Errorf(core.Denied, "%s %s: only an operator may change it; %s %q may not", k.Noun, id, by.Kind, by.Name)
-	return k.Ledger.Refuse(ctx, by, audit.Entry{Type: k.subject() + ".refused", Subject: k.subject(), ID: id}, cause)
+	return refuse(ctx, k.Ledger, by, k.Noun, k.subject(), id)
+}
+
+func refuse(ctx context.Context, ledger *audit.Ledger, by core.Caller, noun, subject, id string) error {
+	cause := core.Errorf(core.Denied, "%s %s: only an operator may change it; %s %q may not", noun, id, by.Kind, by.Name)
+	return ledger.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: id}, cause)
 }
 
 // Read tells Follow of the records that a tenant has. Damaged ones are told to
