@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -151,45 +152,50 @@ func visible(data []byte) []byte {
 }
 
 func table[T any](w io.Writer, items []T, cols []column[T], wide bool) {
-	kept := cols[:0:0]
+	kept := textTable{lines: make([]strings.Builder, len(items)+1)}
 	for _, col := range cols {
-		if wide || !col.wide {
-			kept = append(kept, col)
+		if col.wide && !wide {
+			continue
+		}
+		texts := make([]string, len(items))
+		for i := range items {
+			texts[i] = term.Clean(col.text(items[i]))
+			if !wide && col.most > 0 {
+				texts[i] = term.Cut(texts[i], col.most)
+			}
+		}
+		kept.add(col.title, texts, col.right)
+	}
+	kept.print(w)
+}
+
+// textTable gathers a table column by column. It knows texts alone, so that there is
+// one of it for all that is listed.
+type textTable struct{ lines []strings.Builder }
+
+func (t *textTable) add(title string, texts []string, right bool) {
+	width := term.Width(title)
+	for i := range texts {
+		texts[i] = cmp.Or(texts[i], "-")
+		width = max(width, term.Width(texts[i]))
+	}
+	for i, text := range append([]string{title}, texts...) {
+		line := &t.lines[i]
+		if line.Len() > 0 {
+			line.WriteString("  ")
+		}
+		gap := strings.Repeat(" ", width-term.Width(text))
+		if right {
+			line.WriteString(gap + text)
+		} else {
+			line.WriteString(text + gap)
 		}
 	}
-	rows := make([][]string, len(items)+1)
-	widths := make([]int, len(kept))
-	for i := range rows {
-		rows[i] = make([]string, len(kept))
-		for j, col := range kept {
-			text := col.title
-			if i > 0 {
-				text = term.Clean(col.text(items[i-1]))
-				if !wide && col.most > 0 {
-					text = term.Cut(text, col.most)
-				}
-				if text == "" {
-					text = "-"
-				}
-			}
-			rows[i][j] = text
-			widths[j] = max(widths[j], term.Width(text))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for j, text := range row {
-			if j > 0 {
-				line.WriteString("  ")
-			}
-			gap := strings.Repeat(" ", widths[j]-term.Width(text))
-			if kept[j].right {
-				line.WriteString(gap + text)
-			} else {
-				line.WriteString(text + gap)
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+}
+
+func (t *textTable) print(w io.Writer) {
+	for i := range t.lines {
+		fmt.Fprintln(w, strings.TrimRight(t.lines[i].String(), " "))
 	}
 }
 

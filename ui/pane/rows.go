@@ -83,33 +83,38 @@ func (t *Table[T]) narrow() {
 		t.rows = t.all
 		return
 	}
-	type keyed struct {
-		row T
-		key string
-	}
 	cells := make([]string, len(t.spec.Cols))
 	set := func(col int, text string, _ screen.Role) { cells[col] = text }
-	kept := make([]keyed, 0, len(t.all))
+	kept := make([]place, 0, len(t.all))
 	for i := range t.all {
 		clear(cells)
 		t.spec.Row(&t.env, &t.all[i], set)
 		if t.filter.Match(cells) {
-			kept = append(kept, keyed{t.all[i], cells[max(t.sorted-1, 0)/2]})
+			kept = append(kept, place{i, cells[max(t.sorted-1, 0)/2]})
 		}
 	}
 	if t.sorted > 0 {
-		down := t.sorted%2 == 0
-		slices.SortStableFunc(kept, func(a, b keyed) int {
-			if down {
-				a, b = b, a
-			}
-			return strings.Compare(a.key, b.key)
-		})
+		order(kept, t.sorted%2 == 0)
 	}
 	t.rows = make([]T, len(kept))
 	for i := range kept {
-		t.rows[i] = kept[i].row
+		t.rows[i] = t.all[kept[i].at]
 	}
+}
+
+// place is where a row stands among all, and what it is put in order by.
+type place struct {
+	at  int
+	key string
+}
+
+func order(rows []place, down bool) {
+	slices.SortStableFunc(rows, func(a, b place) int {
+		if down {
+			a, b = b, a
+		}
+		return strings.Compare(a.key, b.key)
+	})
 }
 
 // sort goes on to the next order: each column up and down, then the list's own.
