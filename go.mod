@@ -39,7 +39,7 @@ require (
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.45.0
 	golang.org/x/text v0.40.0
-	google.golang.org/protobuf v1.36.11
+	google.golang.org/protobuf v1.36.12
 	mvdan.cc/sh/v3 v3.14.1
 )
 
@@ -122,11 +122,14 @@ replace (
 	github.com/brianvoe/gofakeit/v7 => ./drivers/coder/unused/gofakeit
 	github.com/coder/serpent => ./drivers/coder/unused/serpent
 	github.com/coder/terraform-provider-coder/v2 => ./drivers/coder/unused/provider
+	github.com/coreos/go-oidc/v3 => ./drivers/coder/unused/oidc
 	github.com/hashicorp/hcl/v2 => ./drivers/coder/unused/hcl
 	github.com/microcosm-cc/bluemonday => ./drivers/coder/unused/bluemonday
 	github.com/prometheus/client_golang => ./drivers/coder/unused/prometheus
 	github.com/zclconf/go-cty => ./drivers/coder/unused/cty
+	go.nhat.io/otelsql => ./drivers/coder/unused/otelsql
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace => ./drivers/coder/unused/otlptrace
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc => ./drivers/coder/unused/otlptracegrpc
 	gopkg.in/DataDog/dd-trace-go.v1 => ./drivers/coder/unused/datadog
+	gopkg.in/yaml.v3 => ./drivers/coder/unused/yaml
 )

@@ -1,0 +1,1 @@
+// A file of assembly lets Go declare functions without a body.
