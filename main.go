@@ -6,12 +6,6 @@ import (
 	"os"
 
 	"swarmdeck/app"
-	"swarmdeck/drivers/cell"
 )
 
-func main() {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		os.Exit(code)
-	}
-	os.Exit(app.Run(os.Args[1:]))
-}
+func main() { os.Exit(app.Run(os.Args)) }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package app
 
 import (
@@ -8,6 +10,7 @@ import (
 	"syscall"
 
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/attach"
@@ -18,10 +21,14 @@ import (
 // QueryWord makes this program the process of one json-query.
 const QueryWord = "-json-query"
 
-// Run carries out one command line, closes what it opened and returns the
+// Run carries out one command line, whose first word names the program, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the
 // process at once.
 func Run(args []string) int {
+	if code, is := cell.Entered(args, os.Environ()); is {
+		return code
+	}
+	args = args[1:]
 	if len(args) == 1 && args[0] == QueryWord {
 		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
 	}

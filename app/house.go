@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package app is the program: it opens an engine with all that it stands on, and
 // knows the doors to it.
 package app

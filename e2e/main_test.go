@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
 	solids := len(os.Args) > 2 && os.Args[1] == "cad" && os.Args[2] == "env"
 	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || solids || len(os.Args) == 2 && os.Args[1] == app.QueryWord {
-		os.Exit(app.Run(os.Args[1:]))
+		os.Exit(app.Run(os.Args))
 	}
 	if err := os.Chdir(".."); err != nil { // where docs and examples are
 		panic(err)

@@ -243,5 +243,5 @@ func freeSpace(path string) int64 {
 	if err := syscall.Statfs(path, &st); err != nil {
 		return -1
 	}
-	return int64(min(st.Bavail, 1<<40)) * st.Bsize
+	return int64(min(st.Bavail, 1<<40)) * int64(st.Bsize)
 }

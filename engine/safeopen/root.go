@@ -57,7 +57,7 @@ func (r *Root) allowed() error {
 		if n.dirs[id] && (first || forks == nil || id != inodeOf(forks)) {
 			return refused(r.path)
 		}
-		fd, err := unix.Openat(int(at.Fd()), "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(int(at.Fd()), "..", atPath|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if at != r.dir {
 			_ = at.Close()
 		}
@@ -74,7 +74,7 @@ func (r *Root) allowed() error {
 
 // Place is where a name leads: an entry of a directory that is held open.
 type Place struct {
-	dir  *os.File // opened with O_PATH
+	dir  *os.File // opened with atPath
 	base string
 	name string // as given, for messages
 	now  now
@@ -89,7 +89,7 @@ func (r *Root) Place(name string) (*Place, error) {
 		return nil, core.Invalid("path", name, "a path within "+r.path)
 	}
 	p := &Place{name: name, now: r.own.now()}
-	fd, err := unix.Openat(int(r.dir.Fd()), ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(int(r.dir.Fd()), ".", atPath|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for rest := clean; err == nil; {
 		p.dir = os.NewFile(uintptr(fd), name)
 		part, more, deeper := strings.Cut(rest, "/")
@@ -123,7 +123,7 @@ var errLink = errors.New("a symbolic link, which is not followed")
 
 // step opens a directory in another one.
 func step(dir int, name string) (int, error) {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dir, name, atPath|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		var st unix.Stat_t
 		if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {

@@ -18,7 +18,7 @@ const newFile = 0o644
 func (p *Place) Create(content []byte) error {
 	return p.put(content, nil, func(temp string) error {
 		dir := int(p.dir.Fd())
-		err := unix.Renameat2(dir, temp, dir, p.base, unix.RENAME_NOREPLACE)
+		err := renameNew(dir, temp, p.base)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // this file system can't
 			if err = unix.Linkat(dir, temp, dir, p.base, 0); err == nil {
 				err = unix.Unlinkat(dir, temp, 0)

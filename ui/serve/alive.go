@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrSilent is in the chain of what Attach returns when the engine is there
@@ -55,9 +53,7 @@ func owner(conn net.Conn) (pid int) {
 		return 0
 	}
 	_ = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
+		pid, _, _ = peerOf(int(fd))
 	})
 	return pid
 }

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"errors"
-	"fmt"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -48,43 +46,4 @@ func peerProcess(c *net.UnixConn) (pid, fd int, err error) {
 		return 0, -1, err
 	}
 	return pid, fd, failed
-}
-
-func processAt(sock int) (pid, fd int, err error) {
-	cred, err := unix.GetsockoptUcred(sock, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return 0, -1, fmt.Errorf("ask for the peer of the socket: %w", err)
-	}
-	pid = int(cred.Pid)
-	if pid == 0 {
-		return 0, -1, nil
-	}
-	fd, err = unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-	if err == nil {
-		return pid, fd, nil
-	}
-	if !errors.Is(err, unix.ENOPROTOOPT) {
-		return pid, -1, fmt.Errorf("hold the peer of the socket: %w", err)
-	}
-	// A kernel before 6.5: the pid may have become another's, unless the end
-	// that it was given with is still open.
-	if fd, err = unix.PidfdOpen(pid, 0); err != nil {
-		return pid, -1, fmt.Errorf("hold the peer of the socket: %w", err)
-	}
-	poll := []unix.PollFd{{Fd: int32(sock), Events: unix.POLLRDHUP}}
-	if _, err := unix.Poll(poll, 0); err != nil || poll[0].Revents != 0 {
-		unix.Close(fd)
-		return pid, -1, errors.New("it has hung up")
-	}
-	return pid, fd, nil
-}
-
-// living says whether the process of a pidfd has not ended.
-func living(fd int) bool {
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(poll, 0)
-	for errors.Is(err, unix.EINTR) {
-		n, err = unix.Poll(poll, 0)
-	}
-	return n == 0 && err == nil
 }

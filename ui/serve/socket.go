@@ -108,18 +108,16 @@ func peer(c *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	var cred *unix.Ucred
+	var uid int
 	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
+	if err := raw.Control(func(fd uintptr) { _, uid, failed = peerOf(int(fd)) }); err != nil {
 		return err
 	}
 	if failed != nil {
 		return failed
 	}
-	if int(cred.Uid) != os.Getuid() {
-		return fmt.Errorf("the other end of the socket belongs to user %d", cred.Uid)
+	if uid != os.Getuid() {
+		return fmt.Errorf("the other end of the socket belongs to user %d", uid)
 	}
 	return nil
 }
