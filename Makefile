@@ -24,7 +24,7 @@ BENCH    ?= .
 # How often make trials runs make test on a busy machine.
 BUSY_ROUNDS ?= 5
 
-.PHONY: trials test test-coder build check lint agents mcp coder agentapi ipld cad race golden fuzz bench clean need
+.PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector: it says first what the
 # tests need, installs what is missing, and prints a line for each package with
@@ -46,6 +46,11 @@ test-coder: need coder agentapi
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o swarmdeck .
 
+# release makes what is handed out into dist: archives and Debian packages with
+# completions and manual pages, and their sums. The same commit makes the same bytes.
+release:
+	.ci/release dist
+
 # check is for before a commit, and takes up to three minutes on two cores once all
 # is built: format, vet, lint, and the short forms of the tests that need Go alone.
 check: lint
@@ -56,6 +61,7 @@ lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@bad=$$(git ls-files -co --exclude-standard '*.go' | xargs ls 2>/dev/null | xargs $(BIN)/gofumpt-$(GOFUMPT) -l); \
 		if [ -n "$$bad" ]; then echo "not formatted by gofumpt:"; echo "$$bad"; exit 1; fi
 	go vet ./...
+	GOOS=darwin GOARCH=arm64 go vet .
 	@echo "staticcheck ./..."
 	@$(BIN)/staticcheck-$(STATICCHECK) ./...
 
@@ -91,11 +97,13 @@ race: need
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, an engine killed a thousand times, a million tasks through a
 # retention, every row forged, hostile policy programs, fuzzing; cells in a
-# machine of their own, where cgroups have all controllers; and make test itself,
+# machine of their own, where cgroups have all controllers; a release, made twice
+# and tried in clean roots; and make test itself,
 # twice in a row from a fresh clone while another program keeps the cores busy,
 # BUSY_ROUNDS times. That takes five hours and more; the rest half an hour.
 trials: need
 	.ci/guest $(GUEST)
+	.ci/release-trial
 	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
@@ -123,7 +131,7 @@ bench:
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
 
 clean:
-	rm -rf .cache swarmdeck
+	rm -rf .cache dist swarmdeck
 	go clean -testcache
 
 $(BIN)/gofumpt-$(GOFUMPT):
