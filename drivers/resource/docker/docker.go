@@ -235,7 +235,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	case k.Kind == "container":
 		return dag.Resource{}, core.Errorf(core.Conflict, "restore: unsupported: what runs in a container can't be made again").With("outcome", "unsupported")
 	case dest == "":
-		return dag.Resource{}, core.Errorf(core.InvalidInput, "to: a docker "+k.Kind+" that is there is not replaced; give the name of a new one").With("field", "to")
+		return dag.Resource{}, core.Errorf(core.InvalidInput, "to: a docker %s that is there is not replaced; give the name of a new one", k.Kind).With("field", "to")
 	}
 	if err := checkName("to", k.Kind, dest); err != nil {
 		return dag.Resource{}, err
