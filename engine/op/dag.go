@@ -65,17 +65,18 @@ func ofRun(into *string) *Param { return flag(into, "run", "only of this run `ID
 
 func dagEvents() *Op {
 	var q dag.Query
+	var task string
 	return list(Op{
 		Name: "dag events", Short: "List the events, newest first; those of one run in their order", Kinds: dagKinds(),
 		Long: "List the events, newest first; with --run those of one run in their order. --kind is an event's kind,\n" +
 			"--status the status, outcome or exit that it tells of.",
 		Example: "dag events --run 5f0c8d1e\ndag events --kind tool_call --agent ada --since 1h",
 		Params: []*Param{
-			ofRun(&q.Run), flag(&q.Task, "task", "only of this task `ID`").from("task"),
+			ofRun(&q.Run), flag(&task, "task", "only of this task `ID`").from("task"),
 			flag(&q.Correlation, "correlation", "only with this correlation `ID`"),
 		},
 	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[dag.Recorded], error) {
-		q.Filter = f
+		q.Filter, q.Task = f, task
 		return c.DAG.Events(ctx, c.By.Tenant, q)
 	})
 }

@@ -79,6 +79,20 @@ func TestAStateAndAPlanAreReadByPeople(t *testing.T) {
 	}
 }
 
+func TestEventsAreNarrowedToATask(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_acme")
+	for _, task := range []string{"tk-1", "tk-2"} {
+		d.line(`dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-` + task + `","agent_id":"ada","task_id":"` + task + `"}'`)
+	}
+	if got := d.objects("dag events --task tk-1"); len(got) != 1 || got[0]["task_id"] != "tk-1" {
+		t.Errorf("events of tk-1: %v", got)
+	}
+	if got := d.objects("dag events --task tk-3"); len(got) != 0 {
+		t.Errorf("events of tk-3: %v", got)
+	}
+}
+
 func TestAMistakenFileFailsAMistakenLineIsUsage(t *testing.T) {
 	d := newDeck(t)
 	d.line("tenant create t_acme")
