@@ -184,15 +184,15 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	opt.MaxSubagents = cmp.Or(opt.MaxSubagents, 100)
 	s := &Skills{asked: opt.Swarm.Questions(), plans: map[string]*index{}}
 	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
-	s.crew = loop.Crew[Reaction]{
-		Component: component, Kind: s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
-		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
-	}
 	s.reactions.Changed = func() { ring(s.crew.Changed) }
 	if s.registry, err = newRegistry(ctx, opt, ids); err != nil {
 		return nil, err
 	}
 	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
+	s.crew = loop.Crew[Reaction]{
+		Component: component, Kind: s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
+		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
+	}
 	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
 	if err := opt.Health.Tenants(ctx, component, ids, func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the subagents: %w", err)
