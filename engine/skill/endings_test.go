@@ -114,8 +114,8 @@ func TestErrorsAreKeptShort(t *testing.T) {
 	a := w.over(w.invoke("wordy", `{}`).AgentID)
 	e := w.executions(a.AgentID)[0]
 	for _, text := range []string{a.Error, e.Error} {
-		if n := len([]rune(text)); n != 1000 {
-			t.Errorf("%d characters: %.40s", n, text)
+		if n := len(text); n < 990 || n > 1000 {
+			t.Errorf("%d bytes: %.40s", n, text)
 		}
 	}
 	w.whole()

@@ -77,7 +77,7 @@ func (e *Execution) end(status Status, at time.Time) {
 	e.DurationMS = at.Sub(e.StartedAt).Milliseconds()
 }
 
-// maxExecutionError bounds Execution.Error, in characters.
+// maxExecutionError bounds Execution.Error, in bytes: no more than so many characters.
 const maxExecutionError = 1000
 
 // Executions by their subagent, skill, status and task.
