@@ -205,7 +205,7 @@ func TestABadSpecIsRefused(t *testing.T) {
 			`steps[0].action: "dance"`:      {AgentID: "ada", Steps: []control.Step{step("dance", "")}},
 			"steps[1].args":                 {AgentID: "ada", Steps: []control.Step{step("make", ""), step("make", "[1]")}},
 			"subject":                       {AgentID: "ada", Subject: "a\x00b", Steps: []control.Step{step("make", "")}},
-			"steps[0].args: number 9007":    {AgentID: "ada", Steps: []control.Step{step("make", `{"n":9007199254740993}`)}},
+			"steps[0].args: n: number 9007": {AgentID: "ada", Steps: []control.Step{step("make", `{"n":9007199254740993}`)}},
 			"agent_id: ada can't speak for": {AgentID: "bob", Steps: []control.Step{step("make", "")}},
 		} {
 			by := alice
