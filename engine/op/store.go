@@ -110,12 +110,15 @@ func storeBackup() *Op {
 		Params:  []*Param{place(&dest, "FILE", "").makes()},
 	}, func(ctx context.Context, c *Call) (Backup, error) {
 		to := c.path(dest)
-		made, err := onStore(ctx, c, func(ctx context.Context, path string) (Backup, error) {
-			return backUp(ctx, path, to, func() (*store.Report, error) { return store.Backup(ctx, path, to) })
+		copied := func(path string, data func() (*store.Report, error)) (Backup, error) {
+			made, err := backUp(ctx, path, to, data)
+			return made, FileFault("write", "file", dest, err)
+		}
+		return onStore(ctx, c, func(ctx context.Context, path string) (Backup, error) {
+			return copied(path, func() (*store.Report, error) { return store.Backup(ctx, path, to) })
 		}, func(open openStore, ctx context.Context) (Backup, error) {
-			return backUp(ctx, open.Path(), to, func() (*store.Report, error) { return open.Backup(ctx, to) })
+			return copied(open.Path(), func() (*store.Report, error) { return open.Backup(ctx, to) })
 		})
-		return made, FileFault("write", "file", dest, err)
 	})
 }
 
