@@ -197,7 +197,7 @@ func (r *killer) clean() {
 	r.t.Helper()
 	r.ok("audit", "verify")
 	r.ok("audit", "reconcile")
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		left := processesOf(r.home)
 		if len(left) == 0 {

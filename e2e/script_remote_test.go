@@ -248,7 +248,7 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = cmd.Process.Kill()
 		t.Error("the command goes on without its reader")
 	}

@@ -134,7 +134,7 @@ func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
 				if !open {
 					return true
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				return false
 			}
 		}

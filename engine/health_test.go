@@ -160,7 +160,7 @@ func (l *life) session(tenant, name string) string {
 
 func (l *life) ends(tenant, tk string, want task.Status) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Minute)
 	defer cancel()
 	if got, err := l.Tasks.Wait(ctx, tenant, tk, want); err != nil || got.Status != want {
 		l.t.Fatalf("task of %s: %s (%v), want %s; troubles: %v", tenant, got.Status, err, want, l.Health.All())

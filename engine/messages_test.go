@@ -77,7 +77,7 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	got := make(chan bus.Message, 1)
 	go func() {

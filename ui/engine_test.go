@@ -116,7 +116,7 @@ func (d *deck) keys(names ...string) {
 
 func (d *deck) quiet() {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := d.Quiet(ctx); err != nil {
 		d.t.Fatalf("not quiet: %v\n%s", err, d.text())
@@ -133,7 +133,7 @@ func (d *deck) text() string { return strings.Join(d.Model().Frame().Plain(), "\
 
 func (d *deck) await(want string) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer cancel()
 	err := d.Await(ctx, func(*Model) bool { return strings.Contains(d.text(), want) })
 	if err != nil {
@@ -178,7 +178,7 @@ func TestADeniedTaskIsBlockedAndTheWorldIsFrozenAndThawed(t *testing.T) {
 	d.keys("E", "E")
 	d.Send(tea.PasteMsg{Content: "all is well"})
 	d.keys("enter")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := d.Await(ctx, func(m *Model) bool { return !m.snap.EStop.On }); err != nil {
 		t.Fatalf("never thawed:\n%s", d.text())

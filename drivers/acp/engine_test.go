@@ -63,7 +63,7 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = engine.Wait()
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	next, err := cell.NewSupervisor(cell.Options{Instance: instance})
 	if err != nil {

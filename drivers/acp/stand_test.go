@@ -94,7 +94,7 @@ func (s *stand) wait(done <-chan task.Outcome) task.Outcome {
 	select {
 	case out := <-done:
 		return out
-	case <-time.After(90 * time.Second):
+	case <-time.After(2 * time.Minute):
 		s.t.Fatalf("the prompt does not end; events %+v", s.of(""))
 		return task.Outcome{}
 	}

@@ -91,7 +91,7 @@ func (b *bench) run(name string, params any) task.Outcome {
 	w := b.start(name, params)
 	select {
 	case <-w.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		b.t.Fatalf("%s does not end", name)
 	}
 	return w.Outcome()

@@ -128,7 +128,7 @@ func (a attempt) make(w *world) string {
 	select {
 	case said := <-out:
 		return said
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return fmt.Sprintf("SLOW %s/%s\n", a.family, a.name)
 	}
 }

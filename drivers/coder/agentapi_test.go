@@ -51,7 +51,7 @@ type server struct {
 func (s *server) counting(t *testing.T) {
 	t.Helper()
 	var got struct{ Messages []message }
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get(s.url.JoinPath("messages").String())
 		if err != nil {
 			t.Fatal(err)

@@ -224,7 +224,7 @@ func (w *witness) was(status fleet.AgentStatus) bool {
 // await waits for a state and a text in its reason.
 func (w *witness) await(status fleet.AgentStatus, reason string) fleet.Health {
 	w.t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if h := w.now(); h.Status == status && strings.Contains(h.Reason, reason) {
 			return h
 		}
@@ -262,7 +262,7 @@ var noOptions codersdk.WorkspaceOptions
 // awaitGone waits until the workspace is deleted.
 func (m *machine) awaitGone(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		_, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
 		if err != nil && gone(explain("", err)) {
 			return

@@ -63,7 +63,7 @@ func realFleet(t *testing.T, dir string) *engine.Engine {
 
 func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Agent) bool) fleet.Agent {
 	t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		a, err := e.Fleet.Agent(context.Background(), alice.Tenant, name)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
 		t.Errorf("a second one of the name: %v", err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		roles, err := e.Fleet.Roles(ctx, alice.Tenant, m.project)
 		if err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36 {
 			break
@@ -140,7 +140,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		slices.Reverse(list)
 		return strings.Join(list, "|")
 	}
-	for deadline := time.Now().Add(30 * time.Second); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("log %q", lines())
 		}
@@ -165,7 +165,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		t.Error(err)
 	}
 	awaitAgent(t, e, m.name, is(fleet.Offline))
-	for deadline := time.Now().Add(20 * time.Second); m.workspace(t).LatestBuild.Status != "stopped"; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); m.workspace(t).LatestBuild.Status != "stopped"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the workspace is %s", m.workspace(t).LatestBuild.Status)
 		}

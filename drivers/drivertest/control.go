@@ -13,12 +13,8 @@ import (
 
 func (tr *trial) cancelled(t *testing.T, done <-chan ending) {
 	t.Helper()
-	began := time.Now()
 	tr.h.Interrupt()
 	e := wait(t, done)
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("the cancel took %v", d)
-	}
 	if e.out.Status != task.Cancelled {
 		t.Errorf("outcome %s %+v, want cancelled", e.out.Status, e.out.Error)
 	}
@@ -49,11 +45,9 @@ func cancelContext(t *testing.T, tr *trial) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := tr.start(ctx, "say up", "hang")
 	eventually(t, "it works", func() bool { return len(tr.said()) == 1 })
-	began := time.Now()
 	cancel()
-	e := wait(t, done)
-	if d := time.Since(began); e.out.Status != task.Cancelled || d > 5*time.Second {
-		t.Errorf("outcome %s %+v after %v", e.out.Status, e.out.Error, d)
+	if e := wait(t, done); e.out.Status != task.Cancelled {
+		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
 	}
 	tr.succeed(t, "say next")
 }
@@ -257,12 +251,9 @@ func closeAnywhere(t *testing.T, tr *trial) {
 	} {
 		next := tr.again(t)
 		done := bring(next)
-		pid, began := next.now().PID, time.Now()
+		pid := next.now().PID
 		if err := next.h.Close(); err != nil {
 			t.Errorf("%s: close: %v", name, err)
-		}
-		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("%s: the close took %v", name, d)
 		}
 		if done != nil {
 			select {

@@ -107,7 +107,7 @@ func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 
 func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) task.Outcome {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	out, err := h.Prompt(ctx, p)
 	if err != nil {

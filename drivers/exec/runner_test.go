@@ -63,7 +63,7 @@ func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 	t.Helper()
 	select {
 	case <-w.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the work does not end")
 	}
 	o := w.Outcome()

@@ -44,7 +44,7 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 	if again := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"}); again.Digest == first.Digest {
 		t.Errorf("the same digest: %s", again.Action.Args)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
 		t.Errorf("%+v %v", tk, err)

@@ -133,7 +133,7 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (t
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil {
 		t.Fatal(err)

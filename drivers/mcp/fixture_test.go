@@ -121,7 +121,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within 15 s", what)
 		}

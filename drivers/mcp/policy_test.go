@@ -74,7 +74,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				if uri != rulesURI {
 					t.Error(uri)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatal("no update")
 			}
 			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})

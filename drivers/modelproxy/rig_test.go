@@ -69,7 +69,7 @@ func (r *rig) events(n int) []fleet.Event {
 	for range n {
 		select {
 		case <-r.bell:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.t.Fatalf("%d events, want %d: %+v", len(r.told), n, r.told)

@@ -117,7 +117,7 @@ func (r *rig) subscribe(opt bus.SubscribeOptions) *bus.Subscription {
 
 func (r *rig) next(s *bus.Subscription) bus.Delivery {
 	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.T.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.T.Context(), 2*time.Minute)
 	defer cancel()
 	d, err := s.Next(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *rig) dead(f core.Filter) []bus.DeadLetter {
 // await polls for state that no event announces.
 func (r *rig) await(what string, ok func() bool) {
 	r.T.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.T.Fatalf("waited 10 s for: %s", what)
 		}

@@ -87,7 +87,7 @@ func TestRunEndsWithTheStore(t *testing.T) {
 	st := &failing{Store: r.DB}
 	r.On(st)
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
 	r.direct("bob", `{}`)

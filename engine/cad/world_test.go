@@ -246,7 +246,7 @@ func (w *world) replayed(s cad.Workspace) {
 // await waits for a state.
 func (w *world) await(what string, is func() bool) {
 	w.T.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.T.Fatalf("%s did not come", what)
 		}

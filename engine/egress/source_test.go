@@ -129,7 +129,7 @@ func (w *working) over(task string) {
 		}
 		select {
 		case <-w.bell:
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			w.t.Fatalf("%s is %s", task, t.Status)
 		}
 	}

@@ -228,7 +228,7 @@ func (w *World) No(err error) {
 }
 
 // patience is far above what anything takes; it only ends a hang.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Await waits until ok holds.
 func (w *World) Await(what string, ok func() bool) {

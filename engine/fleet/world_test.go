@@ -141,7 +141,7 @@ func (w *world) assign(name, message string) task.Task {
 // result waits for the end of a task.
 func (w *world) result(id string) task.Result {
 	w.T.Helper()
-	ctx, stop := context.WithTimeout(w.T.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(w.T.Context(), 2*time.Minute)
 	defer stop()
 	if _, err := w.tasks.Wait(ctx, home, id, ""); err != nil {
 		w.T.Fatalf("wait for %s: %v", id, err)

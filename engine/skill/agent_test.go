@@ -95,7 +95,7 @@ func (d *desk) invoke() (task.Task, func() task.Result) {
 
 func (d *desk) result(id string) task.Result {
 	d.t.Helper()
-	ctx, stop := context.WithTimeout(d.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer stop()
 	if _, err := d.tasks.Wait(ctx, office, id, ""); err != nil {
 		d.t.Fatal(err)
@@ -110,7 +110,7 @@ func (d *desk) result(id string) task.Result {
 // child waits for the skill's child, at the status.
 func (d *desk) child(parent string, status task.Status) task.Task {
 	d.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		tree, err := d.tasks.Tree(d.t.Context(), office, parent)
 		if err != nil {
 			d.t.Fatal(err)
@@ -291,7 +291,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 			}
 			return why.Kind == "pause" && !why.Moving
 		}
-		for end := time.Now().Add(30 * time.Second); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("the pause does not come into effect")
 			}
@@ -309,7 +309,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		}
 		select {
 		case <-steps:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("the agent does not go on")
 		}
 	})

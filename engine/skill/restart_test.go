@@ -343,7 +343,7 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	if again, err = w.tasks.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != task.Succeeded || again.TraceID != first.TraceID {
 		t.Errorf("%+v, %v", again, err)

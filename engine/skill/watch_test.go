@@ -29,7 +29,7 @@ func (s *shelf) watching() (stop func()) {
 			if err != nil {
 				s.t.Errorf("watch: %v", err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			s.t.Error("the watch does not end")
 		}
 	}
@@ -40,7 +40,7 @@ func (s *shelf) watching() (stop func()) {
 // until waits for something that a change of a file leads to.
 func (s *shelf) until(what string, met func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("not %s; problems %v", what, s.Problems(home))
 		}

@@ -197,7 +197,7 @@ func (w *world) invoke(name, params string) skill.Subagent {
 // over waits for a subagent's end.
 func (w *world) over(id string) skill.Subagent {
 	w.T.Helper()
-	ctx, stop := context.WithTimeout(w.T.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(w.T.Context(), 2*time.Minute)
 	defer stop()
 	a, err := w.skills.Wait(ctx, alice, id)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
 		w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("Run hangs on work that nobody ends")
 		}
 		<-w.Done()

@@ -145,7 +145,7 @@ func (r *rig) task(id string) task.Task {
 // await polls until ok, for state that no event announces.
 func (r *rig) status(id string, want task.Status) task.Task {
 	r.T.Helper()
-	ctx, cancel := context.WithTimeout(r.T.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.T.Context(), 2*time.Minute)
 	defer cancel()
 	t, err := r.tasks.Wait(ctx, acme, id, want)
 	if err != nil || t.Status != want {

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func geometry(t testing.TB, sup *cell.Supervisor) cad.Pool {
 	p := pool.New(pool.Options{Supervisor: sup, Command: []string{os.Args[0]}, Env: map[string]string{cadWorker: "1"}, Max: 1})
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
 		if err := p.Close(ctx); err != nil {
 			t.Error(err)

@@ -121,7 +121,7 @@ func (d *deck) no(err error) {
 // run carries out one line given as words.
 func (d *deck) run(args ...string) (code int, stdout, stderr string) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	return d.runIn(ctx, d.env, args...)
 }
@@ -203,7 +203,7 @@ func (d *deck) until(line, field, want string) map[string]any {
 // untilIt runs a line until its last object is as wanted.
 func (d *deck) untilIt(line, want string, is func(map[string]any) bool) map[string]any {
 	d.t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		all := d.objects(line)
 		if len(all) > 0 && is(all[len(all)-1]) {
 			return all[len(all)-1]

@@ -137,7 +137,7 @@ func (d *desk) says(lines ...string) {
 // hears waits for a text that was not heard yet.
 func (d *desk) hears(text string) {
 	d.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		d.mu.Lock()
 		fresh := d.out.String()[d.seen:]
 		i := strings.Index(fresh, text)
@@ -169,7 +169,7 @@ func (d *desk) ends(code int) {
 		if errors.As(err, &exit) != (code != 0) || exit != nil && exit.Code != code {
 			d.t.Errorf("at the end of the input: %v, want the code %d", exit, code)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		d.t.Fatal("it goes on after the end of the input")
 	}
 	if out := d.out.String(); strings.ContainsFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f || r == 0x202e }) {
@@ -319,7 +319,7 @@ func TestAnEndlessLineIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "too long") {
 			t.Errorf("%v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it goes on")
 	}
 }

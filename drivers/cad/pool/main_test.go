@@ -173,7 +173,7 @@ func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	}
 	p := New(o)
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
 		if err := p.Close(ctx); err != nil {
 			t.Error(err)

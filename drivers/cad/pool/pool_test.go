@@ -61,7 +61,7 @@ func load(t testing.TB, w cad.Worker, workspace string, from, n int) {
 // eventually waits for a condition of the outside world.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -32,7 +32,7 @@ func (j *journal) do(t testing.TB, p *Pool, method, params string) (core.Raw, er
 			t.Fatal(err)
 		}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	reply, err := w.Call(ctx, cad.Call{Method: method, Params: core.Raw(fmt.Sprintf(params, `"workspace_id":"`+j.id+`","agent_id":"a1"`))})
 	if err == nil && reply.Entry != nil {

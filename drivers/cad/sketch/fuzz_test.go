@@ -37,7 +37,7 @@ func FuzzSolve(f *testing.F) {
 			}
 		}
 		before := places(t, s)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		r, err := s.Solve(ctx)
 		if err != nil {

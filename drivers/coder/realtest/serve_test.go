@@ -199,7 +199,7 @@ func (s *server) template(t *testing.T, o order) answer {
 		r.AllowUserCancelWorkspaceJobs = &cancel
 	})
 	// The list of templates is read once a build has ended, so it must be there.
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		if _, err := s.client.Template(context.Background(), tpl.ID); err == nil || time.Now().After(deadline) {
 			return answer{Token: token, ID: tpl.ID.String()}

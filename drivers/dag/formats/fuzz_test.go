@@ -19,7 +19,7 @@ import (
 // events that are what they say.
 func reads(t *testing.T, format, path string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	_, _ = formats.All(gittest.Git(t).Cells)[format].Import(ctx, path, func(rec dag.Record) error {
 		if again, err := dag.Parse(rec.Event.JSON()); err != nil || again.EventID != rec.Event.EventID {
