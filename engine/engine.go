@@ -159,7 +159,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Shown:   shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -218,6 +218,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Tasks.Leaver(e.Skills)
+	e.Fleet.Leaver(e.Resources.Left)
 	e.Swarm.EStops.Freezer(e.Fleet)
 	e.Swarm.EStops.Freezer(e.CAD)
 	e.Swarm.EStops.Freezer(e.Intents)

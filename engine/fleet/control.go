@@ -151,8 +151,8 @@ func (f *Fleet) Resume(ctx context.Context, by core.Caller, name string) (Agent,
 }
 
 // Delete removes an agent in any state: its tasks are cancelled, its open
-// questions voided, its processes ended and swept. Tasks, results and log
-// lines stay. A rule of the judge may forbid it; where a rule wants a person,
+// questions voided, its processes ended and swept, its log removed. Tasks, their
+// logs and results stay. A rule of the judge may forbid it; where a rule wants a person,
 // the operator's confirmation is the answer, so nobody else may.
 func (f *Fleet) Delete(ctx context.Context, by core.Caller, name string) error {
 	m, err := f.find(ctx, by, name)
@@ -185,6 +185,9 @@ func (f *Fleet) Delete(ctx context.Context, by core.Caller, name string) error {
 		if err := k.Forget(context.WithoutCancel(ctx), *m.rec.Load()); err != nil {
 			return fmt.Errorf("agent %s was deleted; what its runtime keeps for it was not: %w", name, err)
 		}
+	}
+	if err := f.opt.Tasks.DropLog(context.WithoutCancel(ctx), by, "agent:"+name); err != nil {
+		return fmt.Errorf("agent %s was deleted; its log was not: %w", name, err)
 	}
 	return nil
 }
@@ -253,6 +256,11 @@ func (f *Fleet) remove(ctx context.Context, by core.Caller, m *member) error {
 		a, err := f.agents.Need(tx, m.name)
 		if err != nil {
 			return err
+		}
+		for _, left := range f.leavers {
+			if err := left(tx, m.name); err != nil {
+				return err
+			}
 		}
 		n := record.Event{Type: "agent.deleted", Detail: map[string]any{"status": a.Status, "task_id": a.TaskID}}
 		return errors.Join(f.agents.Remove(tx, n, a), activities.Drop(tx, record.Text(m.name)))

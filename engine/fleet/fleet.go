@@ -51,16 +51,23 @@ type Fleet struct {
 	projects record.Table[Project]
 	roles    record.Table[Role]
 
-	mu     sync.RWMutex
-	fleet  map[string]map[string]*member // tenant → name
-	launch func(*member)                 // starts supervising; nil unless Run is running
-	unread bool                          // there are agents that New could not read
+	mu      sync.RWMutex
+	fleet   map[string]map[string]*member // tenant → name
+	launch  func(*member)                 // starts supervising; nil unless Run is running
+	leavers []func(tx *audit.Tx, name string) error
+	unread  bool // there are agents that New could not read
 }
 
 var (
 	_ estop.Freezer = (*Fleet)(nil)
 	_ judge.Settler = (*Fleet)(nil)
 )
+
+// Leaver adds who gives up what an agent has that is deleted, with it. Call it
+// before Run.
+func (f *Fleet) Leaver(left func(tx *audit.Tx, name string) error) {
+	f.leavers = append(f.leavers, left)
+}
 
 // New reads the agents of every tenant. It writes nothing and starts nothing.
 // The caller makes the fleet known to the swarm (Runner of KindPrompt, Freezer)

@@ -87,6 +87,9 @@ func TestLogOfANewAgentBeginsWithIt(t *testing.T) {
 	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
 		t.Fatal(err)
 	}
+	if lines, last, err := w.tasks.Log(t.Context(), home, "agent:bob", 1, 10); err != nil || len(lines) > 0 || last == 0 {
+		t.Errorf("its lines stay: %+v, %d, %v", lines, last, err)
+	}
 	w.create("bob")
 	if p := w.log("bob", core.Filter{}); p.Info.Total != 0 || len(p.Items) != 0 {
 		t.Errorf("the old agent's lines: %+v", p)

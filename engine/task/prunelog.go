@@ -55,6 +55,30 @@ func (b *Table) PruneLogs(ctx context.Context, by core.Caller, limit record.Limi
 	return next, err
 }
 
+// DropLog removes all lines of a stream whose owner is no more.
+func (b *Table) DropLog(ctx context.Context, by core.Caller, stream string) error {
+	for {
+		n := 0
+		err := b.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			keys, err := firstLines(tx, stream, record.SliceRows)
+			if n = len(keys); err != nil || n == 0 {
+				return err
+			}
+			r := record.Removal{Kind: "logs"}
+			if err := dropLines(tx, &r, stream, keys); err != nil {
+				return err
+			}
+			return r.Record(tx)
+		})
+		if err != nil {
+			return fmt.Errorf("remove log %s: %w", stream, err)
+		}
+		if n < record.SliceRows {
+			return nil
+		}
+	}
+}
+
 // oldLines finds the lines that may leave, by stream.
 func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][][]byte) (next []byte, err error) {
 	rows := 0

@@ -133,6 +133,28 @@ func (r *Resources) Detach(ctx context.Context, by core.Caller, agent, id string
 	return r.view(ctx, by.Tenant, k)
 }
 
+// Left detaches what an agent has that is deleted.
+func (r *Resources) Left(tx *audit.Tx, agent string) error {
+	all, err := heldIn(tx, agent)
+	if err != nil {
+		return err
+	}
+	events := make([]dag.Event, len(all))
+	for i, k := range all {
+		if events[i], _, err = r.detaching(tx, agent, k.Resource.ID); err != nil {
+			return err
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	by := tx.By // an agent that deletes another can't speak for it
+	tx.By = core.Self(tx.Tenant(), "resources")
+	defer func() { tx.By = by }()
+	_, err = r.opt.DAG.EmitIn(tx, events...)
+	return err
+}
+
 func (r *Resources) detaching(tx *audit.Tx, agent, id string) (e dag.Event, k kept, err error) {
 	known, err := keptIn(tx, id)
 	if err == nil && known == nil {

@@ -1,0 +1,22 @@
+package resource
+
+import (
+	"testing"
+
+	"swarmdeck/engine/audit"
+)
+
+func TestADeletedAgentHasNoResources(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		t := r.T
+		all := []string{r.attachThing("lamp"), r.attachThing("desk")}
+		for range 2 {
+			r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { return r.Left(tx, "ada") }))
+		}
+		for _, id := range all {
+			if v, err := r.Show(t.Context(), alice.Tenant, id); err != nil || len(v.Holders) != 0 {
+				t.Errorf("%s: %+v %v", id, v.Holders, err)
+			}
+		}
+	})
+}
