@@ -93,7 +93,10 @@ func (s *Budgets) ask(ctx context.Context, b Budget, limit string) error {
 			default:
 				now.Denied = true
 			}
-			return s.put(tx, old, &now, "budget.reached")
+			if err := s.put(tx, old, &now, "budget.reached"); err != nil || !now.Denied {
+				return err
+			}
+			return s.stop(tx, &now)
 		})
 	})
 }
@@ -129,6 +132,12 @@ func (s *Budgets) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) erro
 	if err := s.put(tx, old, &b, "budget.denied"); err != nil {
 		return err
 	}
+	return s.stop(tx, &b)
+}
+
+// stop ends what runs on a budget of which more was denied; what is queued on
+// it does not start any more.
+func (s *Budgets) stop(tx *audit.Tx, b *Budget) error {
 	if b.Reached == limitTasks {
 		return nil // what runs was within it
 	}

@@ -19,7 +19,16 @@ type Options struct {
 	Judge    *judge.Judge
 	Health   *health.Troubles
 	Sessions Sessions
+	Agents   Agents // nil knows every name
 	Work     Work
+}
+
+// Agents know who may have a budget.
+type Agents interface {
+	// Known reports whether a tenant has an agent, Elsewhere whether only another
+	// tenant does.
+	Known(tenant, name string) bool
+	Elsewhere(tenant, name string) bool
 }
 
 // Sessions resolve a session's id or name.
@@ -158,6 +167,19 @@ func (s *Budgets) Spent(tenant string, who Spender) bool {
 		}
 	}
 	return false
+}
+
+// Denied names a used-up budget that holds a spender and of which more was
+// denied; "" is none. For a task that has not started, one on the number of tasks
+// counts too.
+func (s *Budgets) Denied(tenant string, who Spender, started bool) string {
+	all := s.held.Of(tenant)
+	for name := range who.subjects() {
+		if b := all[name]; b != nil && b.Denied && b.Reached != "" && !(started && b.Reached == limitTasks) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Reached names the first used-up budget of a spender, "" for none, and tells

@@ -33,7 +33,7 @@ func (s *Budgets) Set(ctx context.Context, by core.Caller, b Budget) (Budget, er
 				return err
 			}
 		}
-		if b.Tokens == 0 && b.CostUSD == 0 && b.Tasks == 0 && b.WallS == 0 {
+		if b.unlimited() {
 			b.TenantID, b.UpdatedAt, b.Used = tx.Tenant(), tx.Now(), usage(tx, b.Subject)
 			if old == nil {
 				return nil
@@ -62,10 +62,28 @@ func (s *Budgets) subject(ctx context.Context, by core.Caller, b *Budget) error 
 		}
 		b.Subject = "session:" + id
 	case kind == "agent" && core.IsAgent(name):
+		return s.agent(ctx, by, b, name)
 	default:
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}
 	return nil
+}
+
+// agent refuses to limit an agent that is not there; its budget may outlive it,
+// and be removed.
+func (s *Budgets) agent(ctx context.Context, by core.Caller, b *Budget, name string) error {
+	switch a := s.opt.Agents; {
+	case a == nil, a.Known(by.Tenant, name), b.unlimited() && s.held.Of(by.Tenant)[b.Subject] != nil:
+		return nil
+	case a.Elsewhere(by.Tenant, name):
+		return s.opt.Ledger.Foreign(ctx, by, "agent", name, fmt.Errorf("agent %s: %w", name, core.ErrForeign))
+	}
+	return core.Missing("agent", name)
+}
+
+// unlimited says that a budget sets no limit: it is removed.
+func (b *Budget) unlimited() bool {
+	return b.Tokens == 0 && b.CostUSD == 0 && b.Tasks == 0 && b.WallS == 0
 }
 
 // put keeps a budget in place of old, which is nil for a new one.

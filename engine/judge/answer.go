@@ -166,7 +166,10 @@ func stillOpen(a *Approval) error {
 			err.Message += ": " + a.AnswerReason
 		}
 	}
-	return err.With("status", a.Status).With("answered_by", a.AnsweredBy).With("answered_at", a.AnsweredAt)
+	if err.With("status", a.Status); a.Status == Voided {
+		return err.With("voided_at", a.VoidedAt)
+	}
+	return err.With("answered_by", a.AnsweredBy).With("answered_at", a.AnsweredAt)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

@@ -206,9 +206,37 @@ func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) er
 	return nil
 }
 
+// VoidTask is Void for the approvals of one task alone, and reads no others.
+func (j *Judge) VoidTask(tx *audit.Tx, task string, match func(*Approval) bool, reason string) error {
+	var open []*Approval
+	err := j.approvals.Along(tx, approvalTask, task, func(a *Approval) error {
+		if match(a) {
+			open = append(open, a)
+		}
+		return nil
+	})
+	if len(core.DamagedIn(err)) > 0 { // nobody can answer it, and it holds no other up
+		j.health.Report(tx.Tenant(), "judge", "", err)
+	} else if err != nil {
+		return fmt.Errorf("list the open approvals of task %s: %w", task, err)
+	}
+	for _, a := range open {
+		if err := j.void(tx, a, reason, map[string]any{"reason_sha256": core.SHA256(reason), "digest": a.Digest}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
 	a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), core.ClipTo(reason, maxReason)
 	a.DeferredUntil = time.Time{}
+	tenant, id := tx.Tenant(), a.ApprovalID
+	tx.OnCommit(func() {
+		for _, hear := range j.voids {
+			hear(tenant, id)
+		}
+	})
 	return j.save(tx, a, "approval.voided", detail)
 }
 

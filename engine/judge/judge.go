@@ -80,6 +80,7 @@ type Judge struct {
 	health     *health.Troubles
 
 	owners    map[Gate]Settler
+	voids     []func(tenant, approval string)
 	programs  Programs
 	book      Book
 	past      History
@@ -149,6 +150,10 @@ func New(opt Options) (*Judge, error) {
 // Own names the owner of a gate. Call it before Run, once per gate. An
 // approval of a gate without an owner can be denied but never approved.
 func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
+
+// FollowVoids adds who hears of each approval that became void, after its
+// commit. Call it before Run.
+func (j *Judge) FollowVoids(hear func(tenant, approval string)) { j.voids = append(j.voids, hear) }
 
 // PolicyVersion is the digest of the tenant's active policy.
 func (j *Judge) PolicyVersion(tenant string) string {

@@ -12,6 +12,7 @@ const (
 	approvalBucket store.Bucket = "approval"
 	decisionBucket store.Bucket = "decision"
 	approvalShape  store.Bucket = "approval.shape" // answered approvals, by their shape
+	approvalTask   store.Bucket = "approval.task"  // open approvals, by their task
 )
 
 // What is kept beside the records, by their numbers unless said.
@@ -46,6 +47,11 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 		Indexes: []record.Index[Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()
+			}
+			return ""
+		}}, {Bucket: approvalTask, Word: func(a *Approval) string {
+			if a.Status == Open {
+				return a.TaskID
 			}
 			return ""
 		}}},

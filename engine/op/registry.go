@@ -47,7 +47,9 @@ func Nouns() []Noun {
 		{Name: "skill", About: "What agents can do", Ops: skills},
 		{Name: "bus", About: "Messages between agents", Ops: messages},
 		{Name: "subagent", About: "What runs skills", Ops: subagents},
-		{Name: "tenant", About: "Isolated worlds within the data file", Ops: tenants, Parts: map[string]string{"retention": "How long finished things stay"}},
+		{Name: "tenant", About: "Isolated worlds within the data file", Ops: tenants, Parts: map[string]string{
+			"retention": "How long finished things stay", "slots": "How many tasks run at once",
+		}},
 		{Name: "operator", About: "Who may enter the tenant over SSH", Ops: operators},
 		{Name: "notice", About: "Tell those who look at no screen", Ops: notices},
 		{Name: "egress", About: "Where agents may connect to", Ops: egressRules},

@@ -14,7 +14,7 @@ func results() []*Op {
 				return c.Tasks.Result(ctx, c.By.Tenant, id)
 			}),
 		list(Op{
-			Name: "result list", Short: "List the results, newest first", ForAgents: true,
+			Name: "result list", Short: "List the results, the last to come first", ForAgents: true,
 			Statuses: core.Strings(task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut),
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[task.Result], error) {
 			return c.Tasks.Results(ctx, c.By.Tenant, f)

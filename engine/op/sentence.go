@@ -107,6 +107,8 @@ func (o *Op) Sentence(out any) string {
 		return o.told("operator", v.Name, "")
 	case retention.Policy:
 		return o.told("retention of", v.Kind, "")
+	case swarm.Slots:
+		return fmt.Sprintf("%d tasks run at once", v.Slots)
 	case notice.Status:
 		return o.told("notice", v.Name, "")
 	case audit.Key:

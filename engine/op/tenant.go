@@ -30,7 +30,7 @@ func tenants() []*Op {
 			}),
 		tenantTroubles(),
 		tenantShow(),
-	}, retentions()...)
+	}, append(retentions(), tenantSlots()...)...)
 }
 
 func tenantCreate() *Op {

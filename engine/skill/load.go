@@ -101,6 +101,11 @@ func (r *registry) plan(tenant string, read []origin, unloaded map[string]string
 		}
 	}
 	next := p.before.with(skillsOf(held)...)
+	for i := range read { // what is refused already needs to know of all that is wrong with it
+		if d := &read[i].Definition; len(d.problems) > 0 {
+			refuseUnknown(next, d, read)
+		}
+	}
 	for {
 		refuseMissing(next, held)
 		if !refused(held) {
@@ -223,15 +228,32 @@ func refuseMissing(next *index, held []*Definition) {
 	for _, d := range held {
 		for _, e := range edges(&d.skill) {
 			if next.find(e.ref) == nil {
-				err := core.Invalid(e.field, e.ref, "a skill that is loaded")
-				name, _, _ := strings.Cut(e.ref, "@")
-				if have := next.skills[name]; len(have) > 0 {
-					err.Message += ", as " + have[0].Ref() + " is"
-				}
-				d.refuse(err)
+				d.refuse(missing(next, e))
 			}
 		}
 	}
+}
+
+// refuseUnknown refuses what a definition needs that is neither loaded nor among
+// all that were read, whether those hold or not.
+func refuseUnknown(next *index, d *Definition, read []origin) {
+	for _, e := range edges(&d.skill) {
+		if e.ref != "" && next.find(e.ref) == nil && !slices.ContainsFunc(read, func(o origin) bool {
+			s := &o.Definition.skill
+			return s.Name == e.ref || s.Ref() == e.ref
+		}) {
+			d.refuse(missing(next, e))
+		}
+	}
+}
+
+func missing(next *index, e edge) error {
+	err := core.Invalid(e.field, e.ref, "a skill that is loaded")
+	name, _, _ := strings.Cut(e.ref, "@")
+	if have := next.skills[name]; len(have) > 0 {
+		err.Message += ", as " + have[0].Ref() + " is"
+	}
+	return err
 }
 
 // refuseCycle refuses every new definition that is part of a cycle.

@@ -1,6 +1,9 @@
 package swarm
 
 import (
+	"context"
+	"fmt"
+
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
@@ -30,46 +33,92 @@ func (s *Swarm) linkAfter(tx *audit.Tx, t *task.Task) error {
 
 // release lets the tasks go on that waited for one that ended; a task whose
 // dependency did not succeed is blocked, and so is what waits for it in turn.
-func (s *Swarm) release(tx *audit.Tx, ended *task.Task) error {
-	queue := []*task.Task{ended}
-	for len(queue) > 0 {
+// Where they are many, the scheduler goes on with the rest.
+func (s *Swarm) release(tx *audit.Tx, ended *task.Task) error { return s.releaseFrom(tx, ended, 0) }
+
+// releaseFrom is release for those that wait from a number on.
+func (s *Swarm) releaseFrom(tx *audit.Tx, ended *task.Task, from uint64) error {
+	left := changeBatch
+	tenant := tx.Tenant()
+	for queue := []*task.Task{ended}; len(queue) > 0; queue, from = queue[1:], 0 {
 		dep := queue[0]
-		queue = queue[1:]
-		waiting, err := s.tasks.Dependents(tx, task.Seq(dep.TaskID))
+		waiting, err := s.tasks.Dependents(tx, dep.Seq(), from, left+1)
 		if err != nil {
 			return err
 		}
 		for _, seq := range waiting {
+			if left--; left < 0 {
+				tx.OnCommit(func() { s.releaseLater(tenant, dep.Seq(), seq) })
+				break
+			}
+			gone, err := s.releaseOne(tx, dep, seq)
+			if err != nil {
+				return err
+			}
+			if gone != nil {
+				queue = append(queue, gone)
+			}
+		}
+		left = max(left, 0)
+	}
+	return nil
+}
+
+// releaseOne lets a task go on that waited for dep. It returns the task when
+// that is blocked: others may wait for it.
+func (s *Swarm) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *task.Task, err error) {
+	var t task.Task
+	if err := s.tasks.Load(tx, seq, &t); len(core.DamagedIn(err)) > 0 {
+		s.shun(tx.Tenant(), seq, err) // it holds nobody up who can be read
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := s.tasks.DropAfter(tx, dep.Seq(), seq); err != nil || t.Status.Terminal() {
+		return nil, err
+	}
+	t.Pending--
+	if dep.Status == task.Succeeded {
+		if err := s.tasks.Move(tx, &t, t.Status, "task.dependency_met", nil); err != nil {
+			return nil, err
+		}
+		return nil, s.enqueue(tx, &t)
+	}
+	if err := s.voidGates(tx, &t, "a task it waits for did not succeed"); err != nil {
+		return nil, err
+	}
+	return &t, s.close(tx, &t, task.Result{Status: task.Blocked, Error: blockedBy(dep)}, nil)
+}
+
+// releaseLater has the scheduler let those go on that wait for a task, from a
+// number on.
+func (s *Swarm) releaseLater(tenant string, dep, from uint64) {
+	s.mu.Lock()
+	if s.releasing[tenant] == nil {
+		s.releasing[tenant] = map[uint64]uint64{}
+	}
+	s.releasing[tenant][dep] = from
+	s.mu.Unlock()
+	s.ring()
+}
+
+// releaseRest lets a batch of those go on that were left.
+func (s *Swarm) releaseRest(ctx context.Context, tenant string) error {
+	s.mu.Lock()
+	todo := s.releasing[tenant]
+	delete(s.releasing, tenant)
+	s.mu.Unlock()
+	for dep, from := range todo {
+		err := s.ledger.Update(ctx, core.Self(tenant, "scheduler"), func(tx *audit.Tx) error {
 			var t task.Task
-			if err := s.tasks.Load(tx, seq, &t); len(core.DamagedIn(err)) > 0 {
-				s.shun(tx.Tenant(), seq, err) // it holds nobody up who can be read
-				continue
-			} else if err != nil {
+			if err := s.tasks.Load(tx, dep, &t); err != nil {
 				return err
 			}
-			if err := s.tasks.DropAfter(tx, dep.Seq(), seq); err != nil {
-				return err
-			}
-			if t.Status.Terminal() {
-				continue
-			}
-			t.Pending--
-			if dep.Status == task.Succeeded {
-				if err := s.tasks.Move(tx, &t, t.Status, "task.dependency_met", nil); err != nil {
-					return err
-				}
-				if err := s.enqueue(tx, &t); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := s.voidGates(tx, &t, "a task it waits for did not succeed"); err != nil {
-				return err
-			}
-			if err := s.close(tx, &t, task.Result{Status: task.Blocked, Error: blockedBy(dep)}, nil); err != nil {
-				return err
-			}
-			queue = append(queue, &t)
+			return s.releaseFrom(tx, &t, from)
+		})
+		if err != nil {
+			s.releaseLater(tenant, dep, from)
+			return fmt.Errorf("let go on what waited for task number %d: %w", dep, err)
 		}
 	}
 	return nil

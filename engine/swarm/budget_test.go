@@ -198,3 +198,42 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 		r.whole()
 	})
 }
+
+func TestWhatIsQueuedOnADeniedBudgetIsBlocked(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.budget(budget.Budget{Subject: "tenant", Tokens: 10})
+	r.dispatch(`{}`)
+	w := <-r.runner.started
+	w.job.Use(10, 0)
+	r.Await("the work to freeze", w.isPaused)
+	var queued []task.Task
+	for range 150 { // more than one transaction ends
+		queued = append(queued, r.dispatch(`{}`))
+	}
+	r.answer(r.openApproval().ApprovalID, judge.Answer{Reason: "enough"})
+	for _, tk := range append(queued, r.dispatch(`{}`)) {
+		if got := r.status(tk.TaskID, task.Blocked); got.ErrorCode != "budget_denied" {
+			t.Errorf("%s: %s", tk.TaskID, got.ErrorCode)
+		}
+	}
+	r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
+	tk := r.dispatch(`{}`)
+	(<-r.runner.started).end(ok(`{}`))
+	r.status(tk.TaskID, task.Succeeded)
+	r.whole()
+}
+
+func TestATaskPastADeniedNumberIsBlocked(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.budget(budget.Budget{Subject: "tenant", Tasks: 1})
+	r.dispatch(`{}`)
+	running := <-r.runner.started
+	next := r.dispatch(`{}`)
+	r.answer(r.openApproval().ApprovalID, judge.Answer{Reason: "enough"})
+	r.status(next.TaskID, task.Blocked)
+	running.end(ok(`{}`)) // it was within it
+	r.status(running.job.Task.TaskID, task.Succeeded)
+	r.whole()
+}

@@ -105,7 +105,11 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []queue.Lane) 
 	if err != nil {
 		return nil, err
 	}
-	for len(out) < n && len(fronts) > 0 {
+	for turned := 0; len(out) < n && len(fronts) > 0; {
+		if turned == changeBatch { // others must not wait long behind it
+			tx.OnCommit(s.ring)
+			break
+		}
 		best := queue.First(fronts)
 		l, seq := fronts[best].Lane, fronts[best].Seq()
 		out = append(out, task.Task{})
@@ -116,6 +120,7 @@ func (s *Swarm) claimIn(tx *audit.Tx, worker string, n int, lanes []queue.Lane) 
 		}
 		if took != taken {
 			out = out[:last]
+			turned++
 		}
 		switch {
 		case len(out) == n: // look no further
@@ -193,6 +198,9 @@ func (s *Swarm) take(tx *audit.Tx, worker string, f queue.Front, t *task.Task) (
 		return notAllowed, s.tooLate(tx, t)
 	}
 	if t.StartedAt.IsZero() && s.Budgets.Full(tx, spender(t)) {
+		if of := s.Budgets.Denied(tx.Tenant(), spender(t), false); of != "" {
+			return notAllowed, s.end(tx, t, denied(of))
+		}
 		return overBudget, nil
 	}
 	if err := s.queue.Take(tx, f); err != nil {

@@ -162,7 +162,7 @@ func (s *Swarm) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
 	if t.Waiting == "" {
 		return nil
 	}
-	return s.judge.Void(tx, func(a *judge.Approval) bool { return a.TaskID == t.TaskID && a.Gate != judge.GateBudget }, reason)
+	return s.judge.VoidTask(tx, t.TaskID, func(a *judge.Approval) bool { return a.Gate != judge.GateBudget }, reason)
 }
 
 var _ judge.History = (*Swarm)(nil)

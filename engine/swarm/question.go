@@ -26,13 +26,16 @@ type Questions struct {
 // waiter is who waits for an answer: one slot, told at most once.
 type waiter struct {
 	answer chan judge.Outcome
+	void   chan struct{} // closed once its approval is void
 	check  func(args core.Raw) (core.Raw, error)
 	bind   func(args core.Raw) []judge.File
 }
 
 // Questions makes the questions of one gate.
 func (s *Swarm) Questions() *Questions {
-	return &Questions{s: s, open: map[ref]waiter{}}
+	q := &Questions{s: s, open: map[ref]waiter{}}
+	s.judge.FollowVoids(q.voided)
+	return q
 }
 
 // Question is about one effect of a running task, or of a call that belongs to
@@ -81,7 +84,7 @@ var errVoid = errors.New("the approval was voided")
 
 const (
 	questionBeat = 250 * time.Millisecond // keeps a lease of 1 s well alive
-	voidLook     = 8                      // how many beats apart a waiting question looks at its approval
+	voidGrace    = time.Second            // in which a run whose approval is void may turn out to end
 )
 
 // Put blocks until there is an answer. A yes is given only after the decision
@@ -92,16 +95,16 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 			return Reply{}, err
 		}
 		x.bind()
-		dec, approval, answer, err := q.judge(ctx, &x)
+		dec, approval, w, err := q.judge(ctx, &x)
 		switch {
 		case err != nil:
 			return Reply{}, err
-		case answer == nil && dec.Decision == judge.Approve:
+		case w == nil && dec.Decision == judge.Approve:
 			return Reply{Approved: true, Args: x.Ask.Action.Args, Files: x.Ask.Action.Files, Decision: dec}, nil
-		case answer == nil:
+		case w == nil:
 			return Reply{Abort: dec.Abort, Reason: dec.Rationale, Decision: dec}, nil
 		}
-		out, err := q.wait(ctx, &x, approval, answer)
+		out, err := q.wait(ctx, &x, w)
 		q.drop(ref{x.By.Tenant, approval})
 		switch {
 		case x.Apart && errors.Is(err, errVoid):
@@ -138,7 +141,7 @@ func (x *Question) bind() {
 
 // judge records the verdict, and for a hitl also that the task waits. The
 // waiter is registered before the commit, so that no answer comes before it.
-func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecision, approval string, answer chan judge.Outcome, err error) {
+func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecision, approval string, w *waiter, err error) {
 	err = judge.Decide(func() error {
 		v := q.s.judge.Evaluate(ctx, x.By.Tenant, x.Ask)
 		err := q.s.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
@@ -148,8 +151,9 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 			}
 			dec = d
 			if ap != nil {
-				approval, answer = ap.ApprovalID, make(chan judge.Outcome, 1)
-				q.register(ref{x.By.Tenant, approval}, waiter{answer, x.Check, x.Bind})
+				approval = ap.ApprovalID
+				w = &waiter{make(chan judge.Outcome, 1), make(chan struct{}), x.Check, x.Bind}
+				q.register(ref{x.By.Tenant, approval}, *w)
 				if !x.Apart {
 					if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
 						return err
@@ -163,30 +167,26 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 		}
 		return err
 	})
-	return dec, approval, answer, err
+	return dec, approval, w, err
 }
 
-// wait holds the work until its approval has ended.
-func (q *Questions) wait(ctx context.Context, x *Question, approval string, answer <-chan judge.Outcome) (judge.Outcome, error) {
+// wait holds the work until its approval has ended. One that is voided for
+// another reason than the end of this run is put anew.
+func (q *Questions) wait(ctx context.Context, x *Question, w *waiter) (judge.Outcome, error) {
 	tick := time.NewTicker(questionBeat)
 	defer tick.Stop()
-	for n := 1; ; {
+	void := w.void
+	var anew <-chan time.Time
+	for {
 		select {
-		case out := <-answer:
+		case out := <-w.answer:
 			return out, nil
+		case <-void:
+			void, anew = nil, time.After(voidGrace)
+		case <-anew:
+			return judge.Outcome{}, errVoid
 		case <-tick.C:
 			x.Beat()
-			// Nobody is told when a question is voided for another reason than
-			// the end of this run: it is put anew then.
-			if n++; n%voidLook == 0 {
-				ap, err := q.s.judge.Approval(ctx, x.By.Tenant, approval)
-				if err != nil {
-					return judge.Outcome{}, fmt.Errorf("look at approval %s: %w", approval, err)
-				}
-				if ap.Status == judge.Voided {
-					return judge.Outcome{}, errVoid
-				}
-			}
 		case <-x.Stop:
 			return judge.Outcome{}, ErrStopped
 		case <-ctx.Done():
@@ -304,6 +304,17 @@ func (q *Questions) waits(key ref) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.open[key].answer != nil
+}
+
+// voided wakes the work whose approval is void.
+func (q *Questions) voided(tenant, approval string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := ref{tenant, approval}
+	if w := q.open[key]; w.void != nil {
+		close(w.void)
+		delete(q.open, key)
+	}
 }
 
 func (q *Questions) tell(key ref, out judge.Outcome) {

@@ -17,20 +17,26 @@ import (
 // queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	return errors.Join(
-		s.Sessions.Read(ctx, tenant), s.Budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
+		s.Sessions.Read(ctx, tenant), s.Budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.slotted.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
 	)
 }
 
 // rebuildWork is rebuild for the queue.
 func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
-	var lost []uint64
+	var lost, over []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 		if err := s.queue.Read(tx); err != nil {
+			return err
+		}
+		if over, err = s.tasks.Released(tx); err != nil {
 			return err
 		}
 		lost, err = s.tasks.Live(tx, task.Running)
 		return err
 	})
+	for _, dep := range over {
+		s.releaseLater(tenant, dep, 0)
+	}
 	if err != nil || s.opt.ReadOnly {
 		return err
 	}

@@ -112,6 +112,9 @@ func (s *Swarm) stepOf(ctx context.Context, tenant string, start func(task.Task)
 	if !due.IsZero() {
 		wait = min(wait, max(due.Sub(now), time.Millisecond))
 	}
+	if err := s.releaseRest(ctx, tenant); err != nil {
+		return 0, err
+	}
 	if err := s.Sessions.Finish(ctx, tenant); err != nil {
 		return 0, err
 	}
@@ -150,32 +153,22 @@ func (s *Swarm) tenants() []string {
 	return out
 }
 
-// slotsLeft counts the free slots for tasks that go to no agent.
-func (s *Swarm) slotsLeft() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	used := s.handed
-	for _, l := range s.leases {
-		if l.agent == "" && l.local {
-			used++
-		}
-	}
-	return s.opt.Slots - used
-}
-
 // inherit returns the lanes that the slot of a task may be given to in the
 // commit of its outcome; none when other tenants wait for slots too, who would
 // never get one then. The slot counts as taken until over is called.
 func (s *Swarm) inherit(t *task.Task) (lanes []queue.Lane, over func()) {
-	if t.Agent == "" {
-		lanes = s.queue.Alone(t.TenantID, func(tenant string, l queue.Lane) bool { return l.Agent == "" && s.open(tenant, l) })
+	pool := s.pool(t.TenantID)
+	if t.Agent == "" && s.slotsLeft(t.TenantID) >= 0 { // else its slot has gone
+		lanes = s.queue.Alone(t.TenantID, func(tenant string, l queue.Lane) bool {
+			return l.Agent == "" && s.pool(tenant) == pool && s.open(tenant, l)
+		})
 	}
 	if len(lanes) == 0 {
 		return nil, func() {}
 	}
 	hand := func(n int) {
 		s.mu.Lock()
-		s.handed += n
+		s.handed[pool] += n
 		s.mu.Unlock()
 	}
 	hand(1)
@@ -189,7 +182,7 @@ func (s *Swarm) inherit(t *task.Task) (lanes []queue.Lane, over func()) {
 // for them never wait for a slot.
 func (s *Swarm) assign(ctx context.Context, tenant string, start func(task.Task)) error {
 	by := core.Self(tenant, "scheduler")
-	tasks, err := s.claim(ctx, by, localWorker, max(0, s.slotsLeft()), s.generalLanes(tenant))
+	tasks, err := s.claim(ctx, by, localWorker, max(0, s.slotsLeft(tenant)), s.generalLanes(tenant))
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,14 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/queue"
 	"swarmdeck/engine/task"
 )
 
@@ -43,6 +45,55 @@ func (s *Swarm) CancelSpenders(tx *audit.Tx, subject, why string) error {
 	return nil
 }
 
+// denied is how a task ends that was to draw on a budget of which more was denied.
+func denied(subject string) task.Result {
+	return task.Result{Status: task.Blocked, Error: &task.Error{
+		Code: "budget_denied", Message: "the budget of " + subject + " is used up, and more was denied",
+	}}
+}
+
+// blockDenied ends what is queued on a budget of which more was denied. Tasks
+// past one on their number end as they are taken.
+func (s *Swarm) blockDenied(ctx context.Context, tenant string) error {
+	if s.EStops.On(tenant) {
+		return nil
+	}
+	lanes := s.queue.Lanes(tenant, func(l queue.Lane) bool { return s.Budgets.Denied(tenant, budget.Spender(l), true) != "" })
+	for left := 0; left == 0 && len(lanes) > 0; {
+		err := s.ledger.Update(ctx, core.Self(tenant, "budgets"), func(tx *audit.Tx) error {
+			left = changeBatch
+			for _, l := range lanes {
+				of := s.Budgets.Denied(tenant, budget.Spender(l), true)
+				for ; left > 0 && of != ""; left-- {
+					f, ok, err := s.front(tx, l)
+					if err != nil {
+						return err
+					}
+					if !ok {
+						break
+					}
+					var t task.Task
+					if err = s.tasks.Load(tx, f.Seq(), &t); err == nil {
+						err = s.end(tx, &t, denied(of))
+					}
+					if err != nil {
+						return s.unless(tenant, f.Seq(), err)
+					}
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, errShunned) {
+			left = 0
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("end what a denied budget holds: %w", err)
+		}
+	}
+	return nil
+}
+
 func (l *lease) spender() budget.Spender { return budget.Spender{Session: l.session, Agent: l.agent} }
 
 func spender(t *task.Task) budget.Spender {
@@ -70,7 +121,10 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err
 	if soon, err = s.noteWall(ctx, tenant); err != nil {
 		return soon, fmt.Errorf("note the running time: %w", err)
 	}
-	return soon, s.Budgets.Watch(ctx, tenant)
+	if err := s.Budgets.Watch(ctx, tenant); err != nil {
+		return soon, err
+	}
+	return soon, s.blockDenied(ctx, tenant)
 }
 
 // noteWall writes down how long work has run, once a second, and reports whether
@@ -98,10 +152,15 @@ func (s *Swarm) noteWall(ctx context.Context, tenant string) (runs bool, err err
 		defer s.mu.Unlock()
 		now := s.uptime()
 		for _, l := range due(now) {
-			l.noted = l.ran(now)
-			if err := s.Budgets.Note(tx, task.Seq(l.task), l.spender(), l.noted); err != nil {
+			ran := l.ran(now)
+			if err := s.Budgets.Note(tx, task.Seq(l.task), l.spender(), ran); err != nil {
 				return err
 			}
+			tx.OnCommit(func() {
+				s.mu.Lock()
+				l.noted = ran
+				s.mu.Unlock()
+			})
 		}
 		tx.Changed("usage", tenant)
 		return nil

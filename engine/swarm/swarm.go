@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/queue"
+	"swarmdeck/engine/record"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -26,7 +27,7 @@ type Options struct {
 	Ledger   *audit.Ledger
 	Judge    *judge.Judge
 	Tasks    *task.Table
-	Slots    int           // tasks without an agent that run at once; 0 means 8
+	Slots    int           // tasks without an agent that run at once, of all tenants without Slots of their own; 0 means 8
 	Spill    string        // directory for output past the inline limit
 	LeaseTTL time.Duration // silence after which a worker counts as dead; 0 means 1 s
 	// Deaths is how many engines may die one after the other under work that
@@ -38,6 +39,7 @@ type Options struct {
 	Input    func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
 	ReadOnly bool // repair nothing
 	Health   *health.Troubles
+	Agents   budget.Agents // who may have a budget; nil is everybody
 }
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
@@ -53,6 +55,9 @@ type Swarm struct {
 	queue  *queue.Queue
 	opt    Options
 
+	slotted record.Table[Slots]
+	slots   record.Mirror[Slots]
+
 	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
 	born   time.Time     // the zero of uptime
@@ -63,11 +68,13 @@ type Swarm struct {
 	mu      sync.Mutex
 	runners map[string]Runner
 	shunned map[string]map[uint64]bool // queued tasks that can't be acted on, by tenant: all of them
-	leases  map[ref]*lease
-	pulses  map[ref]*pulse // by tenant and worker; not the engine's own
-	tended  map[ref]chan struct{}
-	handed  int           // slots that go from one task to the next just now
-	planned time.Duration // uptime of the next look; later than that, we slept
+	// tasks that are over, whose waiting ones go on from a number on, by tenant
+	releasing map[string]map[uint64]uint64
+	leases    map[ref]*lease
+	pulses    map[ref]*pulse // by tenant and worker; not the engine's own
+	tended    map[ref]chan struct{}
+	handed    map[string]int // slots that go from one task to the next just now, by pool
+	planned   time.Duration  // uptime of the next look; later than that, we slept
 }
 
 // ref names something of a tenant: a task, or a worker. The id alone would not
@@ -90,12 +97,14 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt,
 		room: opt.Ledger.Room(),
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, shunned: map[string]map[uint64]bool{},
-		leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
+		handed: map[string]int{}, releasing: map[string]map[uint64]uint64{}, leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
-	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Work: s})
+	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Agents: opt.Agents, Work: s})
 	s.queue = queue.New(s.ring)
+	s.slotted = s.slotKind()
+	opt.Ledger.Register(s.slotted.Auditable())
 	s.EStops = estop.New(estop.Options{Ledger: opt.Ledger, Work: s.acknowledged, Changed: s.poke})
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult} {
 		s.judge.Own(g, s)

@@ -102,8 +102,8 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 
 func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {
 	if t.Agent == "" {
-		if n := s.slotsLeft(); n <= 0 {
-			return set("capacity", "", "all %d slots are taken", s.opt.Slots)
+		if n := s.slotsLeft(t.TenantID); n <= 0 {
+			return set("capacity", "", "all %d slots are taken", s.SlotsOf(t.TenantID).Slots)
 		}
 		return set("lease", "", "it is ready: the next free worker claims it")
 	}

@@ -19,13 +19,35 @@ func (b *Table) DropAfter(tx *audit.Tx, other, waits uint64) error {
 	return tx.Delete(bAfter, record.Seq(other).Seq(waits))
 }
 
-// Dependents are the tasks that wait for one, by their numbers.
-func (b *Table) Dependents(tx *audit.Tx, seq uint64) (out []uint64, err error) {
-	err = tx.Scan(bAfter, keyIn(tx, seq), keyIn(tx, seq+1), false, func(key, _ []byte) bool {
+// Dependents are the first n tasks that wait for one, from a number on, by their
+// numbers.
+func (b *Table) Dependents(tx *audit.Tx, seq, from uint64, n int) (out []uint64, err error) {
+	err = tx.Scan(bAfter, keyIn(tx, seq).Seq(from), keyIn(tx, seq+1), false, func(key, _ []byte) bool {
 		out = append(out, record.LastSeq(key))
-		return true
+		return len(out) < n
 	})
 	return out, err
+}
+
+// Released are the tasks that are over although others still wait for them, by
+// their numbers: an engine ended before it had let all of these go on.
+func (b *Table) Released(tx *audit.Tx) (out []uint64, err error) {
+	for from := []byte(nil); ; {
+		dep, found := uint64(0), false
+		err := tx.Scan(bAfter, from, nil, false, func(key, _ []byte) bool {
+			p := record.Parts(key)
+			dep, found = p.Seq(), true
+			return false
+		})
+		if err != nil || !found {
+			return out, err
+		}
+		var t Task
+		if b.Load(tx, dep, &t) == nil && t.Status.Terminal() { // else it is named elsewhere
+			out = append(out, dep)
+		}
+		from = record.Seq(dep + 1)
+	}
 }
 
 // children visits the children of a task until visit returns false.

@@ -1,43 +1,58 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
 
-// Results lists results, by task, newest task first. Those that can't be read
-// are left out and told of.
+// Results lists results, the last that came first. Those that can't be read are
+// left out and told of.
 func (b *Table) Results(ctx context.Context, tenant string, f core.Filter) (core.Page[Result], error) {
 	f, err := b.checkFilter(ctx, tenant, f)
 	if err != nil {
 		return core.Page[Result]{}, err
 	}
+	type came struct {
+		at  int64
+		seq uint64
+	}
+	var found []came
 	var items []Result
-	n := 0
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return tx.Scan(bResult, nil, nil, true, func(key, value []byte) bool {
+		err := tx.Scan(bResult, nil, nil, true, func(key, value []byte) bool {
 			var r Result
+			seq := record.LastSeq(key)
 			if err := core.DecodeStored(value, &r); err != nil {
-				b.report(tenant, &core.Damaged{Noun: "result", Key: core.NewID(core.TaskPrefix, tenant, record.LastSeq(key)), Err: err})
-				return true
-			}
-			if r.matches(f) {
-				if n >= f.Offset() && len(items) < f.Size {
-					items = append(items, r)
-				}
-				n++
+				b.report(tenant, &core.Damaged{Noun: "result", Key: core.NewID(core.TaskPrefix, tenant, seq), Err: err})
+			} else if r.matches(f) {
+				found = append(found, came{r.CompletedAt.UnixNano(), seq})
 			}
 			return true
 		})
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(found, func(a, b came) int { return cmp.Compare(b.at, a.at) })
+		from := min(f.Offset(), len(found))
+		for _, c := range found[from:min(from+f.Size, len(found))] {
+			r, err := b.ResultIn(tx, core.NewID(core.TaskPrefix, tenant, c.seq))
+			if err != nil {
+				return err
+			}
+			items = append(items, r)
+		}
+		return nil
 	})
 	if err != nil {
 		return core.Page[Result]{}, fmt.Errorf("list results: %w", err)
 	}
-	return core.NewPage(items, f, n), nil
+	return core.NewPage(items, f, len(found)), nil
 }
 
 func (r *Result) matches(f core.Filter) bool {

@@ -1,0 +1,60 @@
+package swarm_test
+
+import (
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+)
+
+func TestSlotsAreSetWhileTasksRun(t *testing.T) {
+	r := newRig(t)
+	r.slots = 1
+	r.Close()
+	r.Open()
+	r.run()
+	r.dispatch(`{"n":1}`)
+	first := <-r.runner.started
+	waits := r.dispatch(`{"n":2}`)
+	if why, err := r.swarm.Why(t.Context(), acme, waits.TaskID); err != nil || why.Text != "all 1 slots are taken" {
+		t.Errorf("%+v %v", why, err)
+	}
+	if n, action, err := r.swarm.SetSlots(t.Context(), alice, 2); err != nil || action != "created" || n.Slots != 2 {
+		t.Fatalf("%+v %s %v", n, action, err)
+	}
+	second := <-r.runner.started
+	r.dispatch(`{"n":3}`)
+	if _, _, err := r.swarm.SetSlots(t.Context(), alice, 1); err != nil {
+		t.Fatal(err)
+	}
+	first.end(ok(`{}`)) // its slot is gone
+	r.status(first.job.Task.TaskID, task.Succeeded)
+	select {
+	case w := <-r.runner.started:
+		t.Errorf("%s started", w.job.Task.TaskID)
+	default:
+	}
+	second.end(ok(`{}`))
+	(<-r.runner.started).end(ok(`{}`))
+	r.Close()
+	r.Open()
+	if n := r.swarm.SlotsOf(acme); n.Slots != 1 || !n.Own {
+		t.Errorf("after a restart: %+v", n)
+	}
+	for range 2 {
+		if n, err := r.swarm.ShareSlots(t.Context(), alice); err != nil || n.Own {
+			t.Errorf("%+v %v", n, err)
+		}
+	}
+	for _, n := range []int{-1, 0, swarm.MaxSlots + 1} {
+		if _, _, err := r.swarm.SetSlots(t.Context(), alice, n); !hasCode(err, core.InvalidInput) {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	agent := core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}
+	if _, _, err := r.swarm.SetSlots(t.Context(), agent, 5); !hasCode(err, core.Denied) {
+		t.Errorf("an agent: %v", err)
+	}
+	r.whole()
+}
