@@ -44,6 +44,7 @@ type agent struct {
 	api      string // of the app: stable, running, "" while not known
 	apiFault string // why the app does not answer
 	build    uuid.UUID
+	why      buildFault // of the newest build that failed
 	turn     *turn
 	paused   chan struct{} // closed by Resume; nil while not paused
 	moved    chan struct{} // closed and replaced when anything above changes
@@ -156,7 +157,7 @@ func (a *agent) health() (fleet.AgentStatus, string) {
 	case a.ws == nil:
 		return fleet.Starting, "the workspace is being created"
 	}
-	status, reason := statusOf(factsOf(a.ws, a.set.AppSlug))
+	status, reason := statusOf(a.facts())
 	switch {
 	case status != fleet.Idle && status != fleet.Busy:
 		return status, reason
@@ -177,13 +178,14 @@ func (a *agent) up() bool {
 	if a.ws == nil || a.fault != nil || a.lost || a.stopped || a.anew {
 		return false
 	}
-	status, _ := statusOf(factsOf(a.ws, a.set.AppSlug))
+	status, _ := statusOf(a.facts())
 	return status == fleet.Idle || status == fleet.Busy
 }
 
 // saw takes a newer picture of the workspace in. Reports that came with it go
 // to the log of the task under way, or of the next one.
 func (a *agent) saw(ws *codersdk.Workspace) {
+	a.heard(ws)
 	var fresh []codersdk.WorkspaceAppStatus
 	var t *turn
 	a.change(func() {

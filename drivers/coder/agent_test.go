@@ -36,6 +36,7 @@ type played struct {
 	deaf    int           // so many streams of the workspace are never opened
 	dumb    int           // so many of the agent
 	mute    bool          // they are, but say nothing
+	logs    []codersdk.ProvisionerJobLog
 }
 
 func newPlayed(t *testing.T) *played {
@@ -98,6 +99,14 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write([]byte("{}"))
+	case strings.HasSuffix(path, "/logs"):
+		answer(w, p.logs)
+	case path == "/api/v2/templates":
+		answer(w, []codersdk.Template{{ID: uuid.New(), Name: "maze", DisplayName: "Maze", ActiveVersionID: uuid.New()}})
+	case strings.HasSuffix(path, "/rich-parameters"):
+		answer(w, []codersdk.TemplateVersionParameter{{Name: promptParameter}, {Name: systemParameter}})
+	case strings.HasSuffix(path, "/presets"):
+		answer(w, []codersdk.Preset{{ID: uuid.New(), Name: "runner"}})
 	case strings.HasSuffix(path, "/builds"):
 		answer(w, []codersdk.WorkspaceBuild{ws.LatestBuild})
 	case strings.HasPrefix(path, "/api/v2/workspaces/"), strings.HasPrefix(path, "/api/v2/users/me/workspace/"):
@@ -152,6 +161,45 @@ func TestAStreamThatEndsIsOpenedAgain(t *testing.T) {
 	defer p.mu.Unlock()
 	if p.streams < 2 {
 		t.Errorf("%d streams", p.streams)
+	}
+}
+
+func TestABuildThatFailedIsToldInItsOwnWords(t *testing.T) {
+	p := newPlayed(t)
+	p.logs = []codersdk.ProvisionerJobLog{
+		{Level: codersdk.LogLevelInfo, Output: "docker_image.main: Creating..."},
+		{Level: codersdk.LogLevelError, Output: "Error: no space left on device"},
+		{Level: codersdk.LogLevelError, Output: "  on main.tf line 7"},
+		{Level: codersdk.LogLevelInfo, Output: "bye"},
+	}
+	w := p.open(t, newRuntime(t, Options{}))
+	w.await(fleet.Idle, "")
+	p.change(func() {
+		p.ws.LatestBuild.ID = uuid.New()
+		p.ws.LatestBuild.Status, p.ws.LatestBuild.Job.Error = codersdk.WorkspaceStatusFailed, "terraform apply: exit status 1"
+	})
+	w.await(fleet.Failed, "terraform apply: exit status 1: Error: no space left on device; on main.tf line 7")
+}
+
+func TestAnUnknownTemplateOrRoleIsRefusedAtOnce(t *testing.T) {
+	p := newPlayed(t)
+	r := newRuntime(t, Options{})
+	for _, c := range []struct{ project, role, template, bad string }{
+		{"Maze", "runner", "", ""},
+		{"Labyrinth", "runner", "", "project: "},
+		{"Maze", "walker", "", "role: "},
+		{"Maze", "runner", "swamp", "options.template: "},
+	} {
+		err := r.Check(fleet.Create{
+			Name: "bob", Project: c.project, Role: c.role, Options: core.MustEncode(settings{URL: p.srv.URL, Template: c.template}),
+		})
+		if (err == nil) != (c.bad == "") || err != nil && !strings.HasPrefix(err.Error(), c.bad) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	p.srv.Close() // it may be back when the workspace is made
+	if err := newRuntime(t, Options{}).Check(fleet.Create{Name: "bob", Project: "x", Role: "y", Options: core.MustEncode(settings{URL: p.srv.URL})}); err != nil {
+		t.Errorf("a deployment that is away: %v", err)
 	}
 }
 

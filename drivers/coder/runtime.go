@@ -75,7 +75,33 @@ func (r *Runtime) Close() error {
 }
 
 // Check implements fleet.Runtime. The deployment is not asked.
-func (r *Runtime) Check(c fleet.Create) error { return check(c) }
+func (r *Runtime) Check(c fleet.Create) error {
+	if err := check(c); err != nil {
+		return err
+	}
+	set, err := readSettings(c.Options)
+	if err != nil {
+		return err
+	}
+	if set.Adopt { // a workspace that is there needs no template
+		return nil
+	}
+	site, done, err := r.site(set)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, stop := context.WithTimeout(context.Background(), checkLimit)
+	defer stop()
+	// What the deployment can't say now shows when the workspace is made.
+	if _, _, err = site.find(ctx, c.Project, set.Template, c.Role); errors.Is(err, core.Kind(core.InvalidInput)) {
+		return err
+	}
+	return nil
+}
+
+// checkLimit is how long a deployment may take to say what templates it has.
+const checkLimit = 5 * time.Second
 
 // Open implements fleet.Runtime: the agent gets a workspace if it never had
 // one, and is followed. One that is stopped stays so until Restart.

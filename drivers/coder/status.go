@@ -178,7 +178,7 @@ func verb(t codersdk.WorkspaceTransition) string {
 }
 
 func because(text string) string {
-	if text = core.OneLine(text, 300); text != "" {
+	if text = core.OneLine(text, 450); text != "" {
 		return ": " + text
 	}
 	return ""

@@ -16,6 +16,9 @@ import (
 const (
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 30 * time.Second
+	// streamBackoff is the longest pause before the stream of all workspaces is
+	// asked for again. There is one for all agents, and each looks again with it.
+	streamBackoff = 2 * time.Second
 	// safetyEvery is the slow read beside the streams.
 	safetyEvery = time.Minute
 	// updatesVersion of the tailnet protocol has WorkspaceUpdates.
@@ -59,7 +62,7 @@ func (s *site) follow(ctx context.Context) {
 		if time.Since(began) > lastBackoff {
 			pause.reset()
 		}
-		if !sleep(ctx, pause.next()) {
+		if !sleep(ctx, min(pause.next(), streamBackoff)) {
 			return
 		}
 	}

@@ -225,8 +225,12 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 	if info, _ := os.Stat(spill); info.Mode().Perm() != 0o600 {
 		t.Errorf("spill mode %v", info.Mode())
 	}
-	if n := len(l.lines); n > maxLogLines+2 || !strings.Contains(strings.Join(l.lines[n-2:], " "), "log ends here") {
-		t.Errorf("%d log lines, the last %q", n, l.lines[n-1])
+	n := len(l.lines)
+	if all := strings.Join(l.lines[maxLogLines-1:], "\n"); n > maxLogLines+2+maxTail || !strings.Contains(all, "log is cut here") || !strings.Contains(all, "lines are left out here") {
+		t.Errorf("%d log lines, from the limit on %q", n, l.lines[maxLogLines-1])
+	}
+	if !strings.HasSuffix(strings.Join(l.lines[n-2:], " "), "line 300000") && !strings.Contains(l.lines[n-2], "line 300000") {
+		t.Errorf("the last lines are %q", l.lines[n-2:])
 	}
 }
 

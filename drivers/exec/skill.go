@@ -141,6 +141,7 @@ func (w *skillWork) run(ctx context.Context) {
 		log.line("WARN", line, cut)
 	}}
 	f := w.follow(ctx, &w.answer, stderr)
+	log.end()
 	w.outcome = w.judge(f, last)
 }
 

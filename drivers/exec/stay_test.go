@@ -81,7 +81,8 @@ func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
 	logs := w.texts("log")
-	if n := len(logs); n != keeper.MaxPromptLines+1 || !strings.Contains(logs[n-1], "log ends here") {
+	if n := len(logs); n != keeper.MaxPromptLines+2+keeper.MaxPromptTail || !strings.Contains(logs[keeper.MaxPromptLines], "log is cut here") ||
+		!strings.Contains(logs[keeper.MaxPromptLines+1], "lines are left out here") || !strings.Contains(logs[n-1], "flood 249999") {
 		t.Errorf("%d lines, the last %q", n, logs[n-1])
 	}
 	if n := len(w.texts("usage")); n != 1 {

@@ -13,40 +13,60 @@ const (
 	maxLogLine  = 64 << 10
 	maxLogBytes = 16 << 20
 	maxLogLines = 100_000
+	maxTail     = 1000 // lines of its end
+	maxTailSize = 1 << 20
 )
 
-// taskLog passes lines of both streams on, one at a time, up to the bounds.
+// taskLog passes lines of both streams on, one at a time, up to the bounds, and
+// the last ones once there are no more.
 type taskLog struct {
 	mu    sync.Mutex
 	out   func(level, line string)
 	lines int
 	bytes int
 	over  bool
+	tail  pipe.Tail[logged]
 	rest  string // where what is past the bounds can be found
 }
 
+type logged struct{ level, line string }
+
 func newTaskLog(out func(level, line string), rest string) *taskLog {
-	return &taskLog{out: out, rest: rest}
+	return &taskLog{out: out, rest: rest, tail: pipe.Tail[logged]{Most: maxTail, Bytes: maxTailSize}}
 }
 
 func (l *taskLog) line(level string, line []byte, cut int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
-		return
-	}
-	if l.lines++; l.lines > maxLogLines || l.bytes+len(line) > maxLogBytes {
-		l.over = true
-		l.out("WARN", fmt.Sprintf("log ends here: it reached its limit of %d lines or %d MiB; %s",
-			maxLogLines, maxLogBytes>>20, l.rest))
-		return
-	}
-	l.bytes += len(line)
 	s := pipe.Text(line)
 	if cut > 0 {
 		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
 	}
+	if !l.over && (l.lines == maxLogLines || l.bytes+len(line) > maxLogBytes) {
+		l.over = true
+		l.out("WARN", fmt.Sprintf("log is cut here: it reached its limit of %d lines or %d MiB; %s; its last lines follow at the end",
+			maxLogLines, maxLogBytes>>20, l.rest))
+	}
+	if l.over {
+		l.tail.Add(logged{level, s}, len(s))
+		return
+	}
+	l.lines++
+	l.bytes += len(line)
 	l.out(level, s)
+}
+
+// end passes on the last lines of a log that was cut.
+func (l *taskLog) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines, gone := l.tail.Take()
+	if gone > 0 {
+		l.out("WARN", fmt.Sprintf("%d lines are left out here", gone))
+	}
+	for _, x := range lines {
+		l.out(x.level, x.line)
+	}
 }
 
 // lastLine is the last line of a text that is not blank, for error messages.

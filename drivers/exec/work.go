@@ -52,6 +52,7 @@ func (w *work) run(ctx context.Context) {
 	defer w.beat()()
 	log := newTaskLog(w.job.Log, "the output goes on in the result")
 	f := w.follow(ctx, w.stream(0, "INFO", log), w.stream(1, "WARN", log))
+	log.end()
 	w.capture.close()
 	w.outcome = w.judge(f)
 }

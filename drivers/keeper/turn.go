@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
@@ -18,6 +19,9 @@ const (
 	MaxPending     = 256 // unanswered questions
 	MaxPromptLines = 200_000
 	MaxPromptBytes = 64 << 20
+	MaxPromptTail  = 1000 // lines of its end
+	maxTailSize    = 1 << 20
+	tailPatience   = 2 * time.Second
 )
 
 // Turn is one prompt on its way through an agent, as far as that is the same
@@ -38,6 +42,7 @@ type Turn struct {
 	over     bool       // nothing is passed on any more
 	lines    int
 	bytes    int
+	tail     pipe.Tail[fleet.Event]
 	spent    spending
 
 	calls calls
@@ -49,7 +54,7 @@ type Turn struct {
 
 // NewTurn begins one.
 func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
-	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{})}
+	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{}), tail: pipe.Tail[fleet.Event]{Most: MaxPromptTail, Bytes: maxTailSize}}
 	t.Stop, t.Gone = t.stop, t.gone
 	t.Prompt.Emit = t.calls.heed(p.Emit)
 	t.Context, t.Cancel = context.WithCancel(ctx)
@@ -63,6 +68,7 @@ func (t *Turn) Close() {
 	t.Cancel()
 	close(t.gone)
 	t.speaking.Lock()
+	t.passTail()
 	t.over = true
 	t.speaking.Unlock()
 	t.Helper.Wait()
@@ -137,16 +143,38 @@ func (t *Turn) Pass(e fleet.Event) {
 	_, _ = t.Prompt.Emit(t.Context, e)
 }
 
-// PassBounded is Pass for what a prompt may have only so much of.
+// PassBounded is Pass for what a prompt may have only so much of. Of what is past
+// that the last is passed on when the turn is closed.
 func (t *Turn) PassBounded(e fleet.Event) {
+	n := len(e.Text) + len(e.Output)
 	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
+		t.tail.Add(e, n)
 		return
 	}
 	t.lines++
-	t.bytes += len(e.Text) + len(e.Output)
+	t.bytes += n
 	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
+		t.tail.Add(e, n)
 		e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
-			"log ends here: it reached its limit of %d lines or %d MiB for one task", MaxPromptLines, MaxPromptBytes>>20)}
+			"log is cut here: it reached its limit of %d lines or %d MiB for one task; its last lines follow at the end", MaxPromptLines, MaxPromptBytes>>20)}
 	}
 	t.Pass(e)
+}
+
+// passTail passes on the end of a log that was cut.
+func (t *Turn) passTail() {
+	last, gone := t.tail.Take()
+	if gone > 0 {
+		last = append([]fleet.Event{{Type: "log", Level: "WARN", Text: fmt.Sprintf("%d lines are left out here", gone)}}, last...)
+	}
+	if len(last) == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context), tailPatience)
+	defer stop()
+	for _, e := range last {
+		if _, err := t.Prompt.Emit(ctx, e); err != nil {
+			return
+		}
+	}
 }

@@ -3,6 +3,7 @@ package home
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"swarmdeck/engine/fleet"
@@ -66,5 +67,34 @@ func TestOnlyHomesOfAgentsAreKept(t *testing.T) {
 	}
 	if err := Forget(state, ada); err != nil || there(Of(state, ada)) {
 		t.Error("a deleted agent's home is there", err)
+	}
+}
+
+// TestAHomeStaysAwayThoughWhatDiesWritesToIt has a process that makes its home
+// anew, twice, as soon as that is gone.
+func TestAHomeStaysAwayThoughWhatDiesWritesToIt(t *testing.T) {
+	state := t.TempDir()
+	ada := fleet.Agent{TenantID: "t_a", Name: "ada"}
+	dir := Of(state, ada)
+	write(t, filepath.Join(dir, "home/x"), "x")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2 {
+			for {
+				if _, err := os.Stat(dir); os.IsNotExist(err) {
+					break
+				}
+				runtime.Gosched()
+			}
+			_ = os.MkdirAll(filepath.Join(dir, "home/.cache"), 0o700)
+		}
+	}()
+	if err := Forget(state, ada); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is back: %v", err)
 	}
 }

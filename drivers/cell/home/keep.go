@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"swarmdeck/engine/fleet"
 )
@@ -36,9 +37,30 @@ func Keep(state string, agents []fleet.Agent, besides ...string) error {
 	return errors.Join(errs...)
 }
 
+// How Forget makes sure that a home stays away: what is still dying may write to
+// it after it was removed.
+const (
+	settle  = 20 * time.Millisecond
+	settled = 3  // looks in a row that find nothing
+	mostTry = 50 // looks at all
+)
+
 // Forget gives up what is kept for an agent that was deleted.
 func Forget(state string, a fleet.Agent) error {
-	if err := remove(Of(state, a)); err != nil {
+	dir := Of(state, a)
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var err error
+	for try, quiet := 0, 0; try < mostTry && quiet < settled; try++ {
+		if _, gone := os.Lstat(dir); errors.Is(gone, os.ErrNotExist) {
+			quiet++
+		} else {
+			quiet, err = 0, remove(dir)
+		}
+		time.Sleep(settle)
+	}
+	if err != nil {
 		return fmt.Errorf("remove what was kept for agent %s: %w", a.Name, err)
 	}
 	return nil

@@ -1,0 +1,78 @@
+package coder
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/coder/coder/v2/codersdk"
+	"github.com/google/uuid"
+)
+
+// maxSaid is how many lines of a build that failed are told.
+const maxSaid = 3
+
+// buildFault is why a build failed, in its own words.
+type buildFault struct {
+	build uuid.UUID
+	text  string
+}
+
+// whyFailed reads what a build that failed said at last: its errors, or else its
+// last lines. "" is nothing, or what can't be read.
+func (s *site) whyFailed(ctx context.Context, build uuid.UUID) string {
+	logs, err := call(ctx, "read the build's log", func(ctx context.Context) (logs []codersdk.ProvisionerJobLog, err error) {
+		res, err := s.client.Request(ctx, http.MethodGet, apiPath+"workspacebuilds/"+build.String()+"/logs", nil)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return nil, codersdk.ReadBodyAsError(res)
+		}
+		return logs, json.NewDecoder(io.LimitReader(res.Body, maxEvent)).Decode(&logs)
+	})
+	if err != nil {
+		return ""
+	}
+	var errs, all []string
+	for _, l := range logs {
+		line := clip(l.Output, 200)
+		if line == "" {
+			continue
+		}
+		if all = append(all, line); l.Level == codersdk.LogLevelError {
+			errs = append(errs, line)
+		}
+	}
+	if len(errs) > 0 {
+		all = errs
+	}
+	return strings.Join(all[max(0, len(all)-maxSaid):], "; ")
+}
+
+// heard reads why the newest build failed, once.
+func (a *agent) heard(ws *codersdk.Workspace) {
+	b := &ws.LatestBuild
+	a.mu.Lock()
+	known := a.why.build == b.ID
+	a.mu.Unlock()
+	if known || b.Status != codersdk.WorkspaceStatusFailed {
+		return
+	}
+	text := a.site.whyFailed(a.life, b.ID)
+	a.mu.Lock()
+	a.why = buildFault{b.ID, text}
+	a.mu.Unlock()
+}
+
+// facts are those of the newest picture of the workspace; mu is held.
+func (a *agent) facts() facts {
+	f := factsOf(a.ws, a.set.AppSlug)
+	if a.why.build == a.ws.LatestBuild.ID && a.why.text != "" {
+		f.jobError = strings.TrimPrefix(f.jobError+": "+a.why.text, ": ")
+	}
+	return f
+}
