@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -60,6 +61,9 @@ func Run(args []string) int {
 		Doctor: doctor, Troubles: troubles,
 		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: house.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
+	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
+		return socket.Talk(ctx, house.conn, dir, args, in, out, errs)
+	}
 	elsewhere := socket.Elsewhere{In: in}
 	for {
 		code := command.Run(ctx, env, args)
@@ -69,7 +73,7 @@ func Run(args []string) int {
 				code = command.ExitFailed
 			}
 		}
-		if code != socket.ExitElsewhere {
+		if code != command.ExitElsewhere {
 			return code
 		}
 		code, again := elsewhere.Run(ctx, env, house.conn, args)

@@ -54,7 +54,7 @@ type house struct {
 	fail func(error) // ends the command because the engine can't go on
 	warn func(error) // tells the operator what does not end the command
 	here func()      // is told that the command is carried out here
-	conn net.Conn    // to the process that has the data file, after socket.ExitElsewhere
+	conn net.Conn    // to the process that has the data file, after command.ExitElsewhere
 
 	mu   sync.Mutex
 	need command.Need
@@ -134,6 +134,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {
 		return nil, err
 	}
+	if opt.Slots, err = slotsFrom(need.Slots, os.Getenv); err != nil {
+		return nil, err
+	}
 	opt.Store = db
 	var values atomic.Pointer[secret.Secrets]
 	log, end, err := logger(need.Log, &values)
@@ -183,36 +186,6 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 func (h *house) full(full *store.FullError) {
 	if eng := h.running.Load(); eng != nil {
 		eng.StorageFull(full)
-	}
-}
-
-// LockPatience is how long a command waits for a data file that another process
-// has and does not listen for.
-const LockPatience = 2 * time.Second
-
-const lockPoll = 20 * time.Millisecond
-
-// openStore opens the data file. One that another process has is worked on
-// there when that process listens. Short commands don't, and take turns: one
-// that finds the file locked waits a while for the other to end.
-func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
-	for end := time.Now().Add(LockPatience); ; {
-		db, err := store.Open(need.Data, opt)
-		if !errors.Is(err, store.ErrLocked) || time.Now().After(end) {
-			return db, err
-		}
-		locked := err
-		if h.conn, err = socket.Dial(ctx, need.Data); err == nil {
-			return nil, &command.ExitError{Code: socket.ExitElsewhere}
-		}
-		if need.NoWait {
-			return nil, locked
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), store.ErrLocked)
-		case <-time.After(lockPoll):
-		}
 	}
 }
 

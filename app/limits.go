@@ -8,14 +8,29 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/swarm"
 )
 
 // What the environment sets beside the flags. "off" switches a thing off.
 const (
 	stuckAfter   = "SWARMDECK_STUCK_AFTER"   // time without an event from which on a busy agent counts as stuck: 10m
 	stuckRepeats = "SWARMDECK_STUCK_REPEATS" // equal calls or messages in a row from which on it does: 5
+	slots        = "SWARMDECK_SLOTS"         // tasks without an agent that run at once: 8
 	off          = "off"
 )
+
+// slotsFrom is how many tasks run at once, as the flag or the environment has it;
+// 0 leaves it to the engine.
+func slotsFrom(flag int, getenv func(string) string) (n int, err error) {
+	text := getenv(slots)
+	if flag > 0 || text == "" {
+		return flag, nil
+	}
+	if n, err = strconv.Atoi(text); err != nil {
+		return 0, core.Invalid(slots, text, "a number, 1-"+strconv.Itoa(swarm.MaxSlots))
+	}
+	return n, swarm.CheckSlots(slots, n)
+}
 
 // stuckLimits are the fleet's, as the environment has them.
 func stuckLimits(getenv func(string) string) (l fleet.StuckLimits, err error) {

@@ -49,12 +49,16 @@ func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v 
 		})
 	}
 	if v.Metrics != "" {
+		token, err := metrics.Token(v.Bearer)
+		if err != nil {
+			return err
+		}
 		l, err := listenOn(ctx, v.Metrics)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(env.Stderr, "serving figures at http://%s/metrics\n", l.Addr())
-		begin(func(ctx context.Context) error { return metrics.Serve(ctx, l, s.Engine, h.tracing.write) })
+		begin(func(ctx context.Context) error { return metrics.Serve(ctx, l, token, s.Engine, h.tracing.write) })
 	}
 	h.tracing.say(env.Stderr)
 	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
@@ -88,6 +92,6 @@ func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
 		Data: need.Data, Engine: eng, Doctor: doctor,
 		Find:     func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
 		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) { return inspected(ctx, eng) },
-		Doors:    command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Connect: connectMCP},
+		Doors:    command.Doors{Cockpit: cockpit.Show, Script: cockpit.PlayFor, MCP: serveMCP, Connect: connectMCP},
 	})
 }

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +56,50 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 	u.ok("__complete", "session", "show", "")
 	if took := time.Since(start); took >= app.LockPatience {
 		t.Errorf("completion took %s", took)
+	}
+}
+
+func TestServeSaysWhichEngineHasTheFile(t *testing.T) {
+	u := newUser(t)
+	d := u.daemon()
+	code, _, stderr := u.run("serve")
+	want := fmt.Sprintf("engine pid %d (swarmdeck serve) has %s since 20", d.cmd.Process.Pid, u.data())
+	if code != 3 || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d %s; want %q", code, stderr, want)
+	}
+	if code, _, stderr = u.run("serve", "-o", "json"); code != 3 || field(stderr, "code") != "UNAVAILABLE" {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+}
+
+func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
+	u := newUser(t)
+	u.ok("session", "create")
+	owner, err := store.Open(u.data(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.command("serve")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	lines := bufio.NewScanner(said)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "waiting up to 10s") {
+		t.Errorf("it says %q", lines.Text())
+	}
+	if err := owner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "serving ") {
+		t.Errorf("it says %q", lines.Text())
 	}
 }
 

@@ -115,8 +115,8 @@ func TestAScriptThatCannotBeRunIsAUsageMistake(t *testing.T) {
 func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
-	u.env = append(u.env, "SWARMDECK_DATA="+u.data())
-	if code, _, stderr := u.play("tenant create t_script\n"); code != 0 {
+	code, _, stderr := u.play("tenant create t_script\n")
+	if code != 0 || !strings.Contains(stderr, "a world of its own") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat(u.data()); err == nil {
@@ -124,11 +124,18 @@ func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 	}
 	data := filepath.Join(u.home, "own.db")
 	for range 2 {
-		if code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data); code != 0 {
+		if code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data); code != 0 || strings.Contains(stderr, "a world of its own") {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
 	if code, stdout, stderr := u.run("tenant", "list", "--data", data); code != 0 || !strings.Contains(stdout, "t_script") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	u.env = append(u.env, "SWARMDECK_DATA="+data, "SWARMDECK_TENANT=t_other")
+	if code, _, stderr := u.play("? tenant create t_other\nsession create\n"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if code, stdout, stderr := u.run("session", "list", "--tenant", "t_other"); code != 0 || !strings.Contains(stdout, "se_") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -23,7 +23,7 @@ func lockFile(path string, exclusive bool) (*os.File, error) {
 	switch err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		_ = f.Close()
-		return nil, lockedBy(path)
+		return nil, LockedError{lockHolder(path)}
 	case err != nil:
 		_ = f.Close()
 		return nil, fmt.Errorf("%w: lock: %w", ErrUnusable, err)
@@ -37,14 +37,20 @@ func abandon(f *os.File) error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
-// lockedBy is ErrLocked, with the process that has the lock where the system
+// LockedError is ErrLocked, with the process that has the lock where the system
 // tells.
-func lockedBy(path string) error {
-	if pid := lockHolder(path); pid > 0 {
-		return fmt.Errorf("%w (pid %d)", ErrLocked, pid)
-	}
-	return ErrLocked
+type LockedError struct {
+	PID int // 0 is unknown
 }
+
+func (e LockedError) Error() string {
+	if e.PID == 0 {
+		return ErrLocked.Error()
+	}
+	return fmt.Sprintf("%v (pid %d)", ErrLocked, e.PID)
+}
+
+func (LockedError) Unwrap() error { return ErrLocked }
 
 // lockHolder finds the owner of the file's lock in /proc/locks, whose lines
 // read "1: FLOCK ADVISORY WRITE 812 fd:01:4711 0 EOF". 0 when unknown.

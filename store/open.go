@@ -130,7 +130,7 @@ func mapBolt(path string, readOnly bool, size int64) (db *bbolt.DB, file *os.Fil
 		case err == nil:
 			return db, file, nil
 		case errors.Is(err, bolterr.ErrTimeout):
-			return nil, nil, lockedBy(path)
+			return nil, nil, LockedError{lockHolder(path)}
 		case outOfSpace(err) && space > 1<<30:
 			space = 1 << 30
 		case outOfSpace(err) && space > 0:

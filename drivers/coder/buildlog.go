@@ -39,7 +39,7 @@ func (s *site) whyFailed(ctx context.Context, build uuid.UUID) string {
 	}
 	var errs, all []string
 	for _, l := range logs {
-		line := clip(l.Output, 200)
+		line := core.OneLine(l.Output, 200)
 		if line == "" {
 			continue
 		}

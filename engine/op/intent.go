@@ -54,7 +54,7 @@ func intentWait() *Op {
 		Params: []*Param{flag(&limit, "timeout", "give up after this `DURATION` (exit 4)")},
 	}, arg("ID", "intent"), func(ctx context.Context, c *Call, id string) (control.Intent, error) {
 		now, err := c.Intents.Get(ctx, c.By, id)
-		if err == nil && c.ReadOnly && !now.Status.Over() && now.Status != control.Stuck {
+		if err == nil && c.Idle && !now.Status.Over() && now.Status != control.Stuck {
 			err = core.Errorf(core.Denied, "intent %s is %s, and nothing runs with --read-only", now.IntentID, now.Status).With("field", "read-only")
 		}
 		if err != nil {

@@ -88,7 +88,7 @@ type Call struct {
 	Data     string // the data file, where the caller may have it to itself; else ""
 	Dir      string // base of relative paths; "" leaves them to the engine
 	Away     bool   // the caller sits at another machine than the data file's
-	ReadOnly bool   // nothing may change, so nothing runs
+	Idle     bool   // nothing is worked on while it runs
 	Brief    bool   // the caller shows a line of each record
 	Trace    string // W3C trace context that the caller is in; "" for none
 	Now      time.Time

@@ -92,7 +92,7 @@ func (w *waiting) task(ctx context.Context, c *Call, made task.Task, err error) 
 // look has the engine do work while the operation runs, where something may run:
 // what is over can be looked at without.
 func (c *Call) look() error {
-	if c.ReadOnly {
+	if c.Idle {
 		return nil
 	}
 	return c.Activate()
@@ -117,7 +117,7 @@ func (c *Call) await(ctx context.Context, state func() (still, why string, err e
 		switch {
 		case err != nil || still == "":
 			return true, err
-		case c.ReadOnly:
+		case c.Idle:
 			return true, core.Errorf(core.Denied, "%s, and nothing runs with --read-only", still).With("field", "read-only")
 		case why != "" && why != told:
 			told = why

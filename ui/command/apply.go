@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"swarmdeck/engine"
@@ -41,12 +42,16 @@ func (a *applier) did(action, object, name, id string) {
 // any of changes nothing. What was done before another error is returned with
 // it; applying again goes on from there.
 func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
-	a := &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]budget.Budget{}}
+	a := c.applier()
 	if err := a.check(file); err != nil {
 		return nil, nil, err
 	}
 	err := a.all(file)
 	return a.done, a.first, err
+}
+
+func (c *call) applier() *applier {
+	return &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]budget.Budget{}}
 }
 
 func (a *applier) all(file *swarmfile.File) error {
@@ -67,6 +72,13 @@ func (a *applier) all(file *swarmfile.File) error {
 			return nil
 		}
 		return fmt.Errorf("%s:%d: %w", file.Path, line, err)
+	}
+	if file.Slots > 0 {
+		_, action, err := a.eng.Swarm.SetSlots(a.ctx, a.by, file.Slots)
+		if err != nil {
+			return err
+		}
+		a.did(action, "slots", strconv.Itoa(file.Slots), a.by.Tenant)
 	}
 	for _, s := range file.Servers { // before the skills that use them
 		made, action, err := a.eng.Tools.Put(a.ctx, a.by, s.Server)

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/cad"
@@ -40,6 +41,9 @@ func (a *applier) check(file *swarmfile.File) error {
 			if err := a.known(file, id); err != nil && !p.add(at, err) {
 				return err
 			}
+		}
+		if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && core.IsAgent(name) && !a.knownAgent(file, name) {
+			p.add(at, core.Missing("agent", name).With("field", "subject"))
 		}
 	}
 	for i, t := range file.Topics {
@@ -125,6 +129,48 @@ func (a *applier) known(file *swarmfile.File, session string) error {
 	if errors.Is(err, store.ErrNoTenant) || errors.Is(err, core.ErrForeign) {
 		return core.Missing("session", session)
 	}
+	return err
+}
+
+// knownAgent looks for an agent that the file names: in the file or the tenant.
+func (a *applier) knownAgent(file *swarmfile.File, name string) bool {
+	return slices.ContainsFunc(file.Agents, func(g swarmfile.Agent) bool { return g.Name == name }) ||
+		slices.Contains(a.eng.Parties(a.by.Tenant), name)
+}
+
+// allWrong adds what the engine would refuse of a file to what is wrong with it as
+// a file, so that all is said at once. What it says of a place where something is
+// wrong already would only confuse.
+func (c *call) allWrong(file *swarmfile.File, wrong error) error {
+	found, _ := core.AsError(wrong).Details["problems"].([]document.Problem)
+	if len(found) == 0 || c.scopeUnmade(file) != nil {
+		return wrong
+	}
+	refused := c.applier().check(file)
+	if refused == nil {
+		return wrong
+	}
+	more, _ := core.AsError(refused).Details["problems"].([]document.Problem)
+	for _, m := range more {
+		if !slices.ContainsFunc(found, func(p document.Problem) bool { return p.Field == m.Field || p.Line == m.Line && p.File == m.File }) {
+			found = append(found, m)
+		}
+	}
+	return inFile(document.Err(found))
+}
+
+// scopeUnmade is scopeOf for a file that is refused: it makes no tenant.
+func (c *call) scopeUnmade(file *swarmfile.File) error {
+	eng, err := c.engine()
+	if err != nil {
+		return err
+	}
+	all, err := eng.Swarm.Tenants(c.ctx)
+	if err != nil || file.Tenant != "" || len(all) > 0 {
+		return errors.Join(err, c.scopeOf(file))
+	}
+	c.by, err = c.operator()
+	c.by.Tenant = DefaultTenant
 	return err
 }
 

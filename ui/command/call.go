@@ -32,6 +32,8 @@ type call struct {
 	reads  bool // the command changes nothing
 	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
+	alone  bool // it needs an engine of this process
+	slots  int  // of the engine that it opens
 	hasty  bool // it does without a data file that is in use
 	opened Need
 
@@ -46,6 +48,11 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	}
 	if g.As != "" && env.Caller.Door != core.DoorCLI && env.Caller.Door != core.DoorScript {
 		return nil, core.Errorf(core.Denied, "--as: the operator is known by this door and can't be changed").With("field", "as")
+	}
+	if f := cmd.Flag("theme"); f != nil && f.Changed {
+		if _, err := LoadTheme(env.getenv, g.Theme); err != nil {
+			return nil, err
+		}
 	}
 	g.Data = env.dataPath(g.Data)
 	g.ReadOnly = g.ReadOnly || env.ReadOnly
@@ -149,23 +156,35 @@ func (c *call) permit(path string, s spec) error {
 		return core.Errorf(core.Denied, "%s: needs the role %s, you are %s", path, s.role, c.env.Role).With("field", "role")
 	}
 	if c.g.ReadOnly && s.effect != Reads {
-		return core.Errorf(core.Denied, "%s: refused because of --read-only", path).With("field", "read-only")
+		return core.Errorf(core.Denied, "%s: refused because %s", path, c.onlyReads()).With("field", "read-only")
 	}
 	return nil
 }
 
-// activate asks for an engine that does work while the command runs.
-func (c *call) activate() error {
-	if c.g.ReadOnly {
-		return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
+// onlyReads says why this session changes nothing.
+func (c *call) onlyReads() string {
+	if c.env.ReadOnly && c.env.Role == Viewer {
+		return "you are a " + string(Viewer) + ", who only reads"
 	}
-	c.active = true
-	return nil
+	return "of --read-only"
 }
+
+// activate asks for an engine that does work while the command runs. Who only
+// reads may follow what the engine does that they came to from elsewhere.
+func (c *call) activate() error {
+	if !c.idle() {
+		c.active = true
+		return nil
+	}
+	return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
+}
+
+// idle says that nothing is worked on while the command runs.
+func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Away }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, NoWait: c.hasty, Log: c.log}
+	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Slots: c.slots, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.

@@ -24,8 +24,8 @@ func runCockpit(c *call, args []string) error {
 		if c.g.Script != "-" {
 			s.Script = c.env.path(c.g.Script)
 		}
-		if !c.flags.Changed("data") {
-			s.Data = "" // the environment's is for people, not for scripts
+		if !c.flags.Changed("data") && c.env.getenv("SWARMDECK_DATA") == "" {
+			s.Data = "" // a script has a file of its own then
 		}
 		return c.env.Doors.Script(c.ctx, c.env, s)
 	}
@@ -41,7 +41,7 @@ func (c *call) enterCockpit(s Start) error {
 	if c.env.Doors.Cockpit == nil {
 		return usage("command", "a command is missing; try: help")
 	}
-	c.active = !c.g.ReadOnly
+	c.active = !c.idle()
 	err := c.scope()
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ type Env struct {
 	// Abroad says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Abroad bool
+	// Elsewhere carries a line out in the process that has the data file, once Open
+	// has failed with ExitElsewhere; nil is here alone.
+	Elsewhere func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error)
 	// Own are the engine's own files, which no line may name; nil is those of
 	// the data file.
 	Own *safeopen.Own
@@ -81,6 +84,8 @@ type Need struct {
 	Data     string // path of the data file, never ""
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
+	Alone    bool   // another process that has the data file is not asked to carry it out
+	Slots    int    // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8
 	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
 	Log      Log    // what is logged of the engine; the zero one is nothing
 	Dir      string // where work runs that names no directory; "" is the engine's own choice

@@ -89,6 +89,7 @@ func printers() []printer {
 		rows(ruleColumns),
 		rows(subagentColumns),
 		rows(retentionColumns),
+		rows(slotColumns),
 		rows(operatorColumns),
 		rows(noticeColumns),
 		rows(cadAgentColumns),

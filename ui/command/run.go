@@ -25,6 +25,10 @@ const (
 	ExitInterrupted = 130
 )
 
+// ExitElsewhere ends a command line here because the engine of its data file
+// runs in another process, which will carry it out.
+const ExitElsewhere = -1
+
 // Run carries out one command line and returns its exit code. Output goes to
 // env's writers, errors as one line (an object with -o json) to Stderr.
 func Run(ctx context.Context, env *Env, args []string) int {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/serve"
 )
 
@@ -19,12 +20,14 @@ type Serve struct {
 	MCP     string // address of the Model Context Protocol over HTTP
 	Tokens  string // file of bearer tokens, for MCP
 	Metrics string // address of the figures for Prometheus
+	Bearer  string // file of the token that reads them; "" asks for none
 	Limits  serve.Limits
 }
 
 func (t *tree) serve() *cobra.Command {
 	var s Serve
 	var log Log
+	var slots int
 	return t.command(spec{
 		use: "serve", short: "Run the engine without a screen, for others to attach to", effect: Writes, role: Admin, ownScope: true,
 		long: "Run the engine without a screen until it is interrupted. Commands and cockpits of this user attach to it by themselves.\n" +
@@ -37,6 +40,8 @@ func (t *tree) serve() *cobra.Command {
 			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
 			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics; without a host on this machine only")
+			f.StringVar(&s.Bearer, "metrics-token", "", "`FILE` of the bearer token that figures are read with, for --metrics; without it whoever reaches ADDR reads them")
+			f.IntVar(&slots, "slots", 0, "run at most `N` tasks at once that go to no agent, of tenants without slots of their own (default SWARMDECK_SLOTS, or 8)")
 			f.IntVar(&s.Limits.Sessions, "max-sessions", 256, "of all operators at once over SSH; one more exits with 75")
 			f.IntVar(&s.Limits.PerKey, "max-sessions-per-key", 32, "of one key at once, so that nobody keeps the others out; it may have 8 connections more")
 			f.IntVar(&s.Limits.PerAddress, "max-connections-per-address", 128, "at once; those behind one gateway share them")
@@ -47,6 +52,7 @@ func (t *tree) serve() *cobra.Command {
 			enumVar(f, &log.Level, "log-level", "", "info", "the least that is logged: debug, info, warn, error", "debug", "info", "warn", "error")
 			f.StringVar(&log.File, "log-file", "", "append the engine's log to `FILE`; without it to the standard error")
 			source(f, "tokens", "file")
+			source(f, "metrics-token", "file")
 			source(f, "log-file", "file")
 			source(f, "host-key", "file")
 		},
@@ -56,6 +62,9 @@ func (t *tree) serve() *cobra.Command {
 			}
 			if (s.MCP != "") != (s.Tokens != "") {
 				return usage("tokens", "serve: --mcp ADDR and --tokens FILE belong together")
+			}
+			if s.Bearer != "" && s.Metrics == "" {
+				return usage("metrics-token", "serve: --metrics-token FILE belongs to --metrics ADDR")
 			}
 			for flag, addr := range map[string]string{"ssh": s.SSH, "mcp": s.MCP, "metrics": s.Metrics} {
 				if addr == "" {
@@ -71,6 +80,12 @@ func (t *tree) serve() *cobra.Command {
 			if c.log = log; log.File != "" {
 				c.log.File = c.env.path(log.File)
 			}
+			if c.flags.Changed("slots") {
+				if err := swarm.CheckSlots("slots", slots); err != nil {
+					return err
+				}
+			}
+			c.alone, c.slots = true, slots
 			return c.activate()
 		},
 		run: func(c *call, _ []string) (err error) {
@@ -87,6 +102,9 @@ func (t *tree) serve() *cobra.Command {
 			}
 			if s.Tokens != "" {
 				s.Tokens = c.env.path(s.Tokens)
+			}
+			if s.Bearer != "" {
+				s.Bearer = c.env.path(s.Bearer)
 			}
 			if s.HostKey == "" {
 				s.HostKey = c.g.Data + ".hostkey"

@@ -9,6 +9,20 @@ import (
 	"swarmdeck/engine/swarm"
 )
 
+func slotColumns(*call) []column[swarm.Slots] {
+	type S = swarm.Slots
+	return []column[S]{
+		{title: "TENANT", text: func(s S) string { return s.TenantID }},
+		{title: "SLOTS", right: true, text: func(s S) string { return strconv.Itoa(s.Slots) }},
+		{title: "OF", text: func(s S) string {
+			if s.Own {
+				return "its own"
+			}
+			return "the engine"
+		}},
+	}
+}
+
 func troubleColumns(c *call) []column[health.Trouble] {
 	return []column[health.Trouble]{
 		{title: "TENANT", text: func(t health.Trouble) string { return cmp.Or(t.Tenant, "(all)") }},

@@ -30,6 +30,10 @@ const skillFileHelp = `A skill file is YAML or JSON: one skill, strictly read. L
                                   dir is the file's unless it says otherwise, ${DIR} stands for that
     {kind: builtin, name: echo}
     {kind: agent, agent: helper, prompt: "Go to ${location}"}
+    {kind: mcp, server: tracker, tool: create_issue}
+                                  calls a tool of a server that was added: mcp add
+    {kind: cad, method: solid.extrude}
+                                  a CAD operation, by the agent that the parameter agent_id names
     {kind: composite, steps: […]}
                                   each step: id, skill, params, error_policy: retry|abort|fallback,
                                   fallback: SKILL, backoff_multiplier: 1-10 (default 2). Texts in params may hold

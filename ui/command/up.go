@@ -35,6 +35,9 @@ func (t *tree) up() *cobra.Command {
 		check: func(c *call, _ []string) error { return w.check(c) },
 		run: func(c *call, args []string) error {
 			file, err := c.loadSwarm(args[0])
+			if err != nil && file != nil {
+				return c.allWrong(file, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -112,7 +115,7 @@ func (c *call) loadSwarm(path string) (*swarmfile.File, error) {
 	}
 	file, err := swarmfile.Load(path, data, swarmfile.Vars{Dir: filepath.Dir(abs), CWD: cwd})
 	if err != nil {
-		return nil, inFile(err)
+		return file, inFile(err)
 	}
 	return file, nil
 }

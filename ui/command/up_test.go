@@ -138,6 +138,28 @@ budgets:
 	if exit != 1 || out != "" || strings.Count(stderr, "worse.yaml:") < 4 {
 		t.Errorf("exit %d\n%s%s", exit, out, stderr)
 	}
+	d.write("many.yaml", `
+slots: 0
+sessions:
+  - name: "bad name"
+  - {nme: y}
+agents:
+  - {name: x, project: p, command: [no-such-program]}
+budgets:
+  - {subject: "agent:nobody", cost: 1}
+skills:
+  - name: walk
+    version: one
+    parameters_schema: {type: object}
+    dependencies: [no-such-skill]
+    runner: {kind: exec, argv: ["true"]}
+`)
+	exit, out, stderr = d.run("up", "many.yaml")
+	for _, want := range []string{"many.yaml:2: slots", "many.yaml:4: sessions[0].name", "many.yaml:5: sessions[1]", "many.yaml:7: agents[0].command", "many.yaml:9: budgets[0].subject", "many.yaml:12: skills[0].version", "no-such-skill"} {
+		if exit != 1 || out != "" || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", exit, want, out, stderr)
+		}
+	}
 	d.write("other.yaml", "tenant: t_other\n")
 	if code, message, _ := d.fails(1, "--tenant t_up up other.yaml"); code != "CONFLICT" || !strings.Contains(message, "t_other") {
 		t.Errorf("%s %s", code, message)

@@ -1,12 +1,14 @@
 package command_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/ui/command"
 )
@@ -126,5 +128,32 @@ func TestAViewerReadsTheTermsAndChangesNone(t *testing.T) {
 	d.env.ReadOnly = true
 	if _, message, _ := d.fails(1, "session create"); !strings.Contains(message, "needs the role operator, you are viewer") {
 		t.Error(message)
+	}
+}
+
+// TestAViewerFollowsFromElsewhere looks on while the engine, which is another's
+// process, works.
+func TestAViewerFollowsFromElsewhere(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	id := d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"].(string)
+	d.env.Role, d.env.ReadOnly = command.Viewer, true
+	if _, message, _ := d.fails(1, "task log "+id+" --follow"); !strings.Contains(message, "nothing runs with --read-only") {
+		t.Error(message)
+	}
+	d.env.Away = true
+	d.line("task log " + id + " --follow")
+	d.line("task wait " + id)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if code, _, errs := d.runIn(ctx, d.env, "bus", "tail", "sys.>", "--follow"); code != 130 {
+		t.Errorf("exit %d %s", code, errs)
+	}
+}
+
+func TestAThemeThatIsNotThereIsRefused(t *testing.T) {
+	d := newDeck(t)
+	if code, message, _ := d.fails(1, "tenant list --theme nope"); code != "NOT_FOUND" || !strings.Contains(message, `theme "nope"`) {
+		t.Errorf("%s %s", code, message)
 	}
 }

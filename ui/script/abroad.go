@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"swarmdeck/engine/core"
@@ -131,14 +130,14 @@ func written(text string) int {
 }
 
 // enough ends a script whose commands have printed and captured too much.
-func (r *run) enough(ts *testscript.TestScript) {
+func (r *run) enough(ts teller) {
 	if r.left <= 0 {
 		ts.Fatalf("the script's commands printed more than %d bytes, what was captured included", mostPrinted)
 	}
 }
 
 // print leaves what a word found on stdout.
-func (r *run) print(ts *testscript.TestScript, text []byte) {
+func (r *run) print(ts teller, text []byte) {
 	_, _ = (&bounded{r, ts.Stdout()}).Write(text)
 	r.enough(ts)
 }

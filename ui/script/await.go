@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -20,7 +18,7 @@ import (
 const awaitUsage = "usage: await [-t 10s] screen|status /re/ · task ID FIELD=VALUE… · agent NAME FIELD=VALUE… · approval [N] · quiet · left"
 
 // await waits for a state. It is the only thing that waits.
-func (r *run) await(ts *testscript.TestScript, args []string) {
+func (r *run) await(ts teller, args []string) {
 	within, args := deadline(ts, args)
 	if len(args) == 0 {
 		ts.Fatalf(awaitUsage)
@@ -53,7 +51,7 @@ func (r *run) await(ts *testscript.TestScript, args []string) {
 }
 
 // deadline takes -t D off the beginning or the end of the words.
-func deadline(ts *testscript.TestScript, args []string) (time.Duration, []string) {
+func deadline(ts teller, args []string) (time.Duration, []string) {
 	n := len(args)
 	var text string
 	switch {
@@ -71,7 +69,7 @@ func deadline(ts *testscript.TestScript, args []string) (time.Duration, []string
 	return d, args
 }
 
-func (r *run) awaitText(ts *testscript.TestScript, within time.Duration, what string, args []string) {
+func (r *run) awaitText(ts teller, within time.Duration, what string, args []string) {
 	s := r.on(ts)
 	re := pattern(ts, "await "+what, args)
 	ok := r.until(ts, within, func() (bool, error) {
@@ -87,7 +85,7 @@ func (r *run) awaitText(ts *testscript.TestScript, within time.Duration, what st
 
 // awaitRecord waits for the fields of a task or an agent, as its show command
 // prints them.
-func (r *run) awaitRecord(ts *testscript.TestScript, within time.Duration, kind string, args []string) {
+func (r *run) awaitRecord(ts teller, within time.Duration, kind string, args []string) {
 	var flags, wants []string
 	id := ""
 	for i := 0; i < len(args); i++ {
@@ -177,7 +175,7 @@ func brief(record []byte, wants []string) string {
 
 // awaitApproval waits for an open approval, or for exactly N of them, and
 // leaves them on stdout.
-func (r *run) awaitApproval(ts *testscript.TestScript, within time.Duration, args []string) {
+func (r *run) awaitApproval(ts teller, within time.Duration, args []string) {
 	var flags []string
 	want, exact := 1, false
 	for i := 0; i < len(args); i++ {
@@ -209,7 +207,7 @@ func (r *run) awaitApproval(ts *testscript.TestScript, within time.Duration, arg
 }
 
 // awaitIdle waits until no task is running and none can start.
-func (r *run) awaitIdle(ts *testscript.TestScript, within time.Duration) {
+func (r *run) awaitIdle(ts teller, within time.Duration) {
 	var running []byte
 	ok := r.untilEngine(ts, within, func() (bool, error) {
 		var err error
@@ -222,7 +220,7 @@ func (r *run) awaitIdle(ts *testscript.TestScript, within time.Duration) {
 }
 
 // read runs a reading command and returns what it prints.
-func (r *run) read(ts *testscript.TestScript, args []string) ([]byte, error) {
+func (r *run) read(ts teller, args []string) ([]byte, error) {
 	env := r.env(ts)
 	var out, bad bytes.Buffer
 	env.Stdout, env.Stderr = &out, &bad

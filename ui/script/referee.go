@@ -85,9 +85,7 @@ func (r *run) failure(t *referee) *failure {
 		log = strings.ReplaceAll(rest, strings.TrimPrefix(first, "WORK="), "$WORK")
 	}
 	f := &failure{file: r.name, log: strings.TrimSpace(log)}
-	if r.stage != nil {
-		f.screen = r.stage.rows()
-	}
+	f.screen = r.rows()
 	above, what, ok := strings.Cut(f.log, "FAIL: "+r.name+":")
 	if !ok {
 		f.what = f.log

@@ -60,7 +60,9 @@ const maxScript = 4 << 20
 const grace = 5 * time.Second
 
 // Run runs the script that s names; "-" is stdin. It works on a fresh data
-// file unless --data names one, or it comes from another machine. The error is a
+// file, and says so, unless --data or SWARMDECK_DATA names one, or it comes from
+// another machine. Where another process has that file, its words are carried
+// out there. The error is a
 // *command.ExitError: 1 for an expectation that failed, 2 for a script that
 // can't be run, 130 for an interrupt; the failure has then been printed.
 func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit) error {
@@ -87,6 +89,9 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 	if r.kept = s.Data != ""; r.kept {
 		r.data = s.Data
 	}
+	if !r.kept && !env.Abroad && s.Output != "json" {
+		fmt.Fprintf(env.Stderr, "swarmdeck: %s runs in a world of its own, which goes with it; --data FILE or SWARMDECK_DATA has it run on yours\n", clean(r.name))
+	}
 	if s.Show {
 		if r.show, err = newShow(env, s.Color); err != nil {
 			return &command.ExitError{Code: command.ExitUsage, Err: err}
@@ -94,6 +99,23 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 		defer r.show.end()
 	}
 	return r.play()
+}
+
+// reach opens the engine, where the script is kept from having one of its own: in
+// this process, or in the one that has the data file.
+func (r *run) reach(ts *testscript.TestScript) {
+	if !r.kept || r.remote != nil || r.outer.Elsewhere == nil {
+		return
+	}
+	_, err := r.open(r.ctx)
+	var exit *command.ExitError
+	if errors.As(err, &exit) && exit.Code == command.ExitElsewhere {
+		if r.show != nil {
+			ts.Fatalf("--show: the engine of %s runs in another process; end it, or leave --show away", r.data)
+		}
+		r.remote, err = r.attach(), nil
+	}
+	ts.Check(err)
 }
 
 // directory makes the script's directory. Its name is as long in every run,
@@ -123,10 +145,11 @@ type run struct {
 	files   map[string][]byte // that a script from another machine brought along
 	left    int               // bytes that its commands may still print
 
-	eng   *engine.Engine
-	stage *stage
-	code  int               // of the last command
-	snaps map[string]string // want/NAME.screen to be rewritten
+	eng    *engine.Engine
+	remote *remote // the engine of another process; nil for one of ours
+	stage  *stage
+	code   int               // of the last command
+	snaps  map[string]string // want/NAME.screen to be rewritten
 }
 
 // load finds the script's text and looks over its words.
@@ -236,6 +259,15 @@ func (r *run) setup(env *testscript.Env) error {
 		here = r.outer.Dir
 	}
 	env.Vars = append(env.Vars, "HERE="+here, "DATA="+r.data, "SWARMDECK_DATA="+r.data, "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC")
+	if r.kept {
+		env.Vars = append(env.Vars, "SWARMDECK_TENANT="+r.outer.Getenv("SWARMDECK_TENANT"))
+		// Where a program of the script finds the engine of the file.
+		if dir := r.outer.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+			env.Vars = append(env.Vars, "XDG_RUNTIME_DIR="+dir)
+		} else {
+			env.Setenv("TMPDIR", os.TempDir())
+		}
+	}
 	if r.kept || r.start.As != "" {
 		env.Vars = append(env.Vars, "USER="+r.start.Caller.Name)
 	} else {
@@ -284,11 +316,12 @@ func (r *run) close() error {
 		r.stage.close()
 		r.stage = nil
 	}
-	r.eng = nil
+	err := r.remote.end()
+	r.eng, r.remote = nil, nil
 	if r.outer.Close == nil {
-		return nil
+		return err
 	}
-	return r.outer.Close()
+	return errors.Join(err, r.outer.Close())
 }
 
 // say prints a line, or v with -o json.

@@ -22,7 +22,12 @@ func (r *run) snap(ts *testscript.TestScript, args []string) {
 		ts.Fatalf("usage: snap NAME, where NAME is of letters, digits, - and _")
 	}
 	name := "want/" + args[0] + ".screen"
-	got := Picture(r.on(ts).frame())
+	got := ""
+	if r.remote != nil {
+		got = r.remote.picture(r, ts)
+	} else {
+		got = Picture(r.on(ts).frame())
+	}
 	if r.start.Update {
 		if r.snaps == nil {
 			r.snaps = map[string]string{}

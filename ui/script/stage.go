@@ -8,7 +8,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/rogpeppe/go-internal/testscript"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui"
@@ -51,7 +50,7 @@ func (s *stage) close() { s.Close() }
 
 // openCockpit starts the cockpit in the way the command does: flags such as
 // --tenant, --ascii and --read-only mean the same.
-func (r *run) openCockpit(ts *testscript.TestScript, args []string) {
+func (r *run) openCockpit(ts teller, args []string) {
 	w, h := 80, 24
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		var err error
@@ -111,7 +110,7 @@ func size(text string) (w, h int, err error) {
 }
 
 // on is the cockpit, which must have been opened, as it is now.
-func (r *run) on(ts *testscript.TestScript) *stage {
+func (r *run) on(ts teller) *stage {
 	if r.stage == nil {
 		ts.Fatalf("there is no cockpit; open one with: cockpit 80x24")
 	}
@@ -120,7 +119,7 @@ func (r *run) on(ts *testscript.TestScript) *stage {
 }
 
 // live is the cockpit, which must not have been left.
-func (r *run) live(ts *testscript.TestScript) *stage {
+func (r *run) live(ts teller) *stage {
 	s := r.on(ts)
 	if s.Quit() {
 		ts.Fatalf("the cockpit has been left; open it again with: cockpit 80x24")
@@ -128,7 +127,7 @@ func (r *run) live(ts *testscript.TestScript) *stage {
 	return s
 }
 
-func (r *run) key(ts *testscript.TestScript, args []string) {
+func (r *run) key(ts teller, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: key K…, such as: key j j enter ctrl+e")
 	}
@@ -140,7 +139,7 @@ func (r *run) key(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func (r *run) typeText(ts *testscript.TestScript, args []string) {
+func (r *run) typeText(ts teller, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: type 'text'")
 	}
@@ -151,14 +150,14 @@ func (r *run) typeText(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func (r *run) paste(ts *testscript.TestScript, args []string) {
+func (r *run) paste(ts teller, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: paste 'text'")
 	}
 	r.live(ts).press(tea.PasteMsg{Content: strings.Join(args, " ")})
 }
 
-func (r *run) resize(ts *testscript.TestScript, args []string) {
+func (r *run) resize(ts teller, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: resize 120x40")
 	}
@@ -168,7 +167,7 @@ func (r *run) resize(ts *testscript.TestScript, args []string) {
 }
 
 // screen checks what the screen has, or has not, right now.
-func (r *run) screen(ts *testscript.TestScript, neg bool, args []string) {
+func (r *run) screen(ts teller, neg bool, args []string) {
 	re := pattern(ts, "screen", args)
 	s := r.on(ts)
 	switch found := re.MatchString(s.text()); {
@@ -180,7 +179,7 @@ func (r *run) screen(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // pattern reads /re/ or re; a pattern with blanks need not be quoted.
-func pattern(ts *testscript.TestScript, what string, args []string) *regexp.Regexp {
+func pattern(ts teller, what string, args []string) *regexp.Regexp {
 	text := strings.Join(args, " ")
 	if n := len(text); n >= 2 && text[0] == '/' && text[n-1] == '/' {
 		text = text[1 : n-1]
@@ -197,7 +196,7 @@ func pattern(ts *testscript.TestScript, what string, args []string) *regexp.Rege
 func source(re *regexp.Regexp) string { return strings.TrimPrefix(re.String(), "(?m)") }
 
 // cell checks one cell: its role, or its character.
-func (r *run) cell(ts *testscript.TestScript, neg bool, args []string) {
+func (r *run) cell(ts teller, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: cell ROW,COL role=NAME")
 	}
@@ -235,7 +234,7 @@ const limit = 10 * time.Second
 
 // until waits for ready, which is asked again whenever the screen has changed.
 // It reports whether ready came true in time; an error of ready ends the wait.
-func (r *run) until(ts *testscript.TestScript, within time.Duration, ready func() (bool, error)) bool {
+func (r *run) until(ts teller, within time.Duration, ready func() (bool, error)) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, within)
 	defer cancel()
 	return r.wait(ctx, ts, nil, ready)
@@ -243,7 +242,7 @@ func (r *run) until(ts *testscript.TestScript, within time.Duration, ready func(
 
 // untilEngine is until for what only the engine knows: its bell says when to
 // ask again. The cockpit lives on meanwhile.
-func (r *run) untilEngine(ts *testscript.TestScript, within time.Duration, ready func() (bool, error)) bool {
+func (r *run) untilEngine(ts teller, within time.Duration, ready func() (bool, error)) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, within)
 	defer cancel()
 	eng, err := r.open(r.ctx)
@@ -251,7 +250,7 @@ func (r *run) untilEngine(ts *testscript.TestScript, within time.Duration, ready
 	return r.wait(ctx, ts, eng.Watch(ctx), ready)
 }
 
-func (r *run) wait(ctx context.Context, ts *testscript.TestScript, bell <-chan struct{}, ready func() (bool, error)) bool {
+func (r *run) wait(ctx context.Context, ts teller, bell <-chan struct{}, ready func() (bool, error)) bool {
 	done, err := ready()
 	ask := func() bool {
 		if !done && err == nil {

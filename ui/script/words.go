@@ -18,22 +18,74 @@ import (
 // word is how testscript calls a word of ours.
 type word = func(ts *testscript.TestScript, neg bool, args []string)
 
+// teller is what a word tells of itself: a script, or one that another process plays.
+type teller interface {
+	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
+	Check(err error)
+	Stdout() io.Writer
+	Stderr() io.Writer
+	Getenv(name string) string
+	MkAbs(file string) string
+}
+
+// act is a word that is carried out where the engine is.
+type act = func(t teller, neg bool, args []string)
+
+// acts are the words that are carried out where the engine is; "" is a command,
+// and picture leaves the screen on stdout.
+func (r *run) acts() map[string]act {
+	only := func(f func(t teller, args []string)) act {
+		return func(t teller, _ bool, args []string) { f(t, args) }
+	}
+	return map[string]act{
+		"":        only(r.commandHere),
+		"cockpit": only(r.openCockpit),
+		"key":     only(r.key),
+		"type":    only(r.typeText),
+		"paste":   only(r.paste),
+		"resize":  only(r.resize),
+		"await":   only(r.await),
+		"screen":  r.screen,
+		"cell":    r.cell,
+		"picture": only(func(t teller, _ []string) { io.WriteString(t.Stdout(), Picture(r.on(t).frame())) }), //nolint:errcheck // in memory
+		"rows": only(func(t teller, _ []string) { //nolint:errcheck // in memory
+			if r.stage != nil {
+				io.WriteString(t.Stdout(), strings.Join(r.stage.rows(), "\n"))
+			}
+		}),
+	}
+}
+
+// act carries a word out where the engine is.
+func (r *run) act(ts *testscript.TestScript, name string, neg bool, args []string) {
+	if r.remote != nil {
+		r.remote.act(r, ts, name, neg, args)
+		return
+	}
+	r.acts()[name](ts, neg, args)
+}
+
 // words are the words that testscript does not have itself.
 func (r *run) words() map[string]word {
 	all := map[string]word{
 		"?":       r.may,
-		"cockpit": positive("cockpit", r.openCockpit),
-		"key":     positive("key", r.key),
-		"type":    positive("type", r.typeText),
-		"paste":   positive("paste", r.paste),
-		"resize":  positive("resize", r.resize),
-		"await":   positive("await", r.await),
-		"screen":  r.screen,
-		"cell":    r.cell,
 		"snap":    positive("snap", r.snap),
 		"capture": positive("capture", r.capture),
 		"exit":    positive("exit", r.exit),
 		"restart": positive("restart", r.restart),
+	}
+	for _, name := range []string{"cockpit", "await"} {
+		all[name] = positive(name, func(ts *testscript.TestScript, args []string) {
+			r.reach(ts)
+			r.act(ts, name, false, args)
+		})
+	}
+	for _, name := range []string{"key", "type", "paste", "resize"} {
+		all[name] = positive(name, func(ts *testscript.TestScript, args []string) { r.act(ts, name, false, args) })
+	}
+	for _, name := range []string{"screen", "cell"} {
+		all[name] = func(ts *testscript.TestScript, neg bool, args []string) { r.act(ts, name, neg, args) }
 	}
 	// A line may begin as it would in a shell.
 	all["swarmdeck"] = r.line
@@ -85,23 +137,33 @@ func (r *run) may(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// command runs a command line in this process, on the script's engine.
+// command runs a command line, on the script's engine.
 func (r *run) command(ts *testscript.TestScript, args []string) {
-	r.show.line(args)
-	env := r.env(ts)
-	if !r.outer.Abroad {
-		env.Stdin = &stdin{ts: ts}
+	if r.act(ts, "", false, args); r.code == command.ExitElsewhere { // it did not begin
+		r.reach(ts)
+		r.act(ts, "", false, args)
 	}
-	env.Stdout, env.Stderr = &bounded{r, ts.Stdout()}, &bounded{r, ts.Stderr()}
-	r.code = command.Run(r.ctx, env, args)
-	r.enough(ts)
 	if r.code != command.ExitOK {
 		ts.Logf("[exit code %d]", r.code)
 	}
 }
 
+// commandHere runs a command line in this process.
+func (r *run) commandHere(t teller, args []string) {
+	r.show.line(args)
+	env := r.env(t)
+	if in, ok := t.(interface{ Stdin() io.Reader }); ok {
+		env.Stdin = in.Stdin()
+	} else if ts, ok := t.(*testscript.TestScript); ok && !r.outer.Abroad {
+		env.Stdin = &stdin{ts: ts}
+	}
+	env.Stdout, env.Stderr = &bounded{r, t.Stdout()}, &bounded{r, t.Stderr()}
+	r.code = command.Run(r.ctx, env, args)
+	r.enough(t)
+}
+
 // env is what a command of the script runs in.
-func (r *run) env(ts *testscript.TestScript) *command.Env {
+func (r *run) env(t teller) *command.Env {
 	env := *r.outer
 	env.ReadOnly = r.start.ReadOnly
 	env.Close, env.Doors = nil, command.Doors{}
@@ -110,12 +172,12 @@ func (r *run) env(ts *testscript.TestScript) *command.Env {
 		env.Stdin, env.Files = nil, r.files
 		return &env
 	}
-	env.Dir = ts.MkAbs(".")
-	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: ts.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
+	env.Dir = t.MkAbs(".")
+	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: t.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
 	if r.start.Data != "" { // on a file of its own a script may play several persons
 		env.Caller.Person = r.outer.Caller.Person
 	}
-	env.Getenv = ts.Getenv
+	env.Getenv = t.Getenv
 	return &env
 }
 
@@ -155,6 +217,9 @@ func (r *run) restart(ts *testscript.TestScript, args []string) {
 	}
 	if r.outer.Abroad {
 		ts.Fatalf("restart: only on the machine of the data file")
+	}
+	if r.remote != nil {
+		ts.Fatalf("restart: the engine of %s runs in another process, which the script does not end", r.data)
 	}
 	ts.Check(r.close())
 	_, err := r.open(r.ctx)

@@ -43,7 +43,8 @@ func silentEngine(pid int) error {
 }
 
 // owner is the process at the other end of a connection; 0 is unknown.
-func owner(conn net.Conn) (pid int) {
+// Owner is the process at the other end of a connection; 0 is unknown.
+func Owner(conn net.Conn) (pid int) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0

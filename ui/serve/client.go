@@ -31,7 +31,7 @@ type Attachment struct {
 	Dir  string   // this process's directory
 	Env  []string // "NAME=value" that the command is to see
 
-	Stdin          *os.File
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Ahead is what was read of Stdin before.
 	Ahead []byte
@@ -49,7 +49,7 @@ func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 	// A process that is stopped accepts connections all the same.
 	by := time.Now().Add(cmp.Or(a.Patience, beginPatience))
 	_ = conn.SetDeadline(by)
-	pid := owner(conn)
+	pid := Owner(conn)
 	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{
 		User: "swarmdeck",
 		// The socket is this user's alone, and its other end proved to be too.

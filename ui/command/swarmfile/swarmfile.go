@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 )
 
 // MaxSize is the largest swarm file in bytes.
@@ -22,6 +23,7 @@ const MaxSize = 256 << 10
 type File struct {
 	Path      string
 	Tenant    string // "" leaves the choice to the caller
+	Slots     int    // of the tenant; 0 leaves them as they are
 	Sessions  []Session
 	Agents    []Agent
 	Budgets   []Budget
@@ -119,7 +121,7 @@ type reader struct{ *document.Reader }
 type value = document.Value
 
 // Load reads a swarm file. The error is a core.Error whose details list every
-// document.Problem under "problems".
+// document.Problem under "problems"; the file is then what could be read of it.
 func Load(path string, data []byte, vars Vars) (*File, error) {
 	r := reader{document.NewReader(path)}
 	f := &File{Path: path}
@@ -128,7 +130,12 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		return nil, r.Err()
 	}
 	fields := map[string]func(value){
-		"tenant":   func(v value) { f.Tenant = r.Text(v); r.Check(v, core.CheckTenant(f.Tenant)) },
+		"tenant": func(v value) { f.Tenant = r.Text(v); r.Check(v, core.CheckTenant(f.Tenant)) },
+		"slots": func(v value) {
+			n := r.Integer(v)
+			f.Slots = int(min(max(n, -1), swarm.MaxSlots+1))
+			r.Check(v, swarm.CheckSlots("slots", f.Slots))
+		},
 		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
 		"agents":   func(v value) { f.Agents = document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }) },
 		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
@@ -155,10 +162,7 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 	}
 	r.Object(root, fields)
 	r.unique(f)
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, r.Err()
 }
 
 func (r reader) session(v value) Session {

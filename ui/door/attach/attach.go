@@ -2,9 +2,11 @@
 package attach
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -23,11 +25,12 @@ const (
 	firstTry = 500 * time.Millisecond
 	lastTry  = 15 * time.Second
 	settled  = 10 * time.Second // a connection that held this long begins anew
+	mostCuts = 5                // of connections in a row from which nothing was shown
 )
 
 // To opens the cockpit of another machine until it is left. A connection that
 // never came about, from which nothing was ever shown, is not tried again: its
-// reason is on the screen.
+// reason is on the screen. One that was cut, while a question was asked perhaps, is.
 func To(ctx context.Context, env *command.Env, a command.Attach) error {
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
@@ -39,12 +42,13 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 	} else {
 		args = append(args, "--", a.Host, command.Quote(a.Program))
 	}
-	pause := firstTry
+	pause, cuts := firstTry, 0
 	for began := false; ; {
 		start := time.Now()
 		cmd := exec.CommandContext(ctx, ssh, args...)
 		shown := &serve.Passing{To: os.Stdout}
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, shown, os.Stderr
+		said := &last{to: os.Stderr}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, shown, said
 		cmd.WaitDelay = time.Second // a master connection stays behind and may hold the output
 		err := cmd.Run()
 		if errors.Is(err, exec.ErrWaitDelay) {
@@ -54,7 +58,9 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 			shown.GiveBack() // ssh restores the line, not the screen
 		}
 		var exit *exec.ExitError
-		began = began || shown.Any
+		if began = began || shown.Any; !began && said.cut() {
+			cuts++
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -62,7 +68,7 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 			return context.Cause(ctx)
 		case !errors.As(err, &exit):
 			return fmt.Errorf("attach to %s: %w", a.Host, err)
-		case exit.ExitCode() != sshLost || !began:
+		case exit.ExitCode() != sshLost, !began && (!said.cut() || cuts == mostCuts):
 			return &command.ExitError{Code: max(exit.ExitCode(), 1)}
 		}
 		if time.Since(start) > settled {
@@ -76,4 +82,27 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 		}
 		pause = min(2*pause, lastTry)
 	}
+}
+
+// last passes on what ssh says, and remembers its end.
+type last struct {
+	to   io.Writer
+	kept []byte
+}
+
+func (l *last) Write(p []byte) (int, error) {
+	const most = 512
+	l.kept = append(l.kept, p...)
+	l.kept = l.kept[max(0, len(l.kept)-most):]
+	return l.to.Write(p)
+}
+
+// cut says that there was a connection, which the other end closed.
+func (l *last) cut() bool {
+	for _, words := range []string{"Connection closed by", "Connection reset by", "closed by remote host", "Broken pipe", "not responding"} {
+		if bytes.Contains(l.kept, []byte(words)) {
+			return true
+		}
+	}
+	return false
 }

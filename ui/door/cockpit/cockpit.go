@@ -47,6 +47,12 @@ func Play(ctx context.Context, env *command.Env, s command.Start) error {
 	return script.Run(ctx, env, s, options)
 }
 
+// PlayFor carries out the words of a script that another process of this user
+// plays.
+func PlayFor(ctx context.Context, env *command.Env, s command.Start) error {
+	return script.Serve(ctx, env, s, options)
+}
+
 // options are the options of a cockpit on the start's engine. Its
 // command lines go by the start's door.
 func options(env *command.Env, s command.Start) (ui.Options, error) {

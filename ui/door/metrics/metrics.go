@@ -19,8 +19,9 @@ import (
 	"swarmdeck/engine/health"
 )
 
-// Serve serves the figures of an engine until ctx ends. More adds others.
-func Serve(ctx context.Context, l net.Listener, eng *engine.Engine, more func(io.Writer)) error {
+// Serve serves the figures of an engine until ctx ends, to who has the token; ""
+// asks for none. More adds others.
+func Serve(ctx context.Context, l net.Listener, token string, eng *engine.Engine, more func(io.Writer)) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		text, err := figures(r.Context(), eng, more)
@@ -31,7 +32,7 @@ func Serve(ctx context.Context, l net.Listener, eng *engine.Engine, more func(io
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = w.Write(text)
 	})
-	srv := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: guarded(l.Addr(), token, mux), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve figures: %w", err)

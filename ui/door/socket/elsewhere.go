@@ -14,10 +14,6 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// ExitElsewhere ends a command line here because the engine of its data file
-// runs in another process, which will carry it out.
-const ExitElsewhere = -1
-
 // Elsewhere carries this program's command lines out in the process that has the
 // data file.
 type Elsewhere struct {

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -61,6 +62,12 @@ func surroundings() []string {
 		}
 	}
 	return env
+}
+
+// Talk has the process that has a data file carry out a command line that is told
+// more as it goes.
+func Talk(ctx context.Context, conn net.Conn, dir string, args []string, in io.Reader, out, errs io.Writer) (int, error) {
+	return serve.Attach(ctx, conn, serve.Attachment{Line: command.Join(args), Dir: dir, Env: surroundings(), Stdin: in, Stdout: out, Stderr: errs})
 }
 
 // Ask has the process that has a data file carry out a command that only reads,

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/serve"
+)
+
+// LockPatience is how long a command waits for a data file that another process
+// has and does not listen for; AlonePatience, how long one does that is to be
+// the engine itself.
+const (
+	LockPatience  = 2 * time.Second
+	AlonePatience = 10 * time.Second
+)
+
+const lockPoll = 20 * time.Millisecond
+
+// openStore opens the data file. One that another process has is worked on
+// there when that process listens. Short commands don't, and take turns: one
+// that finds the file locked waits a while for the other to end.
+func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
+	patience, told := LockPatience, false
+	if need.Alone {
+		patience = AlonePatience
+	}
+	for end := time.Now().Add(patience); ; {
+		db, err := store.Open(need.Data, opt)
+		if !errors.Is(err, store.ErrLocked) {
+			return db, err
+		}
+		conn, unheard := socket.Dial(ctx, need.Data)
+		switch {
+		case unheard == nil && !need.Alone:
+			if h.conn != nil {
+				_ = h.conn.Close()
+			}
+			h.conn = conn
+			return nil, &command.ExitError{Code: command.ExitElsewhere}
+		case need.NoWait:
+			return nil, err
+		case need.Alone:
+			has := holderOf(err, conn)
+			err = has.has(need.Data)
+			if has.stays() {
+				return nil, err
+			}
+			if !told {
+				told = true
+				h.warn(fmt.Errorf("%w; waiting up to %s for it to end", err, patience))
+			}
+		}
+		if time.Now().After(end) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), store.ErrLocked)
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// holder is the process that has a data file, as far as the system tells.
+type holder struct {
+	pid     int
+	engine  bool      // it listens
+	command string    // that it carries out, without its arguments; "" is the cockpit
+	since   time.Time // it was started
+}
+
+// holderOf tells who has a data file from the failure to lock it and the
+// connection to an engine, which it closes; nil is none.
+func holderOf(locked error, conn net.Conn) (h holder) {
+	var by store.LockedError
+	if errors.As(locked, &by) {
+		h.pid = by.PID
+	}
+	if conn != nil {
+		h.engine = true
+		if pid := serve.Owner(conn); pid > 0 {
+			h.pid = pid
+		}
+		_ = conn.Close()
+	}
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.pid)); err == nil {
+		words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+		h.command = command.Describe(words[1:]).Path
+	}
+	h.since = startOf(h.pid)
+	return h
+}
+
+// stays says whether it is an engine that goes on until somebody ends it.
+func (h holder) stays() bool {
+	return h.engine && (h.command == "" || h.command == "serve" || h.command == "mcp")
+}
+
+// has says that it has a data file.
+func (h holder) has(data string) error {
+	who := "a process"
+	if h.engine {
+		who = "engine"
+	}
+	if h.pid > 0 {
+		who += " pid " + strconv.Itoa(h.pid)
+		if h.command != "" {
+			who += " (swarmdeck " + h.command + ")"
+		} else if h.engine {
+			who += " (the cockpit)"
+		}
+	}
+	if !h.since.IsZero() {
+		data += fmt.Sprintf(" since %s", h.since.Format(time.RFC3339))
+	}
+	e := core.Errorf(core.Unavailable, "%s has %s", who, data).With("pid", h.pid)
+	return fmt.Errorf("%w%w", e, store.LockedError{PID: h.pid})
+}
+
+// startOf is when a process was started; zero is unknown. The system counts it
+// in hundredths of a second since it started itself.
+func startOf(pid int) time.Time {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return time.Time{}
+	}
+	all, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return time.Time{}
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	_, boot, _ := strings.Cut(string(all), "\nbtime ")
+	boot, _, _ = strings.Cut(boot, "\n")
+	began, err := strconv.ParseInt(boot, 10, 64)
+	if err != nil || len(fields) < 20 {
+		return time.Time{}
+	}
+	ticks, err := strconv.ParseInt(string(fields[19]), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(began, 0).Add(time.Duration(ticks) * 10 * time.Millisecond).UTC()
+}

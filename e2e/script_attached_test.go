@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAScriptRunsAtTheEngineThatHasTheFile plays one with each kind of word while
+// a daemon has the data file.
+func TestAScriptRunsAtTheEngineThatHasTheFile(t *testing.T) {
+	u := newPlayer(t)
+	u.ok("tenant", "create", "t_acme")
+	u.ok("tenant", "create", "t_beta")
+	d := u.daemon()
+	id := field(d.ok("--tenant", "t_acme", "task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
+	if err := os.WriteFile(filepath.Join(u.home, "in.json"), []byte(`{"argv":["echo","from a file"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := `# a task that was there before
+task show $THERE
+# programs, files and the input are this side's
+exec echo {"argv":["echo","from stdin"]}
+cp stdout input
+stdin input
+task dispatch --kind exec.run --input - -o json
+capture ID task_id
+await task $ID status=succeeded
+stdout succeeded
+result show $ID
+stdout 'from stdin'
+task dispatch --kind exec.run --input @$HERE/in.json --wait
+! task show nonsense
+stderr 'is not allowed'
+exit 2
+# the screen
+cockpit 80x24
+await screen /t_acme/
+key 2
+await screen /succeeded/
+cell 1,1 role=header
+! screen /no such words/
+snap tasks
+# another process is the same
+exec swarmdeck task list
+stdout succeeded
+`
+	script = strings.ReplaceAll(script, "$THERE", id)
+	for name, env := range map[string][]string{
+		"by the environment": {"SWARMDECK_DATA=" + u.data(), "SWARMDECK_TENANT=t_acme"},
+		"by flags":           nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := *u
+			p.t, p.env = t, append(u.env[:len(u.env):len(u.env)], env...)
+			args := []string{"--update"}
+			if env == nil {
+				args = append(args, "--data", u.data(), "--tenant", "t_acme")
+				script = strings.ReplaceAll(script, "swarmdeck task list", "swarmdeck --tenant t_acme task list")
+			}
+			code, out, stderr := p.play(script, args...)
+			if code != 0 || !strings.Contains(out, "ok") || strings.Contains(stderr, "world of its own") {
+				t.Fatalf("exit %d %s%s", code, out, stderr)
+			}
+			if text, _ := os.ReadFile(filepath.Join(u.home, "test.txtar")); !strings.Contains(string(text), "-- want/tasks.screen --\n t_acme") {
+				t.Errorf("no screen in:\n%s", text)
+			}
+		})
+	}
+	if log := d.ok("--tenant", "t_acme", "audit", "list", "--kind", "task.queued", "-o", "json"); !strings.Contains(log, `"door":"script"`) {
+		t.Errorf("door: %s", log)
+	}
+	p := *u
+	code, _, stderr := p.play("# look\ncockpit\nscreen /nowhere/\n", "--data", u.data(), "--tenant", "t_acme")
+	if code != 1 || !strings.Contains(stderr, "test.txtar:3: screen") || !strings.Contains(stderr, "screen:\n  | t_acme") {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	if code, _, stderr = p.play("restart\n", "--data", u.data()); code != 1 {
+		t.Errorf("restart: exit %d %s", code, stderr)
+	}
+	if code, _, stderr = p.play("tenant list\nrestart\n", "--data", u.data()); code != 1 || !strings.Contains(stderr, "runs in another process") {
+		t.Errorf("restart: exit %d %s", code, stderr)
+	}
+}

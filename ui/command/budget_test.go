@@ -1,0 +1,28 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestABudgetIsOfAnAgentThatIsThere(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_test")
+	d.line("tenant create t_other")
+	d.line("agent create bob --tenant t_other --project p -- true")
+	if code, message, _ := d.fails(1, "budget set agent:nobody --tasks 1 --tenant t_test"); code != "NOT_FOUND" || !strings.Contains(message, "nobody") {
+		t.Errorf("%s %s", code, message)
+	}
+	if code, message, _ := d.fails(1, "budget set agent:bob --tasks 1 --tenant t_test"); code != "DENIED" {
+		t.Errorf("another tenant's: %s %s", code, message)
+	}
+	if out := d.line("audit list --kind tenant.violation --tenant t_test"); !strings.Contains(out, "bob") {
+		t.Errorf("not in the log: %s", out)
+	}
+	d.line("budget set agent:bob --tasks 1 --tenant t_other")
+	d.line("agent delete bob --yes --tenant t_other")
+	d.line("budget set agent:bob --tasks 0 --tenant t_other") // its budget may outlive it, and goes
+	if out := d.line("budget list --tenant t_other"); strings.Contains(out, "bob") {
+		t.Errorf("still there: %s", out)
+	}
+}
