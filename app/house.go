@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"

@@ -125,8 +125,7 @@ func (h holder) has(data string) error {
 	if !h.since.IsZero() {
 		data += fmt.Sprintf(" since %s", h.since.Format(time.RFC3339))
 	}
-	e := core.Errorf(core.Unavailable, "%s has %s", who, data).With("pid", h.pid)
-	return fmt.Errorf("%w%w", e, store.LockedError{PID: h.pid})
+	return &command.ExitError{Code: command.ExitStore, Err: core.Errorf(core.Unavailable, "%s has %s", who, data).With("pid", h.pid)}
 }
 
 // startOf is when a process was started; zero is unknown. The system counts it

@@ -16,7 +16,7 @@ func TestABudgetIsOfAnAgentThatIsThere(t *testing.T) {
 	if code, message, _ := d.fails(1, "budget set agent:bob --tasks 1 --tenant t_test"); code != "DENIED" {
 		t.Errorf("another tenant's: %s %s", code, message)
 	}
-	if out := d.line("audit list --kind tenant.violation --tenant t_test"); !strings.Contains(out, "bob") {
+	if out := d.line("audit list --kind tenant.violation --tenant t_test -o json"); !strings.Contains(out, "bob") {
 		t.Errorf("not in the log: %s", out)
 	}
 	d.line("budget set agent:bob --tasks 1 --tenant t_other")

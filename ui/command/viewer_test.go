@@ -153,7 +153,7 @@ func TestAViewerFollowsFromElsewhere(t *testing.T) {
 
 func TestAThemeThatIsNotThereIsRefused(t *testing.T) {
 	d := newDeck(t)
-	if code, message, _ := d.fails(1, "tenant list --theme nope"); code != "NOT_FOUND" || !strings.Contains(message, `theme "nope"`) {
+	if code, message, _ := d.fails(2, "tenant list --theme nope"); code != "NOT_FOUND" || !strings.Contains(message, `theme "nope"`) {
 		t.Errorf("%s %s", code, message)
 	}
 }
