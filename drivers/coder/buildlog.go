@@ -9,6 +9,8 @@ import (
 
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/google/uuid"
+
+	"swarmdeck/engine/core"
 )
 
 // maxSaid is how many lines of a build that failed are told.

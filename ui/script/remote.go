@@ -89,8 +89,10 @@ func (m *remote) end() error {
 
 // passed are the variables of a script that commands and cockpits read, beside
 // swarmdeck's own.
-var passed = []string{"USER", "LOGNAME", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TMPDIR", "TRACEPARENT",
-	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "SWARMDECK_DATA", "SWARMDECK_TENANT", "SWARMDECK_NOTIFY"}
+var passed = []string{
+	"USER", "LOGNAME", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TMPDIR", "TRACEPARENT",
+	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "SWARMDECK_DATA", "SWARMDECK_TENANT", "SWARMDECK_NOTIFY",
+}
 
 // act has a word carried out, and tells what came of it.
 func (m *remote) act(r *run, ts *testscript.TestScript, name string, neg bool, args []string) {
