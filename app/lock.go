@@ -1,3 +1,5 @@
+//go:build linux
+
 package app
 
 import (
@@ -18,9 +20,10 @@ import (
 	"swarmdeck/ui/serve"
 )
 
-// LockPatience is how long a command waits for a data file that another process
+// LockPatience is how long a command waits for a data file that one other process
 // has and does not listen for; AlonePatience, how long one does that is to be
-// the engine itself.
+// the engine itself. Each time that another has it, a command waits as long again:
+// those before it take their turns.
 const (
 	LockPatience  = 2 * time.Second
 	AlonePatience = 10 * time.Second
@@ -36,10 +39,14 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 	if need.Alone {
 		patience = AlonePatience
 	}
+	last := 0 // process that had it
 	for end := time.Now().Add(patience); ; {
 		db, err := store.Open(need.Data, opt)
 		if !errors.Is(err, store.ErrLocked) {
 			return db, err
+		}
+		if by := new(store.LockedError); errors.As(err, by) && by.PID > 0 && by.PID != last {
+			last, end = by.PID, time.Now().Add(patience)
 		}
 		conn, unheard := socket.Dial(ctx, need.Data)
 		switch {
