@@ -42,10 +42,6 @@ func list[T any](c *call, page core.Page[T], cols []column[T]) error {
 		}
 		return c.flush(&out)
 	}
-	if c.g.Output == "sentence" && !c.reads && len(page.Items) > 0 {
-		fmt.Fprintln(&out, term.Clean(c.sentence(page.Items[0])))
-		return c.flush(&out)
-	}
 	table(&out, page.Items, cols, c.g.Output == "wide")
 	if i := page.Info; c.flags.Changed("page") || i.Next {
 		fmt.Fprintf(&out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
@@ -89,19 +85,12 @@ func (c *call) verbatim(v any, text []byte) error {
 	})
 }
 
-// print prints v as JSON with -o json, what a change came to with -o sentence,
-// else what text writes.
+// print prints v as JSON with -o json, else what text writes.
 func (c *call) print(v any, text func(io.Writer) error) error {
 	var out bytes.Buffer
 	write := text
-	switch {
-	case c.g.Output == "json":
+	if c.g.Output == "json" {
 		write = func(io.Writer) error { return putJSON(&out, v) }
-	case c.g.Output == "sentence" && !c.reads:
-		write = func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, term.Clean(c.sentence(v)))
-			return err
-		}
 	}
 	if err := write(&out); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (t *tree) up() *cobra.Command {
 			if err != nil && len(done) == 0 {
 				return err
 			}
-			if printErr := list(c, core.Page[Applied]{Items: done}, appliedColumns(c)); err == nil {
+			if printErr := c.applied(args[0], done); err == nil {
 				err = printErr
 			}
 			if err != nil || !w.on || len(first) == 0 {
@@ -77,6 +77,18 @@ func (t *tree) up() *cobra.Command {
 			return w.printTasks(c, first...)
 		},
 	})
+}
+
+// applied prints what was done with a file, or with -o sentence how much of it.
+func (c *call) applied(path string, done []Applied) error {
+	if c.g.Output != "sentence" {
+		return list(c, core.Page[Applied]{Items: done}, appliedColumns(c))
+	}
+	count := map[string]int{}
+	for _, a := range done {
+		count[a.Action]++
+	}
+	return c.say(done, "applied %s: %d created, %d changed, %d as they were", path, count["created"], count["changed"], count["unchanged"])
 }
 
 func appliedColumns(*call) []column[Applied] {
