@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/coder/v2/codersdk"
 
+	"swarmdeck/drivers/sse"
 	"swarmdeck/engine/core"
 )
 
@@ -129,16 +130,12 @@ func (a *app) events(ctx context.Context, open func(), each func(update)) error 
 		return core.Errorf(core.Unavailable, "follow the agent: its app does not answer like agentapi")
 	}
 	open()
-	in := newEventReader(resp.Body)
-	for {
-		kind, data, err := in.next()
-		if err != nil {
-			return explain("follow the agent", err)
-		}
+	return explain("follow the agent", sse.Each(resp.Body, maxEvent, func(kind string, data []byte) error {
 		if u, ok := readUpdate(kind, data); ok {
 			each(u)
 		}
-	}
+		return nil
+	}))
 }
 
 // readUpdate leaves out what it does not know.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/google/uuid"
 
+	"swarmdeck/drivers/sse"
 	"swarmdeck/engine/core"
 )
 
@@ -252,32 +254,32 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, news chan *codersdk.Wor
 	}
 	defer resp.Body.Close()
 	quiet.Reset(quietLimit)
-	in := newEventReader(resp.Body)
-	for {
-		kind, data, err := in.next()
-		if err != nil {
-			return nil
-		}
+	var told error
+	_ = sse.Each(resp.Body, maxEvent, func(kind string, data []byte) error {
 		quiet.Reset(quietLimit)
-		if kind != string(codersdk.ServerSentEventTypeData) {
-			if kind == string(codersdk.ServerSentEventTypeError) {
-				return nil
-			}
-			continue
+		switch codersdk.ServerSentEventType(kind) {
+		case codersdk.ServerSentEventTypeData:
+		case codersdk.ServerSentEventTypeError:
+			return io.EOF
+		default:
+			return nil
 		}
 		ws := new(codersdk.Workspace)
 		if err := json.Unmarshal(data, ws); err != nil {
-			return explain("follow the workspace", err)
+			told = explain("follow the workspace", err)
+			return told
 		}
 		if ws.ID != id {
-			continue
+			return nil
 		}
 		select {
 		case <-news: // overtaken
 		default:
 		}
 		news <- ws // only this goroutine sends, so there is room
-	}
+		return nil
+	})
+	return told
 }
 
 // drive does the next step from how the workspace is to how it should be.

@@ -21,6 +21,9 @@ import (
 const (
 	// maxBody bounds one answer; a page of fifty workspaces is far below it.
 	maxBody = 32 << 20
+	// maxEvent bounds one event: a workspace with many statuses has some hundred
+	// kilobytes, a screen of an agent less.
+	maxEvent = 8 << 20
 	// maxRetryAfter bounds how long a server may ask for silence.
 	maxRetryAfter = 2 * time.Minute
 	apiPath       = "/api/v2/"

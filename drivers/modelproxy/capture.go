@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"swarmdeck/drivers/sse"
 	"swarmdeck/engine/core"
 )
 
@@ -52,6 +53,16 @@ func (h *hold) drop() {
 		h.of.all.Add(-h.n)
 		h.n = 0
 	}
+}
+
+// events finds those of a stream. One that is longer than a whole answer may be,
+// or for which there is no room, is missed.
+func (h *hold) events(event func(name string, data []byte), missed func(size int)) *sse.Events {
+	return &sse.Events{Most: maxWhole, Room: h.grow, Free: h.drop, Missed: missed, Event: func(name string, data []byte) {
+		if len(data) > 0 {
+			event(name, data)
+		}
+	}}
 }
 
 // capture keeps a body up to its bound, and counts all of it.

@@ -32,7 +32,7 @@ type exchange struct {
 	tell    func(fleet.Event)
 	in      *capture
 	out     *capture // of an answer that is no stream; nil else
-	stream  *sse     // of one that is; nil else
+	stream  *hold    // of one that is; nil else
 	a       *answer  // so far; nil before it begins
 }
 
@@ -101,16 +101,16 @@ func (x *exchange) answers(res *http.Response) {
 			x.ended(a, err)
 		}
 	case kind == "text/event-stream" && (encoding == "" || encoding == "identity"):
-		s := &sse{hold: hold{of: x.l.run}, event: x.piece, missed: a.miss}
-		x.stream, b.late = s, false // its events have ends of their own
+		x.stream, b.late = &hold{of: x.l.run}, false // its events have ends of their own
+		s := x.stream.events(x.piece, a.miss)
 		b.saw = func(data []byte) {
-			s.write(data)
+			s.Write(data)
 			if a.done {
 				x.ended(a, nil)
 			}
 		}
 		b.end = func(err error) {
-			s.close()
+			s.Close()
 			if err == nil && !a.done && !a.blind && a.finish == "" && a.fault == "" {
 				a.cut("truncated", "the stream ended before the answer did")
 			}
@@ -174,6 +174,6 @@ func (x *exchange) close() {
 	x.in.drop()
 	x.out.drop()
 	if x.stream != nil {
-		x.stream.hold.drop()
+		x.stream.drop()
 	}
 }

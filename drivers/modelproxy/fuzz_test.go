@@ -66,15 +66,15 @@ func FuzzAnswer(f *testing.F) {
 		whole, a, b := newAnswer(), newAnswer(), newAnswer()
 		format.whole(whole, stream)
 		sound(t, whole.call())
-		atOnce := &sse{hold: hold{of: New().run()}, event: func(name string, data []byte) { format.event(a, name, data) }, missed: a.miss}
-		atOnce.write(stream)
-		atOnce.close()
+		atOnce := (&hold{of: New().run()}).events(func(name string, data []byte) { format.event(a, name, data) }, a.miss)
+		atOnce.Write(stream)
+		atOnce.Close()
 		sound(t, a.call())
-		inPieces := &sse{hold: hold{of: New().run()}, event: func(name string, data []byte) { format.event(b, name, data) }, missed: b.miss}
+		inPieces := (&hold{of: New().run()}).events(func(name string, data []byte) { format.event(b, name, data) }, b.miss)
 		for n := max(1, piece%64); len(stream) > 0; stream = stream[min(n, len(stream)):] {
-			inPieces.write(stream[:min(n, len(stream))])
+			inPieces.Write(stream[:min(n, len(stream))])
 		}
-		inPieces.close()
+		inPieces.Close()
 		if x, y := core.MustEncode(a.call().Messages), core.MustEncode(b.call().Messages); string(x) != string(y) || a.done != b.done {
 			t.Errorf("in pieces it says %s, at once %s", y, x)
 		}

@@ -1,0 +1,27 @@
+package coder
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"swarmdeck/drivers/sse"
+)
+
+func FuzzUpdates(f *testing.F) {
+	f.Add("event: message_update\ndata: {\"id\":1,\"role\":\"agent\",\"message\":\"hi\"}\n\n")
+	f.Add("event: status_change\ndata: {\"status\":\"stable\"}\n\n")
+	f.Add(":\n\ndata\r\n\r\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		_ = sse.Each(strings.NewReader(s), maxEvent, func(kind string, data []byte) error {
+			u, ok := readUpdate(kind, data)
+			if ok && u.status != "" && u.status != "stable" && u.status != "running" {
+				t.Errorf("status %q", u.status)
+			}
+			if text := tidy(u.Content); !utf8.ValidString(text) {
+				t.Errorf("invalid %q", text)
+			}
+			return nil
+		})
+	})
+}
