@@ -187,8 +187,8 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	first := u.host()
-	heirs := []*seat{u.atTerminal().sit(80, 24), u.atTerminal().sit(80, 24)}
-	for _, h := range heirs {
+	successors := []*seat{u.atTerminal().sit(80, 24), u.atTerminal().sit(80, 24)}
+	for _, h := range successors {
 		h.see(`fleet`)
 	}
 	const tasks = 50
@@ -206,9 +206,9 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	u.ok("task", "list") // one of them serves
 	await(t, "cockpit that listens instead", func() bool {
 		pid := u.listens()
-		return pid == heirs[0].cmd.Process.Pid || pid == heirs[1].cmd.Process.Pid
+		return pid == successors[0].cmd.Process.Pid || pid == successors[1].cmd.Process.Pid
 	})
-	for _, h := range heirs {
+	for _, h := range successors {
 		h.see(`fleet`)
 	}
 	for end := time.Now().Add(patience); strings.Count(u.ok("task", "list", "--status", "succeeded", "--page-size", "100", "-o", "json"), "\n") < tasks; time.Sleep(100 * time.Millisecond) {
@@ -218,7 +218,7 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	}
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
-	for _, h := range heirs { // the second may be taking over when it is told to leave
+	for _, h := range successors { // the second may be taking over when it is told to leave
 		for left := false; !left; {
 			h.press(ctrlC)
 			select {

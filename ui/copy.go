@@ -47,7 +47,7 @@ type wroteMsg struct {
 // noFiles says why no file can be written from here, "" when one can.
 func (m *Model) noFiles() string {
 	switch {
-	case m.opt.Abroad:
+	case m.opt.Remote:
 		return "files can't be written from another machine"
 	case m.opt.ReadOnly:
 		return "who only reads writes no files"

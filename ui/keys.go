@@ -86,7 +86,7 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 // press.
 func (m *Model) interrupt() tea.Cmd {
 	n := m.working()
-	if m.opt.Remote || n == 0 || !m.quitAt.IsZero() && m.now.Sub(m.quitAt) < 5*time.Second {
+	if m.opt.Attached || n == 0 || !m.quitAt.IsZero() && m.now.Sub(m.quitAt) < 5*time.Second {
 		return m.leave()
 	}
 	m.quitAt = m.now

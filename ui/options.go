@@ -67,13 +67,13 @@ type Options struct {
 	ReadOnly bool
 	// Dir is the base of relative paths in :write and :record.
 	Dir string
-	// Remote says that the engine outlives this screen: quitting ends no agent.
-	Remote bool
+	// Attached says that the engine outlives this screen: quitting ends no agent.
+	Attached bool
 	// Enter tells others that this cockpit is open in a tenant; nil does not.
 	Enter func(tenant string) Stay
-	// Abroad says that whoever looks is on another machine: files of this one
+	// Remote says that whoever looks is on another machine: files of this one
 	// are not theirs to name.
-	Abroad bool
+	Remote bool
 	// Terminal is the screen at the other end of a connection; nil is the
 	// terminal that Show writes to.
 	Terminal *term.Remote

@@ -65,7 +65,7 @@ func served(b *testing.B, w *fakeWorld) (addr string, key gossh.Signer) {
 	base.Clock, base.After, base.Frame = nil, nil, 0
 	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
 		opt := base
-		opt.Terminal, opt.Remote, opt.Abroad = s.Terminal, true, true
+		opt.Terminal, opt.Attached, opt.Remote = s.Terminal, true, true
 		caps := term.Detect(func(name string) string {
 			return map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "SSH_CONNECTION": "remote"}[name]
 		}, true, true, term.Flags{})

@@ -131,14 +131,14 @@ func (s *Budgets) Full(tx *audit.Tx, who Spender) (full bool) {
 	for name := range who.subjects() {
 		if of := all[name]; of != nil && of.Tasks > 0 && tx.Counter(countUse("tasks", name)) >= of.Tasks*(of.Granted+1) {
 			full = true
-			tx.OnCommit(func() { s.tooFew(subject{tenant, name}) })
+			tx.OnCommit(func() { s.noteExhausted(subject{tenant, name}) })
 		}
 	}
 	return full
 }
 
-// tooFew notes that a task waits which a budget has no room for.
-func (s *Budgets) tooFew(of subject) {
+// noteExhausted notes that a task waits which a budget has no room for.
+func (s *Budgets) noteExhausted(of subject) {
 	s.mu.Lock()
 	news := !s.short[of]
 	s.short[of] = true

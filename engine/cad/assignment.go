@@ -197,7 +197,7 @@ const (
 
 // check lists what is wrong with a brief, as far as it can be seen alone, and
 // returns it with its methods spelt the one way. at is put before the fields.
-func (b Brief) check(at string, f *flaws) Brief {
+func (b Brief) check(at string, f *problems) Brief {
 	f.note(at+"description", checkText(at+"description", b.Description, maxText))
 	if b.SuccessCriteria != "" {
 		f.note(at+"success_criteria", checkText(at+"success_criteria", b.SuccessCriteria, maxText))
@@ -225,7 +225,7 @@ func (b Brief) check(at string, f *flaws) Brief {
 
 // checkSteps looks at operations one by one. An operation of a rework may have
 // the id of an earlier one: its answer takes the place of that one's.
-func checkSteps(field string, steps []Step, f *flaws) []Step {
+func checkSteps(field string, steps []Step, f *problems) []Step {
 	ids := map[string]bool{}
 	if len(steps) > maxSteps {
 		f.want(false, field, len(steps), fmt.Sprintf("at most %d operations", maxSteps))
@@ -253,7 +253,7 @@ func checkSteps(field string, steps []Step, f *flaws) []Step {
 }
 
 // checkReferences looks at what the operations of a task refer to.
-func (s *Scenario) checkReferences(i int, f *flaws) {
+func (s *Scenario) checkReferences(i int, f *problems) {
 	t := &s.Tasks[i]
 	field := fmt.Sprintf("task_sequence[%d].", i)
 	in := references{before: s.before(t.TaskID), of: func(id string) []Step {
@@ -273,7 +273,7 @@ type references struct {
 	rework  bool     // what a review found is known
 }
 
-func (r *references) check(field string, steps []Step, f *flaws) {
+func (r *references) check(field string, steps []Step, f *problems) {
 	for i, s := range steps {
 		for _, u := range mapping.Uses(s.Params, fmt.Sprintf("%s[%d].params", field, i)) {
 			why := u.Err

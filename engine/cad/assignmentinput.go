@@ -64,7 +64,7 @@ func readAssignment(input core.Raw) (AssignmentInput, error) {
 	if in.Round < 0 || in.Try < 0 {
 		return in, core.Invalid("round", in.Round, "0 or more")
 	}
-	var f flaws
+	var f problems
 	if in.Brief = in.Brief.check("", &f); len(f) == 0 {
 		in.checkReferences(&f)
 	}
@@ -72,7 +72,7 @@ func readAssignment(input core.Raw) (AssignmentInput, error) {
 }
 
 // checkReferences looks at what the operations refer to.
-func (in *AssignmentInput) checkReferences(f *flaws) {
+func (in *AssignmentInput) checkReferences(f *problems) {
 	r := references{before: slices.Sorted(maps.Keys(in.Given.Tasks)), of: func(task string) []Step {
 		var known []Step
 		for id := range in.Given.Tasks[task] {

@@ -207,7 +207,7 @@ func (r *run) operation(m Method, i int, params core.Raw) Operation {
 		Holds: func(tx *audit.Tx) (bool, error) {
 			holds, err := r.c.opt.Swarm.Holds(tx, t)
 			if err == nil && holds {
-				err = r.c.opt.Swarm.GotOn(tx, t.TaskID)
+				err = r.c.opt.Swarm.NoteProgress(tx, t.TaskID)
 			}
 			return holds, err
 		},

@@ -43,9 +43,9 @@ func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
 			t.Errorf("%s: %v", c.goal, err)
 			continue
 		}
-		s, flaws := s.check(testRoles(t))
-		if len(flaws) > 0 {
-			t.Errorf("%s: %v", c.goal, flaws.err())
+		s, problems := s.check(testRoles(t))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", c.goal, problems.err())
 		}
 		var ids []string
 		for _, task := range s.Tasks {
@@ -133,8 +133,8 @@ func FuzzGoal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, flaws := s.check(roles); len(flaws) > 0 {
-			t.Fatalf("%q: %v", text, flaws.err())
+		if _, problems := s.check(roles); len(problems) > 0 {
+			t.Fatalf("%q: %v", text, problems.err())
 		}
 	})
 }

@@ -53,10 +53,10 @@ type Learning string
 // its newest 20 operations differs from that of the 20 before them by 0.1 or
 // more; with fewer than 10 before the newest 20 there is nothing to compare.
 const (
-	TooFew    Learning = "insufficient_data"
-	Improving Learning = "improving"
-	Stable    Learning = "stable"
-	Declining Learning = "declining"
+	Insufficient Learning = "insufficient_data"
+	Improving    Learning = "improving"
+	Stable       Learning = "stable"
+	Declining    Learning = "declining"
 )
 
 // What the figures of an agent hold.
@@ -167,7 +167,7 @@ func (c *Controller) Metrics(ctx context.Context, tenant, id string) (Metrics, e
 }
 
 func (f *figures) metrics() Metrics {
-	m := Metrics{Learning: TooFew, Operations: []MethodFacts{}}
+	m := Metrics{Learning: Insufficient, Operations: []MethodFacts{}}
 	newest := f.samples()
 	cut := max(0, len(newest)-window)
 	recent, before := newest[cut:], newest[max(0, cut-window):cut]

@@ -20,7 +20,7 @@ func TestMetricsTellHowAnAgentDoes(t *testing.T) {
 		}
 		return m
 	}
-	if m := read(); m.SuccessRate != 0 || m.Learning != cad.TooFew || len(m.Operations) != 0 {
+	if m := read(); m.SuccessRate != 0 || m.Learning != cad.Insufficient || len(m.Operations) != 0 {
 		t.Errorf("at first %+v", m)
 	}
 	good := func(n int) {
@@ -37,7 +37,7 @@ func TestMetricsTellHowAnAgentDoes(t *testing.T) {
 	}
 	bad(5)
 	good(15)
-	if m := read(); m.SuccessRate != 0.75 || m.RecentErrorRate != 0.25 || m.Learning != cad.TooFew {
+	if m := read(); m.SuccessRate != 0.75 || m.RecentErrorRate != 0.25 || m.Learning != cad.Insufficient {
 		t.Errorf("%+v", m)
 	}
 	good(20)

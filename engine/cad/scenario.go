@@ -70,36 +70,36 @@ const (
 	longestScenario = 7 * 24 * 3600.0 // s
 )
 
-// flaw is what is wrong with a part of a scenario; field is its place, such as
+// problem is what is wrong with a part of a scenario; field is its place, such as
 // task_sequence[2].check.
-type flaw struct {
+type problem struct {
 	field string
 	err   error
 }
 
-type flaws []flaw
+type problems []problem
 
 // note takes an error in, nil is none.
-func (l *flaws) note(field string, err error) {
+func (l *problems) note(field string, err error) {
 	if err != nil {
-		*l = append(*l, flaw{field, err})
+		*l = append(*l, problem{field, err})
 	}
 }
 
 // want takes a value in that is not right.
-func (l *flaws) want(right bool, field string, value any, allowed string) {
+func (l *problems) want(right bool, field string, value any, allowed string) {
 	if !right {
 		l.note(field, core.Invalid(field, value, allowed))
 	}
 }
 
 // refuse takes in what no single value is wrong with.
-func (l *flaws) refuse(field, format string, args ...any) {
+func (l *problems) refuse(field, format string, args ...any) {
 	l.note(field, core.Errorf(core.InvalidInput, format, args...).With("field", field))
 }
 
 // method spells a method the one way, "" for what is none.
-func (l *flaws) method(field, name string) string {
+func (l *problems) method(field, name string) string {
 	m, ok := FindMethod(name)
 	if !ok {
 		l.note(field, core.Invalid(field, name, "a method: "+listed(MethodNames())))
@@ -107,8 +107,8 @@ func (l *flaws) method(field, name string) string {
 	return m.Name
 }
 
-// err is the error of all flaws, nil for none.
-func (l flaws) err() error {
+// err is the error of all problems, nil for none.
+func (l problems) err() error {
 	if len(l) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (l flaws) err() error {
 // check lists everything that is wrong with a scenario (model 5, Validation
 // Rules), and returns it with its methods spelt the one way and its pattern's
 // dependencies filled in.
-func (s Scenario) check(role roleFinder) (_ Scenario, f flaws) {
+func (s Scenario) check(role roleFinder) (_ Scenario, f problems) {
 	f.want(namePattern().MatchString(s.Name), "scenario_name", s.Name, planName)
 	f.note("description", checkText("description", s.Description, maxText))
 	f.note("success_criteria", checkText("success_criteria", s.SuccessCriteria, maxText))
@@ -151,7 +151,7 @@ func (s Scenario) check(role roleFinder) (_ Scenario, f flaws) {
 	return s, f
 }
 
-func (s *Scenario) checkSeats(role roleFinder, f *flaws) {
+func (s *Scenario) checkSeats(role roleFinder, f *problems) {
 	agents, places := map[string]bool{}, map[string]bool{}
 	for i, a := range s.Agents {
 		at := fmt.Sprintf("agent_assignments[%d].", i)
@@ -184,7 +184,7 @@ func first[T any](list []T, is func(*T) bool) *T {
 }
 
 // checkTask looks at one task, and spells its methods.
-func (s *Scenario) checkTask(i int, role roleFinder, f *flaws) {
+func (s *Scenario) checkTask(i int, role roleFinder, f *problems) {
 	t := &s.Tasks[i]
 	at := fmt.Sprintf("task_sequence[%d].", i)
 	f.want(namePattern().MatchString(t.TaskID), at+"task_id", t.TaskID, planName)
@@ -217,7 +217,7 @@ func (s *Scenario) checkTask(i int, role roleFinder, f *flaws) {
 
 // applyPattern checks that the dependencies are those of the workflow_pattern
 // and fills in what it adds.
-func (s *Scenario) applyPattern(f *flaws) {
+func (s *Scenario) applyPattern(f *problems) {
 	switch s.Pattern {
 	case Mixed:
 	case Sequential:

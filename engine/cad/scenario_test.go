@@ -156,10 +156,10 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 		{"mixed ones are left alone", Mixed, []PlannedTask{task("a", "x"), task("b", "x", "a")}, "a", ""},
 	} {
 		s := Scenario{Pattern: c.pattern, Tasks: c.tasks}
-		var flaws flaws
-		s.applyPattern(&flaws)
-		if c.wrong == "" && len(flaws) > 0 || c.wrong != "" && (len(flaws) == 0 || !strings.Contains(flaws[0].err.Error(), c.wrong)) {
-			t.Errorf("%s: %v", c.name, flaws)
+		var problems problems
+		s.applyPattern(&problems)
+		if c.wrong == "" && len(problems) > 0 || c.wrong != "" && (len(problems) == 0 || !strings.Contains(problems[0].err.Error(), c.wrong)) {
+			t.Errorf("%s: %v", c.name, problems)
 		}
 		if got := strings.Join(s.Tasks[len(s.Tasks)-1].Dependencies, " "); got != c.after {
 			t.Errorf("%s: waits for %q, want %q", c.name, got, c.after)
@@ -205,8 +205,8 @@ func FuzzScenarioFile(f *testing.F) {
 		lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 		s, err := parseScenario("a.yaml", []byte(text), roles)
 		if err == nil {
-			if again, flaws := s.check(roles); len(flaws) > 0 || string(core.MustEncode(again)) != string(core.MustEncode(s)) {
-				t.Fatalf("%q: %v", text, flaws)
+			if again, problems := s.check(roles); len(problems) > 0 || string(core.MustEncode(again)) != string(core.MustEncode(s)) {
+				t.Fatalf("%q: %v", text, problems)
 			}
 			return
 		}

@@ -67,8 +67,8 @@ type WrittenScenario struct {
 // Line is where it stands in its file.
 func (w *WrittenScenario) Line() int { return w.at.Line() }
 
-// report tells flaws at the lines that they are about.
-func (w *WrittenScenario) report(r *document.Reader, found flaws) {
+// report tells problems at the lines that they are about.
+func (w *WrittenScenario) report(r *document.Reader, found problems) {
 	for _, f := range found {
 		at := w.at.Find(strings.FieldsFunc(f.field, func(c rune) bool { return strings.ContainsRune(".[]", c) })...)
 		e := core.AsError(f.err)

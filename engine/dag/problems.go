@@ -13,13 +13,13 @@ import (
 // Bounds of what an event may hold. Payloads have none of their own: an event
 // has MaxEvent bytes.
 const (
-	MaxEvent = 4 << 20 // bytes of JSON
-	maxID    = 512     // bytes of an id or name
-	maxURI   = 4096    // bytes of an address or path
-	maxRefs  = 4096    // references in one list
-	maxNodes = 256     // nodes that one event introduces
-	maxEdges = 1024    // explicit edges of one event
-	maxFlaws = 20      // mistakes that one error names
+	MaxEvent    = 4 << 20 // bytes of JSON
+	maxID       = 512     // bytes of an id or name
+	maxURI      = 4096    // bytes of an address or path
+	maxRefs     = 4096    // references in one list
+	maxNodes    = 256     // nodes that one event introduces
+	maxEdges    = 1024    // explicit edges of one event
+	maxProblems = 20      // mistakes that one error names
 )
 
 // problem is one mistake in an event.
@@ -36,7 +36,7 @@ type problems struct {
 }
 
 func (f *problems) add(field, format string, args ...any) {
-	if len(f.all) == maxFlaws {
+	if len(f.all) == maxProblems {
 		f.more++
 		return
 	}

@@ -57,7 +57,7 @@ func fileRule(effect files.Effect, source string, o Op, do func(context.Context,
 	o.Role = Admin
 	o.Params = append([]*Param{{Name: "path", About: "PATH", Arg: true, Need: true, Into: &path, From: source}}, w.params()...)
 	o.Check = func(c *Call) (err error) {
-		if c.Away {
+		if c.Remote {
 			return core.Errorf(core.Denied, "path: what is on the machine of the data file can't be named from another one").With("field", "path")
 		}
 		if !strings.HasPrefix(path, "~") {

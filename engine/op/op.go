@@ -83,15 +83,15 @@ type Op struct {
 type Call struct {
 	*engine.Engine // open when Run is called, nil in Check
 
-	By    core.Caller
-	Role  Role   // of the caller
-	Data  string // the data file, where the caller may have it to itself; else ""
-	Dir   string // base of relative paths; "" leaves them to the engine
-	Away  bool   // the caller sits at another machine than the data file's
-	Idle  bool   // nothing is worked on while it runs
-	Brief bool   // the caller shows a line of each record
-	Trace string // W3C trace context that the caller is in; "" for none
-	Now   time.Time
+	By     core.Caller
+	Role   Role   // of the caller
+	Data   string // the data file, where the caller may have it to itself; else ""
+	Dir    string // base of relative paths; "" leaves them to the engine
+	Remote bool   // the caller sits at another machine than the data file's
+	Idle   bool   // nothing is worked on while it runs
+	Brief  bool   // the caller shows a line of each record
+	Trace  string // W3C trace context that the caller is in; "" for none
+	Now    time.Time
 	// Task and Session are what a calling agent works in: what it makes comes
 	// from them unless it names others.
 	Task, Session string

@@ -14,7 +14,7 @@ import (
 // another one: its places are not to be named there, and where its secrets go
 // is for an admin to say, or was said before: an agent with the same is there.
 func (c *Call) Reach(runtime string, options core.Raw) error {
-	if !c.Away {
+	if !c.Remote {
 		return nil
 	}
 	places, secrets := c.Fleet.Reach(runtime, options)
@@ -32,7 +32,7 @@ func (c *Call) Reach(runtime string, options core.Raw) error {
 // MayOpen refuses an open agent or server to whoever has fewer rights than it
 // would have.
 func (c *Call) MayOpen(what, profile string) error {
-	if profile != "open" || !c.Away || c.Role.Includes(Admin) {
+	if profile != "open" || !c.Remote || c.Role.Includes(Admin) {
 		return nil
 	}
 	return c.refuse("profile", "profile: an open %s reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", what, Admin, c.Role)
@@ -41,7 +41,7 @@ func (c *Call) MayOpen(what, profile string) error {
 // MayServe refuses a server that reaches for the engine's machine from another
 // one.
 func (c *Call) MayServe(s tools.Server) error {
-	if c.Away && s.Any() {
+	if c.Remote && s.Any() {
 		return c.refuse("read", "read, write and hide: what is on the machine of the data file can't be named from another one")
 	}
 	return c.MayOpen("server", s.Profile)

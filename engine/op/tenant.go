@@ -23,7 +23,7 @@ func tenants() []*Op {
 					return core.Page[swarm.Tenant]{}, err
 				}
 				all, err := c.Swarm.Tenants(ctx)
-				if c.Away {
+				if c.Remote {
 					all = slices.DeleteFunc(slices.Clone(all), func(t swarm.Tenant) bool { return t.TenantID != c.By.Tenant })
 				}
 				return core.Pick(all, err, f, func(t swarm.Tenant) core.Traits { return core.Traits{At: t.CreatedAt, Text: t.TenantID} })
@@ -62,7 +62,7 @@ func tenantTroubles() *Op {
 			return core.Page[health.Trouble]{}, err
 		}
 		all := c.Health.All()
-		if c.Away {
+		if c.Remote {
 			all = c.Health.Of(c.By.Tenant)
 		}
 		return core.Pick(all, nil, f, func(one health.Trouble) core.Traits {

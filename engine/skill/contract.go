@@ -125,10 +125,10 @@ func (s *Skill) check(root string, raw core.Raw, field string, schema func() (*c
 }
 
 // validate lists what a schema finds wrong with a value.
-func validate(schema *jsonschema.Schema, v any) (flaws []flaw) {
+func validate(schema *jsonschema.Schema, v any) (violations []violation) {
 	defer func() { // the validator is not ours: its panics are mistakes of the schema
 		if p := recover(); p != nil {
-			flaws = []flaw{{message: "can't be checked against the schema"}}
+			violations = []violation{{message: "can't be checked against the schema"}}
 		}
 	}()
 	err := schema.Validate(v)
@@ -136,9 +136,9 @@ func validate(schema *jsonschema.Schema, v any) (flaws []flaw) {
 		return nil
 	}
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return flawsOf(invalid)
+		return violationsOf(invalid)
 	}
-	return []flaw{{message: err.Error()}}
+	return []violation{{message: err.Error()}}
 }
 
 // maxContracts bounds how many are kept beyond the skills that are loaded.
@@ -220,10 +220,10 @@ func defaultOf(s *jsonschema.Schema, depth int) *any {
 	return defaultOf(s.Ref, depth+1)
 }
 
-// defaultFlaws lists the defaults of top-level properties that their own
+// defaultViolations lists the defaults of top-level properties that their own
 // schema does not allow.
-func defaultFlaws(s *jsonschema.Schema, doc any) []flaw {
-	var found []flaw
+func defaultViolations(s *jsonschema.Schema, doc any) []violation {
+	var found []violation
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
 		if property.Default == nil {
@@ -231,24 +231,24 @@ func defaultFlaws(s *jsonschema.Schema, doc any) []flaw {
 		}
 		for _, f := range validate(property, *property.Default) {
 			at := append([]string{"properties", name, "default"}, f.path...)
-			found = append(found, flaw{at, fmt.Sprintf("the default does not fit: %s", f.message)})
+			found = append(found, violation{at, fmt.Sprintf("the default does not fit: %s", f.message)})
 		}
 	}
 	return found
 }
 
-// maxFlaws bounds what one report says.
-const maxFlaws = 20
+// maxViolations bounds what one report says.
+const maxViolations = 20
 
-// flawsOf tells in plain words what a validator found: each mistake at its
+// violationsOf tells in plain words what a validator found: each mistake at its
 // place, once.
-func flawsOf(err *jsonschema.ValidationError) []flaw {
-	var found []flaw
+func violationsOf(err *jsonschema.ValidationError) []violation {
+	var found []violation
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
 		switch e.ErrorKind.(type) {
 		case *kind.AnyOf, *kind.OneOf:
-			found = append(found, flaw{e.InstanceLocation, alternatives(e)})
+			found = append(found, violation{e.InstanceLocation, alternatives(e)})
 			return
 		}
 		if len(e.Causes) == 0 {
@@ -260,10 +260,10 @@ func flawsOf(err *jsonschema.ValidationError) []flaw {
 		}
 	}
 	walk(err)
-	slices.SortStableFunc(found, func(a, b flaw) int { return slices.Compare(a.path, b.path) })
-	found = slices.CompactFunc(found, func(a, b flaw) bool { return slices.Equal(a.path, b.path) && a.message == b.message })
-	if len(found) > maxFlaws {
-		found = append(found[:maxFlaws], flaw{message: fmt.Sprintf("%d more mistakes", len(found)-maxFlaws)})
+	slices.SortStableFunc(found, func(a, b violation) int { return slices.Compare(a.path, b.path) })
+	found = slices.CompactFunc(found, func(a, b violation) bool { return slices.Equal(a.path, b.path) && a.message == b.message })
+	if len(found) > maxViolations {
+		found = append(found[:maxViolations], violation{message: fmt.Sprintf("%d more mistakes", len(found)-maxViolations)})
 	}
 	return found
 }
@@ -275,7 +275,7 @@ func alternatives(e *jsonschema.ValidationError) string {
 	}
 	var reasons []string
 	for _, c := range e.Causes {
-		for _, f := range flawsOf(c) {
+		for _, f := range violationsOf(c) {
 			text := f.message
 			if below := f.path[min(len(e.InstanceLocation), len(f.path)):]; len(below) > 0 {
 				text = fieldPath("", below) + ": " + text
@@ -288,15 +288,15 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return "fits none of the alternatives: " + core.ClipTo(strings.Join(reasons, "; or "), 400)
 }
 
-func leaf(e *jsonschema.ValidationError) []flaw {
-	below := func(names []string, message string) (all []flaw) {
+func leaf(e *jsonschema.ValidationError) []violation {
+	below := func(names []string, message string) (all []violation) {
 		for _, name := range names {
-			all = append(all, flaw{append(slices.Clone(e.InstanceLocation), name), message})
+			all = append(all, violation{append(slices.Clone(e.InstanceLocation), name), message})
 		}
 		return all
 	}
-	bad := func(given, allowed string) []flaw {
-		return []flaw{{e.InstanceLocation, fmt.Sprintf("%s is not allowed; allowed: %s", core.ClipTo(given, 80), allowed)}}
+	bad := func(given, allowed string) []violation {
+		return []violation{{e.InstanceLocation, fmt.Sprintf("%s is not allowed; allowed: %s", core.ClipTo(given, 80), allowed)}}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -308,7 +308,7 @@ func leaf(e *jsonschema.ValidationError) []flaw {
 	case *kind.AdditionalProperties:
 		return below(k.Properties, "unknown field")
 	case *kind.Type:
-		return []flaw{{e.InstanceLocation, "want " + strings.Join(k.Want, " or ") + ", got " + k.Got}}
+		return []violation{{e.InstanceLocation, "want " + strings.Join(k.Want, " or ") + ", got " + k.Got}}
 	case *kind.Enum:
 		var allowed []string
 		for _, v := range k.Want {
@@ -334,10 +334,10 @@ func leaf(e *jsonschema.ValidationError) []flaw {
 	case *kind.Pattern:
 		return bad(strconv.Quote(core.ClipTo(k.Got, 80)), "text that matches "+core.ClipTo(k.Want, 120))
 	case *kind.FalseSchema:
-		return []flaw{{e.InstanceLocation, "not allowed here"}}
+		return []violation{{e.InstanceLocation, "not allowed here"}}
 	}
 	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	return []flaw{{e.InstanceLocation, core.ClipTo(text, 200)}}
+	return []violation{{e.InstanceLocation, core.ClipTo(text, 200)}}
 }
 
 func shown(v any) string {
@@ -376,18 +376,18 @@ func fieldPath(root string, tokens []string) string {
 	return path
 }
 
-// mistakes is the error that names every flaw of a value, nil for none.
-func mistakes(root string, flaws []flaw) error {
-	if len(flaws) == 0 {
+// mistakes is the error that names every violation of a value, nil for none.
+func mistakes(root string, violations []violation) error {
+	if len(violations) == 0 {
 		return nil
 	}
 	type mistake struct {
 		Field   string `json:"field"`
 		Message string `json:"message"`
 	}
-	all := make([]mistake, len(flaws))
-	lines := make([]string, len(flaws))
-	for i, f := range flaws {
+	all := make([]mistake, len(violations))
+	lines := make([]string, len(violations))
+	for i, f := range violations {
 		all[i] = mistake{fieldPath(root, f.path), f.message}
 		lines[i] = all[i].Field + ": " + all[i].Message
 	}

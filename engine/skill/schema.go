@@ -23,8 +23,8 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 // here is what a schema's references resolve against.
 const here = "urn:skill"
 
-// flaw is one thing wrong with a JSON value: where, and what.
-type flaw struct {
+// violation is one thing wrong with a JSON value: where, and what.
+type violation struct {
 	path    []string // tokens of a JSON pointer
 	message string
 }
@@ -32,29 +32,29 @@ type flaw struct {
 // checkSchema lists what is wrong with a schema of parameters or results: it
 // must be JSON Schema 2020-12 that is complete in itself and lets an object
 // through, and its defaults must pass it.
-func checkSchema(raw core.Raw) []flaw {
+func checkSchema(raw core.Raw) []violation {
 	if _, err := core.Canonical(raw); err != nil {
-		return []flaw{{message: err.Error()}}
+		return []violation{{message: err.Error()}}
 	}
 	doc, err := plainValue(raw)
 	if err != nil {
-		return []flaw{{message: err.Error()}}
+		return []violation{{message: err.Error()}}
 	}
 	top, _ := doc.(map[string]any)
 	if d, given := top["$schema"]; given && d != draft && d != draft+"#" {
-		return []flaw{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", core.ClipTo(fmt.Sprint(d), 80), draft)}}
+		return []violation{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", core.ClipTo(fmt.Sprint(d), 80), draft)}}
 	}
 	schema, err := compile(doc)
 	if err != nil {
-		return schemaFlaws(doc, err)
+		return schemaViolations(doc, err)
 	}
 	if why := endless(schema); why != "" {
-		return []flaw{{nil, why}}
+		return []violation{{nil, why}}
 	}
 	if t := schema.Types; t != nil && !slices.Contains(t.ToStrings(), "object") {
-		return []flaw{{[]string{"type"}, fmt.Sprintf("%q is not allowed; allowed: object, as parameters and results are JSON objects", strings.Join(t.ToStrings(), ", "))}}
+		return []violation{{[]string{"type"}, fmt.Sprintf("%q is not allowed; allowed: object, as parameters and results are JSON objects", strings.Join(t.ToStrings(), ", "))}}
 	}
-	return defaultFlaws(schema, doc)
+	return defaultViolations(schema, doc)
 }
 
 // compile makes a schema ready to validate with. It loads nothing from
@@ -81,25 +81,25 @@ var errElsewhere = errors.New("a schema must be complete in itself")
 
 func (nowhere) Load(string) (any, error) { return nil, errElsewhere }
 
-// schemaFlaws tells why a schema does not compile.
-func schemaFlaws(doc any, err error) []flaw {
+// schemaViolations tells why a schema does not compile.
+func schemaViolations(doc any, err error) []violation {
 	var invalid *jsonschema.SchemaValidationError
 	var found *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &found) {
-		return flawsOf(found)
+		return violationsOf(found)
 	}
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		if at, ref := elsewhere(doc, nil); at != nil {
-			return []flaw{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", core.ClipTo(ref, 80))}}
+			return []violation{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", core.ClipTo(ref, 80))}}
 		}
 	}
 	if regex, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		return []flaw{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", core.ClipTo(regex.Regex, 80), regex.Err)}}
+		return []violation{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", core.ClipTo(regex.Regex, 80), regex.Err)}}
 	}
 	if nothing, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return []flaw{{nil, "a $ref names " + fragment(nothing.URL) + ", which is not there"}}
+		return []violation{{nil, "a $ref names " + fragment(nothing.URL) + ", which is not there"}}
 	}
-	return []flaw{{nil, "not a valid JSON Schema: " + core.ClipTo(strings.ReplaceAll(err.Error(), here, ""), 200)}}
+	return []violation{{nil, "not a valid JSON Schema: " + core.ClipTo(strings.ReplaceAll(err.Error(), here, ""), 200)}}
 }
 
 // elsewhere finds the first reference that leaves the schema.

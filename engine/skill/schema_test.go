@@ -136,14 +136,14 @@ func TestSchemasThatWouldNeverEndAreRefused(t *testing.T) {
 		`{"properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"allOf":[{"$ref":"#/$defs/c"}]},"c":{"$ref":"#/$defs/b"}}}`: "a reference leads back to where it stands",
 		doubling(40): "asks for more than 1000 checks of one value",
 	} {
-		flaws := checkSchema(core.Raw(schema))
-		if len(flaws) != 1 || !strings.Contains(flaws[0].message, want) {
-			t.Errorf("%.80s: %+v, want %s", schema, flaws, want)
+		violations := checkSchema(core.Raw(schema))
+		if len(violations) != 1 || !strings.Contains(violations[0].message, want) {
+			t.Errorf("%.80s: %+v, want %s", schema, violations, want)
 		}
 	}
 	tree := `{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"all":{"type":"array","items":{"$ref":"#"}}}}}}`
-	if flaws := checkSchema(core.Raw(tree)); flaws != nil {
-		t.Errorf("a tree: %+v", flaws)
+	if violations := checkSchema(core.Raw(tree)); violations != nil {
+		t.Errorf("a tree: %+v", violations)
 	}
 }
 
@@ -169,8 +169,8 @@ func doubling(n int) string {
 func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 	s := &Skill{Name: "deep", Version: "1.0.0", ParametersSchema: core.Raw(
 		`{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}],"$defs":{"n":{"properties":{"a":{"$ref":"#"}}}}}`)}
-	if flaws := checkSchema(s.ParametersSchema); flaws != nil {
-		t.Fatalf("%+v", flaws)
+	if violations := checkSchema(s.ParametersSchema); violations != nil {
+		t.Fatalf("%+v", violations)
 	}
 	if _, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
 		t.Error(err)

@@ -11,9 +11,9 @@ import (
 // defaultDeaths bounds how often work that kills its engine is resumed.
 const defaultDeaths = 20
 
-// GotOn says, in the transaction that puts more of a task's work on disk, that
+// NoteProgress says, in the transaction that puts more of a task's work on disk, that
 // it gets on: engines that died under it before are forgotten.
-func (s *Swarm) GotOn(tx *audit.Tx, taskID string) error {
+func (s *Swarm) NoteProgress(tx *audit.Tx, taskID string) error {
 	var t task.Task
 	seq := task.Seq(taskID)
 	if err := s.tasks.Load(tx, seq, &t); err != nil || t.Deaths == 0 || t.Status != task.Running {
@@ -37,12 +37,12 @@ func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task) error {
 		t.Deaths = 0
 		return s.loseTask(tx, t, why)
 	}
-	return s.interrupt(tx, t, why, respite(t.Deaths))
+	return s.interrupt(tx, t, why, resumeBackoff(t.Deaths))
 }
 
-// respite is how long work is let rest after engines died under it: nothing at
+// resumeBackoff is how long work is let rest after engines died under it: nothing at
 // first, then so long that a person gets in to end what kills them.
-func respite(deaths int) time.Duration {
+func resumeBackoff(deaths int) time.Duration {
 	const free, most = 3, 6 // deaths; most is of doublings
 	if deaths <= free {
 		return 0

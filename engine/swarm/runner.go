@@ -64,7 +64,7 @@ type renewer interface {
 
 // resumer is implemented by runners whose work, begun once more, goes on where
 // it was, by what is on disk: an engine that dies under it costs no attempt. A
-// runner tells by GotOn whenever more of it is on disk.
+// runner tells by NoteProgress whenever more of it is on disk.
 type resumer interface {
 	Resumes(input core.Raw) bool
 }

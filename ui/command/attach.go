@@ -38,7 +38,7 @@ func (t *tree) attach() *cobra.Command {
 				return usage("host", "attach: want one HOST, and options of ssh after --")
 			case args[0] == "" || strings.HasPrefix(args[0], "-") || strings.ContainsAny(args[0], " \t\n\x00"):
 				return core.Invalid("host", args[0], "[USER@]HOST")
-			case c.env.Doors.Attach == nil || c.env.Away:
+			case c.env.Doors.Attach == nil || c.env.Attached:
 				return core.Errorf(core.Unavailable, "attach: only from the command line")
 			}
 			a.Host = args[0]

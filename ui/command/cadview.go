@@ -176,7 +176,7 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 // terminal.
 func (c *call) terminal() (term.Caps, bool) {
 	file, ok := c.env.Stdout.(*os.File)
-	tty := ok && !c.env.Away && c.env.Caller.Door == core.DoorCLI && term.IsTerminal(file)
+	tty := ok && !c.env.Attached && c.env.Caller.Door == core.DoorCLI && term.IsTerminal(file)
 	return term.Detect(c.env.getenv, tty, tty, term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible}), tty || c.g.Color == "always"
 }
 

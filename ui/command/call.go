@@ -103,15 +103,15 @@ func (c *call) allowed(s spec, args []string) error {
 	if err := c.named(s, args); err != nil {
 		return err
 	}
-	if !c.env.Abroad {
+	if !c.env.Remote {
 		return nil
 	}
-	return c.abroad(s, args)
+	return c.refuseRemote(s, args)
 }
 
-// abroad refuses what a session from another machine can't do: leave its
+// refuseRemote refuses what a session from another machine can't do: leave its
 // tenant, keep the whole data file, name a file of this machine.
-func (c *call) abroad(s spec, args []string) error {
+func (c *call) refuseRemote(s spec, args []string) error {
 	path := commandPath(c.cmd)
 	if err := c.within(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *call) elsewhere(source, value string) bool {
 
 // within refuses to leave the tenant that a session from another machine is in.
 func (c *call) within() error {
-	if !c.env.Abroad || c.g.Tenant == "" || c.g.Tenant == c.env.Caller.Tenant {
+	if !c.env.Remote || c.g.Tenant == "" || c.g.Tenant == c.env.Caller.Tenant {
 		return nil
 	}
 	return core.Errorf(core.Denied, "--tenant: your key opens %s here, not %s", c.env.Caller.Tenant, core.Clip(c.g.Tenant)).With("field", "tenant")
@@ -180,7 +180,7 @@ func (c *call) activate() error {
 }
 
 // idle says that nothing is worked on while the command runs.
-func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Away }
+func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {

@@ -48,14 +48,14 @@ type Env struct {
 	// engine outlives every command.
 	Close func() error
 	Doors Doors
-	// Away says that this is a session from elsewhere: the program's own
+	// Attached says that this is a session from elsewhere: the program's own
 	// terminal is not the operator's. Terminal is then theirs; nil when they
 	// have none.
-	Away     bool
+	Attached bool
 	Terminal *term.Remote
-	// Abroad says that the session comes from another machine: its tenant can't
+	// Remote says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
-	Abroad bool
+	Remote bool
 	// Elsewhere carries a line out in the process that has the data file, once Open
 	// has failed with ExitElsewhere; nil is here alone.
 	Elsewhere func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error)
@@ -65,7 +65,7 @@ type Env struct {
 	// Files are the texts that a line from another machine may name all the
 	// same, by name: those that a script brought along.
 	Files map[string][]byte
-	// Refused is told of what the role, or being abroad, forbids; nil is not.
+	// Refused is told of what the role, or being on another machine, forbids; nil is not.
 	Refused func(by core.Caller, err error)
 	// Doctor looks at what the machine gives, and changes nothing; nil is refused
 	// as not available.

@@ -63,7 +63,7 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return nil
 	}
 	eng, by := c.eng, c.by
-	if kind == "tenant" && t.env.Abroad {
+	if kind == "tenant" && t.env.Remote {
 		return []Candidate{{Text: t.env.Caller.Tenant}}
 	}
 	if kind == "tenant" {
@@ -257,7 +257,7 @@ func candidates[T any](all []T, err error, of func(T) Candidate) []Candidate {
 // files lists paths below the environment's directory; none for who is on
 // another machine.
 func (t *tree) files(dirs bool, last string) []Candidate {
-	if t.env.Abroad {
+	if t.env.Remote {
 		return nil
 	}
 	prefix := ""

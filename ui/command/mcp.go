@@ -49,9 +49,9 @@ func (t *tree) mcp() *cobra.Command {
 
 func (m *MCP) check(c *call) error {
 	switch {
-	case c.env.Doors.MCP == nil || c.env.Caller.Door != core.DoorCLI && c.env.Caller.Door != core.DoorSSH || c.env.Abroad && m.HTTP != "":
+	case c.env.Doors.MCP == nil || c.env.Caller.Door != core.DoorCLI && c.env.Caller.Door != core.DoorSSH || c.env.Remote && m.HTTP != "":
 		return core.Errorf(core.Unavailable, "mcp: only from the command line")
-	case c.env.Abroad && m.Agent != "":
+	case c.env.Remote && m.Agent != "":
 		return core.Errorf(core.Denied, "--agent: your key makes you an operator here, not an agent").With("field", "agent")
 	case (m.HTTP != "") != (m.Tokens != ""):
 		return usage("tokens", "mcp: --http ADDR and --tokens FILE belong together")

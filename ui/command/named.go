@@ -55,7 +55,7 @@ func (c *call) named(s spec, args []string) error {
 			return nil
 		case f.value == "-":
 			return usage(f.field, "%s: - is no file here; a file of that name is ./-", f.what)
-		case f.field == "data", path == "store restore", path == "serve", c.env.Abroad: // restores what one has kept; makes its host key; names no file
+		case f.field == "data", path == "store restore", path == "serve", c.env.Remote: // restores what one has kept; makes its host key; names no file
 			return nil
 		}
 		if _, brought := c.env.Files[f.value]; brought && f.source == sourceText {
@@ -107,7 +107,7 @@ func (c *call) change(role Role) error {
 // namesPlace makes the path of a place that the engine writes absolute. It is
 // one of this machine, and none of the engine's own.
 func (c *call) namesPlace(path *string) error {
-	if c.env.Abroad {
+	if c.env.Remote {
 		return onlyThere(commandPath(c.cmd), "path")
 	}
 	given := *path
@@ -121,7 +121,7 @@ func (c *call) namesPlace(path *string) error {
 
 // large opens a file that may be larger than an argument.
 func (c *call) large(field, path string) (io.ReadCloser, error) {
-	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Abroad {
+	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Remote {
 		data, err := c.file(field, path)
 		return io.NopCloser(bytes.NewReader(data)), err
 	}

@@ -57,7 +57,7 @@ func (t *tree) serve() *cobra.Command {
 			source(f, "host-key", "file")
 		},
 		check: func(c *call, _ []string) error {
-			if c.env.Doors.Serve == nil || c.env.Away {
+			if c.env.Doors.Serve == nil || c.env.Attached {
 				return core.Errorf(core.Unavailable, "serve: only from the command line")
 			}
 			if (s.MCP != "") != (s.Tokens != "") {

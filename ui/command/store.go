@@ -12,7 +12,7 @@ import (
 
 // onFile says that the line works on the file itself: it is one of the command
 // line, and no engine that is running carries it out for another process.
-func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.env.Away }
+func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.env.Attached }
 
 // showCheck prints what a check of the data file found.
 func (c *call) showCheck(r *store.Report) error { return c.checked(r, r, r.Problems) }

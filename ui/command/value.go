@@ -51,7 +51,7 @@ func (c *call) file(field, path string) ([]byte, error) {
 	if data, ok := c.env.Files[path]; ok {
 		return readBounded(field, path, bytes.NewReader(data))
 	}
-	if c.env.Abroad {
+	if c.env.Remote {
 		return nil, onlyThere("@"+path, field)
 	}
 	f, err := c.openFile(path)

@@ -54,11 +54,11 @@ func plausible(info command.Info) (lines [][]string) {
 func TestAViewerLeavesNothingBehind(t *testing.T) {
 	d := newDeck(t)
 	d.line("tenant create t_test")
-	for _, abroad := range []bool{true, false} {
+	for _, remote := range []bool{true, false} {
 		env := d.env
-		env.Dir, env.Abroad, env.Away, env.ReadOnly, env.Role = t.TempDir(), abroad, abroad, true, command.Viewer
+		env.Dir, env.Remote, env.Attached, env.ReadOnly, env.Role = t.TempDir(), remote, remote, true, command.Viewer
 		env.Caller.Tenant = "t_test"
-		if abroad {
+		if remote {
 			env.Caller.Door = "ssh"
 		}
 		home := t.TempDir()
@@ -72,7 +72,7 @@ func TestAViewerLeavesNothingBehind(t *testing.T) {
 				before := holds(t, env.Dir) + holds(t, home)
 				code, out, errs := d.runIn(t.Context(), env, args...)
 				if now := holds(t, env.Dir) + holds(t, home); now != before {
-					t.Fatalf("abroad %v: %q wrote (exit %d):\n%s%s%s", abroad, args, code, out, errs, now)
+					t.Fatalf("remote %v: %q wrote (exit %d):\n%s%s%s", remote, args, code, out, errs, now)
 				}
 				n++
 			}
@@ -141,7 +141,7 @@ func TestAViewerFollowsFromElsewhere(t *testing.T) {
 	if _, message, _ := d.fails(1, "task log "+id+" --follow"); !strings.Contains(message, "nothing runs with --read-only") {
 		t.Error(message)
 	}
-	d.env.Away = true
+	d.env.Attached = true
 	d.line("task log " + id + " --follow")
 	d.line("task wait " + id)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

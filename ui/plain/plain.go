@@ -257,7 +257,7 @@ func (r *reader) farewell() {
 	}
 	switch {
 	case working == 0:
-	case r.env.Away:
+	case r.env.Attached:
 		r.out.line("leaving; agents at work that go on: %d", working)
 	default:
 		r.out.line("leaving; agents at work that stop with the engine: %d", working)

@@ -19,8 +19,8 @@ func (r *run) check(text string) error {
 	words := r.words()
 	line := 0
 	all := txtar.Parse([]byte(text))
-	if r.outer.Abroad {
-		if err := r.abroad(all); err != nil {
+	if r.outer.Remote {
+		if err := r.remoteOnly(all); err != nil {
 			return err
 		}
 	}

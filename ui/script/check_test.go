@@ -82,8 +82,8 @@ func FuzzCheckNeverPanics(f *testing.F) {
 	f.Add("version\n[unix] ! task list\n-- a --\nx")
 	f.Add("[")
 	f.Fuzz(func(_ *testing.T, text string) {
-		for _, abroad := range []bool{false, true} {
-			_ = (&run{name: "t", outer: &command.Env{Abroad: abroad}}).check(text)
+		for _, remote := range []bool{false, true} {
+			_ = (&run{name: "t", outer: &command.Env{Remote: remote}}).check(text)
 		}
 	})
 }

@@ -21,7 +21,7 @@
 //
 // A script from another machine works on the engine that it came to, in the
 // tenant and the role of who brought it, and touches no file but those it
-// brings along: see abroad.
+// brings along: see remoteOnly.
 //
 // "status" is the header and the footer; "left" means that the cockpit was
 // quit. $DATA is the data file, $WORK the directory the script runs in, $HERE
@@ -76,7 +76,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 		return fmt.Errorf("make a directory for the script: %w", err)
 	}
 	r := &run{ctx: ctx, outer: env, start: s, cockpit: cockpit, root: root, name: s.Script, file: s.Script, left: unbounded}
-	if env.Abroad {
+	if env.Remote {
 		r.left = mostPrinted
 	}
 	if s.Update && s.Script == "-" {
@@ -89,7 +89,7 @@ func Run(ctx context.Context, env *command.Env, s command.Start, cockpit Cockpit
 	if r.kept = s.Data != ""; r.kept {
 		r.data = s.Data
 	}
-	if !r.kept && !env.Abroad && s.Output != "json" {
+	if !r.kept && !env.Remote && s.Output != "json" {
 		fmt.Fprintf(env.Stderr, "swarmdeck: %s runs in a world of its own, which goes with it; --data FILE or SWARMDECK_DATA has it run on yours\n", clean(r.name))
 	}
 	if s.Show {
@@ -199,7 +199,7 @@ func (r *run) play() error {
 		// A command of ours ends with the context; a program that the script
 		// runs has its own mind.
 		patience := time.After(grace)
-		if r.outer.Abroad {
+		if r.outer.Remote {
 			patience = nil // it runs none, and its place is taken until it has ended
 		}
 		select {
@@ -245,7 +245,7 @@ func (r *run) obedient(words map[string]func(*testscript.TestScript, bool, []str
 // setup gives the script its surroundings, the same on any machine.
 func (r *run) setup(env *testscript.Env) error {
 	r.work = env.WorkDir
-	if r.outer.Abroad {
+	if r.outer.Remote {
 		env.Vars = append(env.Vars, "USER="+r.outer.Caller.Name, "TZ=UTC")
 		return nil
 	}

@@ -73,8 +73,8 @@ func (r *run) openCockpit(ts teller, args []string) {
 			return err
 		}
 		opt.Context = ctx
-		if opt.Abroad = env.Abroad; opt.Abroad {
-			opt.Remote, opt.Pager = true, nil
+		if opt.Remote = env.Remote; opt.Remote {
+			opt.Attached, opt.Pager = true, nil
 		}
 		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
 		return nil

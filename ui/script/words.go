@@ -126,7 +126,7 @@ func (r *run) may(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case neg || len(args) == 0:
 		ts.Fatalf("usage: ? command…")
-	case args[0] == "exec" && len(args) > 1 && !r.outer.Abroad:
+	case args[0] == "exec" && len(args) > 1 && !r.outer.Remote:
 		if err := ts.Exec(args[1], args[2:]...); err != nil {
 			ts.Logf("[%v]", err)
 		}
@@ -154,7 +154,7 @@ func (r *run) commandHere(t teller, args []string) {
 	env := r.env(t)
 	if in, ok := t.(interface{ Stdin() io.Reader }); ok {
 		env.Stdin = in.Stdin()
-	} else if ts, ok := t.(*testscript.TestScript); ok && !r.outer.Abroad {
+	} else if ts, ok := t.(*testscript.TestScript); ok && !r.outer.Remote {
 		env.Stdin = &stdin{ts: ts}
 	}
 	env.Stdout, env.Stderr = &bounded{r, t.Stdout()}, &bounded{r, t.Stderr()}
@@ -168,7 +168,7 @@ func (r *run) env(t teller) *command.Env {
 	env.ReadOnly = r.start.ReadOnly
 	env.Close, env.Doors = nil, command.Doors{}
 	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) { return r.open(ctx) }
-	if r.outer.Abroad { // who they are is not the script's to say
+	if r.outer.Remote { // who they are is not the script's to say
 		env.Stdin, env.Files = nil, r.files
 		return &env
 	}
@@ -215,7 +215,7 @@ func (r *run) restart(ts *testscript.TestScript, args []string) {
 	if len(args) != 0 {
 		ts.Fatalf("usage: restart")
 	}
-	if r.outer.Abroad {
+	if r.outer.Remote {
 		ts.Fatalf("restart: only on the machine of the data file")
 	}
 	if r.remote != nil {
@@ -239,7 +239,7 @@ func (r *run) capture(ts *testscript.TestScript, args []string) {
 			continue
 		}
 		if text, ok := member(v, args[1]); ok {
-			if r.outer.Abroad && len(text) > mostValue {
+			if r.outer.Remote && len(text) > mostValue {
 				ts.Fatalf("capture %s\nexpected: at most %d bytes in the field %s\nactual: %d", args[0], mostValue, args[1], len(text))
 			}
 			r.spend(len(args[0]) + len(text)) // testscript keeps every value, the former ones too

@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		os.Exit(1)
 	}
-	heir := exec.Command("cat")
-	heir.Stdin, heir.Stdout = os.Stdin, os.Stdout
-	heir.ExtraFiles = []*os.File{file}
-	if heir.Start() != nil {
+	successor := exec.Command("cat")
+	successor.Stdin, successor.Stdout = os.Stdin, os.Stdout
+	successor.ExtraFiles = []*os.File{file}
+	if successor.Start() != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -69,7 +69,7 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asCaller+"="+path)
-	read, write, err := os.Pipe() // the heir lasts until its end is closed
+	read, write, err := os.Pipe() // the successor lasts until its end is closed
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestASilentHolderLosesItsLeaseToAnHeir(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 		if waited := time.Since(start); waited < 10*time.Second || waited > 20*time.Second {
-			t.Errorf("the heir came after %s", waited)
+			t.Errorf("the successor came after %s", waited)
 		}
 		if got := r.told(i.IntentID); !slices.Contains(got, "interruption timeout") {
 			t.Errorf("%q", got)
@@ -70,12 +70,12 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 				<-slow
 				return &control.Seen{Met: true, Result: core.Raw(`{"of":"the first"}`)}, nil
 			}
-			return &control.Seen{Met: true, Result: core.Raw(`{"of":"the heir"}`)}, nil
+			return &control.Seen{Met: true, Result: core.Raw(`{"of":"the successor"}`)}, nil
 		}
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		// The machine stood still for so long that its lease is over: the heir is
+		// The machine stood still for so long that its lease is over: the successor is
 		// there before the holder says another word.
 		r.No(r.Ledger.Append(r.T.Context(), alice, func(tx *audit.Tx) error {
 			key := binary.BigEndian.AppendUint64(nil, 1)
@@ -87,17 +87,17 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 			}
 			return tx.Put("intent.desk", key, was)
 		}))
-		heir := r.controller()
+		successor := r.controller()
 		ctx, stop := context.WithCancel(r.T.Context())
 		over := make(chan error)
-		go func() { over <- heir.Run(ctx) }()
-		done, err := heir.Await(ctx, acme, i.IntentID)
-		if err != nil || !strings.Contains(string(done.Steps[0].Result), "heir") || !slices.Equal(fences, []uint64{1, 2}) {
+		go func() { over <- successor.Run(ctx) }()
+		done, err := successor.Await(ctx, acme, i.IntentID)
+		if err != nil || !strings.Contains(string(done.Steps[0].Result), "successor") || !slices.Equal(fences, []uint64{1, 2}) {
 			t.Errorf("%+v %v %v", done, fences, err)
 		}
 		close(slow)
 		synctest.Wait()
-		if got := r.get(i.IntentID); !strings.Contains(string(got.Steps[0].Result), "heir") || got.Fence != 2 {
+		if got := r.get(i.IntentID); !strings.Contains(string(got.Steps[0].Result), "successor") || got.Fence != 2 {
 			t.Errorf("%+v", got)
 		}
 		page, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "intent.late"})
@@ -232,10 +232,10 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 		}
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
-		heir := r.controller()
+		successor := r.controller()
 		ctx, stop := context.WithCancel(r.T.Context())
 		over := make(chan error)
-		go func() { over <- heir.Run(ctx) }()
+		go func() { over <- successor.Run(ctx) }()
 		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 1 || len(r.told(i.IntentID)) != 4 {
 			t.Errorf("%+v %q", i, r.told(i.IntentID))
 		}

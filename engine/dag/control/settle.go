@@ -80,13 +80,13 @@ func (f *file) conclude(h *held, out outcome) error {
 	now := f.tx.Now()
 	switch {
 	case out.stopped:
-		f.untry(h)
+		f.refundTry(h)
 		f.emit(&dag.Interruption{Reason: dag.ReasonShutdown, Affects: []dag.EventRef{f.call()}})
 		f.Why = out.err.Error()
 		f.look(now)
 		return f.save("interrupted", map[string]any{"step": f.At})
 	case out.absent:
-		f.untry(h)
+		f.refundTry(h)
 		f.Why = fmt.Sprintf("nothing here carries out %s", f.step().Action)
 		f.look(now.Add(absentFor))
 		return f.save("waits", map[string]any{"step": f.At, "why": f.Why})
@@ -98,9 +98,9 @@ func (f *file) conclude(h *held, out outcome) error {
 	return f.notMet(out)
 }
 
-// untry takes a try back that was none. A step that never acted is as if it
+// refundTry takes a try back that was none. A step that never acted is as if it
 // had not begun, but nobody knows that: it stays started.
-func (f *file) untry(h *held) {
+func (f *file) refundTry(h *held) {
 	if !h.spent {
 		f.Tries--
 	}

@@ -20,12 +20,12 @@ import (
 
 // Show opens a cockpit on the start's engine until it is left.
 func Show(ctx context.Context, env *command.Env, s command.Start) error {
-	if !env.Abroad { // who comes over SSH is known by that
+	if !env.Remote { // who comes over SSH is known by that
 		s.Caller.Door = core.DoorCockpit
 	}
 	flags := term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible}
 	caps := term.Detect(env.Getenv, term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout), flags)
-	if env.Away {
+	if env.Attached {
 		caps = term.Detect(env.Getenv, env.Terminal != nil, env.Terminal != nil, flags)
 	}
 	if caps.Plain {
@@ -35,8 +35,8 @@ func Show(ctx context.Context, env *command.Env, s command.Start) error {
 	if err != nil {
 		return err
 	}
-	if env.Away {
-		opt.Remote, opt.Abroad, opt.Terminal, opt.Pager = true, env.Abroad, env.Terminal, nil
+	if env.Attached {
+		opt.Attached, opt.Remote, opt.Terminal, opt.Pager = true, env.Remote, env.Terminal, nil
 		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
 	}
 	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
@@ -112,7 +112,7 @@ func keysInForce(env *command.Env, s command.Start) (keys *keymap.Keymap, warnin
 // services are what a cockpit shows.
 func services(env *command.Env, s command.Start) ui.Services {
 	all := ui.Of(s.Engine)
-	if env.Abroad {
+	if env.Remote {
 		all.View = bounded{all.View, s.Caller.Tenant}
 	}
 	return all
@@ -122,7 +122,7 @@ func services(env *command.Env, s command.Start) ui.Services {
 func lines(env *command.Env, s command.Start, tenant string) command.Env {
 	line := *env
 	line.Caller, line.ReadOnly = s.Caller, s.ReadOnly
-	if !env.Abroad { // who comes over SSH stays in the tenant of their key
+	if !env.Remote { // who comes over SSH stays in the tenant of their key
 		line.Caller.Tenant = tenant
 	}
 	line.Dir, line.Stdin, line.Close, line.Doors = s.Dir, nil, nil, command.Doors{}

@@ -16,8 +16,8 @@ import (
 func TestStrangersAreToldOfInFewRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var told []operator.Turned
-		s := &Strangers{Tell: func(r operator.Turned) {
+		var told []operator.Rejected
+		s := &Strangers{Tell: func(r operator.Rejected) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, r)

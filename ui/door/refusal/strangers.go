@@ -19,10 +19,10 @@ const (
 
 // Strangers counts the connections that were turned away.
 type Strangers struct {
-	Tell func(operator.Turned) // keeps what was counted
+	Tell func(operator.Rejected) // keeps what was counted
 
 	mu    sync.Mutex
-	now   operator.Turned
+	now   operator.Rejected
 	last  time.Time // it was told
 	timer *time.Timer
 	ended bool
@@ -57,7 +57,7 @@ func (s *Strangers) begin() {
 		return
 	}
 	now := time.Now()
-	s.now = operator.Turned{Since: now.UTC(), Reasons: map[string]int{}, From: map[string]int{}}
+	s.now = operator.Rejected{Since: now.UTC(), Reasons: map[string]int{}, From: map[string]int{}}
 	if !s.ended {
 		s.timer = time.AfterFunc(max(firstTold, s.last.Add(thenTold).Sub(now)), s.report)
 	}
@@ -67,7 +67,7 @@ func (s *Strangers) report() {
 	s.mu.Lock()
 	told := s.now
 	told.Until = time.Now().UTC()
-	s.now, s.last = operator.Turned{}, time.Now()
+	s.now, s.last = operator.Rejected{}, time.Now()
 	s.mu.Unlock()
 	if len(told.Reasons) > 0 {
 		s.Tell(told)

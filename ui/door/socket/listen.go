@@ -58,7 +58,7 @@ func env(o Options, t *serve.Session) *command.Env {
 	return &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: Person()},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
-		Away: true, Terminal: t.Terminal, Doctor: o.Doctor,
+		Attached: true, Terminal: t.Terminal, Doctor: o.Doctor,
 		Troubles: o.Troubles, Doors: o.Doors,
 		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
 			if Instance(asked.Data) != Instance(o.Data) {

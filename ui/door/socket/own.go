@@ -66,7 +66,7 @@ func (o *own) bind(env *command.Env, t *serve.Session) error {
 	case command.Completing(t.Args):
 		what, why = "completion", "and this process is one of "+by.Name
 	default:
-		env.Caller, env.Role, env.Abroad, env.Doors = by, command.Viewer, true, command.Doors{}
+		env.Caller, env.Role, env.Remote, env.Doors = by, command.Viewer, true, command.Doors{}
 		return nil
 	}
 	err := core.Errorf(core.Denied, "%s: only a person may, %s", what, cmp.Or(why, "and whose process this is can't be told"))

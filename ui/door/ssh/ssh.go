@@ -31,8 +31,8 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Ser
 	}
 	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
 	r := &reception{eng: s.Engine, doors: doors, version: env.Version}
-	r.strangers.Tell = func(t operator.Turned) {
-		if err := s.Engine.Operators.Turned(ctx, core.DoorSSH, t); err != nil {
+	r.strangers.Tell = func(t operator.Rejected) {
+		if err := s.Engine.Operators.RecordRejected(ctx, core.DoorSSH, t); err != nil {
 			failed(err)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
-		Away: true, Abroad: true, Terminal: t.Terminal,
+		Attached: true, Remote: true, Terminal: t.Terminal,
 		Doors: r.doors,
 		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
 		Refused: func(by core.Caller, err error) {

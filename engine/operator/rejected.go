@@ -12,9 +12,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Turned is how many connections a door turned away in some time, and whose
+// Rejected is how many connections a door turned away in some time, and whose
 // they were as far as that is known.
-type Turned struct {
+type Rejected struct {
 	Since   time.Time      `json:"since"`
 	Until   time.Time      `json:"until"`
 	Reasons map[string]int `json:"reasons"`         // connections by reason
@@ -26,10 +26,10 @@ type Turned struct {
 // maxTold bounds the tenants whose log is told of strangers.
 const maxTold = 16
 
-// Turned records strangers in the log of every tenant that somebody may enter
+// RecordRejected records strangers in the log of every tenant that somebody may enter
 // by that door: whom they were after can't be known. Where nobody may, it is
 // the first tenant's.
-func (o *Operators) Turned(ctx context.Context, door core.Door, t Turned) error {
+func (o *Operators) RecordRejected(ctx context.Context, door core.Door, t Rejected) error {
 	var errs []error
 	for _, tenant := range o.entered() {
 		by := core.Caller{Tenant: tenant, Name: string(door), Kind: core.Engine, Door: door}

@@ -34,11 +34,11 @@ const (
 // the memory there is.
 var harmless = []string{"cmp", "skip", "stderr", "stdout", "stop"}
 
-// abroad refuses, before any of it has run, a script from another machine that
+// remoteOnly refuses, before any of it has run, a script from another machine that
 // would touch this one: run a program, read or write a file other than those
 // it brings along, or ask what there is here. These are found by "@NAME" or as
 // the FILE of a command that reads one.
-func (r *run) abroad(a *txtar.Archive) error {
+func (r *run) remoteOnly(a *txtar.Archive) error {
 	if len(a.Files) > mostFiles {
 		return fmt.Errorf("%s: it brings %d files along, the most there may be is %d", r.name, len(a.Files), mostFiles)
 	}
@@ -145,7 +145,7 @@ func (r *run) print(ts teller, text []byte) {
 // size reads the size of a cockpit.
 func (r *run) size(text string) (w, h int, err error) {
 	w, h, err = size(text)
-	if err == nil && r.outer.Abroad && max(w, h) > mostWide {
+	if err == nil && r.outer.Remote && max(w, h) > mostWide {
 		err = core.Invalid("size", text, fmt.Sprintf("at most %[1]dx%[1]d from another machine", mostWide))
 	}
 	return w, h, err
