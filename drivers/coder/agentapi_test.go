@@ -90,12 +90,13 @@ func realAgentapi(t *testing.T) (*played, *server) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := start(cmd); err != nil {
+	ended, err := start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		<-ended
 		if t.Failed() {
 			t.Logf("agentapi says:\n%s", &said)
 		}

@@ -113,7 +113,7 @@ func (d *deployment) startPostgres() error {
 	cmd.Dir, cmd.SysProcAttr = d.dir, as
 	var log strings.Builder
 	cmd.Stderr = &log
-	if err := start(cmd); err != nil {
+	if _, err := start(cmd); err != nil {
 		return err
 	}
 	d.postgres = cmd
@@ -141,16 +141,17 @@ func postgresBin() (string, error) {
 }
 
 // start starts a process from a thread that lives on: the signal at the
-// parent's death is that of its thread's.
-func start(cmd *exec.Cmd) error {
-	started := make(chan error)
+// parent's death is that of its thread's. ended is closed once it is over.
+func start(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
+	started, over := make(chan error), make(chan struct{})
 	go func() {
+		defer close(over)
 		// The goroutine keeps its thread until the process ends.
 		lockThread()
 		started <- cmd.Start()
 		_ = cmd.Wait()
 	}()
-	return <-started
+	return over, <-started
 }
 
 func freePort() (int, error) {
@@ -182,7 +183,7 @@ func (d *deployment) startServer(binary string) error {
 	}
 	defer log.Close()
 	cmd.Stderr = log
-	if err := start(cmd); err != nil {
+	if _, err := start(cmd); err != nil {
 		return err
 	}
 	d.serve, d.in, d.out = cmd, in, bufio.NewReader(out)
