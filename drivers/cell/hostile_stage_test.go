@@ -52,7 +52,7 @@ type world struct {
 
 // judged reports whether the init judges signals.
 func (w *world) judged() bool {
-	abi, _ := landlock()
+	abi, _ := landlockABI()
 	return !w.Spaces && (w.Unscoped || abi < scopesSignals)
 }
 

@@ -136,7 +136,7 @@ func (s *Supervisor) idmapped(dir string) Layer {
 
 func (t tried) landlock() Layer {
 	l := Layer{Name: layerLandlock, Needed: true}
-	abi, err := landlock()
+	abi, err := landlockABI()
 	switch {
 	case err != nil:
 		l.Detail, l.Fix = "the kernel has none: "+err.Error(), "Linux 5.13 with CONFIG_SECURITY_LANDLOCK, and landlock among lsm= of its command line"

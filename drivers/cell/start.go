@@ -86,7 +86,7 @@ func (o *order) confine() (missing []string, err error) {
 			return nil, err
 		}
 	}
-	abi, err := landlock()
+	abi, err := landlockABI()
 	if o.Unscoped {
 		abi = min(abi, scopesSignals-1)
 	}
