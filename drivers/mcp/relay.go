@@ -18,13 +18,13 @@ import (
 
 // Relay lets a client that speaks over stdio use a server over HTTP: it passes
 // every message on, both ways, with the token beside it. It returns when the
-// client's input ends, or ctx does.
-func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io.WriteCloser) error {
+// client's input ends, or parent does.
+func Relay(parent context.Context, endpoint, token string, in io.ReadCloser, out io.WriteCloser) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return core.Invalid("url", clean(endpoint), "an http or https URL")
 	}
-	ctx, end := context.WithCancelCause(ctx)
+	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
 	client, err := stream(in, out, func(string) {}).Connect(ctx)
 	if err != nil {
@@ -42,8 +42,17 @@ func Relay(ctx context.Context, endpoint, token string, in io.ReadCloser, out io
 		defer close(back)
 		end(passBack(ctx, server, client, &calls))
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+	parted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select { // what a dead server leaves is told first, to a client that listens
+		case <-parted:
+		case <-parent.Done():
+		case <-time.After(lastWords):
+		}
+		_ = client.Close()
+	})
 	err = passCalls(ctx, client, server, &calls)
+	close(parted)
 	end(nil)
 	stop()
 	closed := errors.Join(server.Close(), client.Close())
@@ -79,22 +88,25 @@ const (
 	// headStart is how long a message may take before the next one is passed on
 	// beside it: those that nobody must think about keep their order.
 	headStart = 50 * time.Millisecond
+	// lastWords is how long a client may take to hear why its calls failed.
+	lastWords = 5 * time.Second
 )
 
 // passCalls hands messages on to the server. Over HTTP a call is on its way until
 // the answer begins, which may have to wait for a person: others, and word that
 // it is given up, go past it.
-func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) error {
+func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) (err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
+	defer func() { end(err) }()
 	for {
 		m, err := from.Read(ctx)
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				return cause
 			}
+			calls.forget()
 			return err
 		}
 		r, is := m.(*jsonrpc.Request)
@@ -109,7 +121,7 @@ func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) er
 		}
 		refuse := func(why string) { // only this call failed; who made it is told, and may go on
 			answer := &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: line(why, 1024)}}
-			if err := from.Write(ctx, answer); err != nil {
+			if err := from.Write(context.WithoutCancel(ctx), answer); err != nil {
 				end(err)
 			}
 		}
@@ -126,9 +138,10 @@ func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) er
 				calls.begun(r.ID)
 				return
 			}
-			given := call.Err() != nil
-			calls.answered(r.ID)
-			if !given {
+			if cause := context.Cause(ctx); cause != nil { // the call's own end says less
+				err = cause
+			}
+			if calls.answered(r.ID) {
 				refuse(err.Error())
 			}
 		})
@@ -169,15 +182,28 @@ func (u *underway) begin(ctx context.Context, id jsonrpc.ID) (call context.Conte
 	return call, true
 }
 
-// answered ends a call's context: its answer is there, or never will be.
-func (u *underway) answered(id jsonrpc.ID) {
+// answered ends a call's context: its answer is there, or never will be. It is
+// false when nobody waits for one any more.
+func (u *underway) answered(id jsonrpc.ID) bool {
 	key := idKey(id)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if c := u.calls[key]; c != nil {
+	c := u.calls[key]
+	if c != nil {
 		c.end()
 		delete(u.calls, key)
 	}
+	return c != nil
+}
+
+// forget ends all calls: nobody is there to be answered.
+func (u *underway) forget() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range u.calls {
+		c.end()
+	}
+	clear(u.calls)
 }
 
 // begun notes that a call's answer has begun.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -154,5 +155,33 @@ func TestARelayWithoutAGoodTokenTellsItsClient(t *testing.T) {
 	}
 	if events := h.events(t, lab, "mcp.refused"); len(events) == 0 || !strings.Contains(events[0], "HTTP 401") {
 		t.Errorf("%q", events)
+	}
+}
+
+// TestARelayWhoseServerTurnsAwayTellsAllWhoWait: one call is refused for all
+// while another is under way.
+func TestARelayWhoseServerTurnsAwayTellsAllWhoWait(t *testing.T) {
+	came := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"id":1,`) {
+			close(came)
+			<-r.Context().Done()
+			return
+		}
+		<-came
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer srv.Close()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	relayed := make(chan error, 1)
+	go func() { relayed <- Relay(t.Context(), srv.URL, "", inR, outW) }()
+	go func() { _, _ = io.WriteString(inW, hello+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n") }()
+	said := heard(t, outR, 2)
+	if !strings.Contains(said, `"id":1,`) || !strings.Contains(said, `"id":2,`) || strings.Count(said, "Unauthorized") != 2 {
+		t.Error(said)
+	}
+	if err := <-relayed; err == nil || !strings.Contains(err.Error(), "Unauthorized") {
+		t.Error(err)
 	}
 }
