@@ -323,7 +323,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	go func() {
 		var r task.Result
 		defer func() { over <- r }()
-		_, r = h.ends(t, alice, "everything", "trigger-long-running-operation", `{"duration":60,"steps":1}`)
+		_, r = h.ends(t, alice, "everything", "trigger-long-running-operation", `{"duration":600,"steps":1}`)
 	}()
 	pid := 0
 	await(t, "the server", func() bool {
@@ -340,14 +340,13 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 		}
 		return pid != 0
 	})
-	time.Sleep(300 * time.Millisecond) // the call is under way
-	killed := time.Now()
+	time.Sleep(300 * time.Millisecond) // the call is under way, or just before: the answer is the same
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	r := <-over
-	if r.Error == nil || r.Error.Code != "unavailable" || !strings.Contains(r.Error.Message, "server everything") || time.Since(killed) > 5*time.Second {
-		t.Errorf("after %v: %+v", time.Since(killed), r.Error)
+	if r.Error == nil || r.Error.Code != "unavailable" || !strings.Contains(r.Error.Message, "server everything") {
+		t.Errorf("%+v", r.Error)
 	}
 	if _, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`); r.Status != task.Succeeded {
 		t.Errorf("the next call: %+v", r.Error)

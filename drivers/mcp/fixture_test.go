@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +48,8 @@ type house struct {
 	eng *engine.Engine
 	srv *Server
 	dir string
+
+	acknowledged atomic.Int64 // subscriptions of clients over pipes
 }
 
 func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *house {
@@ -123,7 +126,7 @@ func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 15 s", what)
+			t.Fatalf("%s: not within two minutes", what)
 		}
 	}
 }
@@ -136,8 +139,16 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- h.srv.Stdio(ctx, id, inR, outW) }()
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opt).
-		Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opt)
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method == "notifications/subscriptions/acknowledged" {
+				h.acknowledged.Add(1)
+			}
+			return next(ctx, method, r)
+		}
+	})
+	cs, err := client.Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if era == "2026-07-28" {
-				time.Sleep(100 * time.Millisecond) // the client returns before the server has acknowledged
+				await(t, "the server's word", func() bool { return h.acknowledged.Load() == 1 }) // the client returns before it
 			}
 			agent := h.stdio(t, sony, era, nil)
 			sent := make(chan struct{})

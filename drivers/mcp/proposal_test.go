@@ -130,7 +130,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 				}
 			}
 			if era == "2026-07-28" {
-				time.Sleep(100 * time.Millisecond) // the client returns before the server has acknowledged
+				await(t, "the server's word", func() bool { return h.acknowledged.Load() == int64(len(subscribable))+1 }) // of these, and of the list
 			}
 			told := func(want ...string) {
 				t.Helper()
