@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
@@ -50,7 +51,7 @@ func runner(t testing.TB, opt Options) *Runner {
 // jailedRunner skips where the system can't jail.
 func jailedRunner(t testing.TB) *Runner {
 	t.Helper()
-	r := runner(t, Options{})
+	r := runner(t, Options{Deadline: 2 * time.Minute})
 	if ok, why := r.Jailed(context.Background()); !ok {
 		t.Skip("this system can't jail: " + why)
 	}
@@ -116,5 +117,5 @@ func hostile(listener, secret, target, mark string) map[string]attack {
 	}
 }
 
-// sleeps is a script whose every %[1]s is a minute's sleep that mark names.
-func sleeps(script, mark string) string { return fmt.Sprintf(script, "sleep 60."+mark) }
+// sleeps is a script whose every %[1]s is ten minutes' sleep that mark names.
+func sleeps(script, mark string) string { return fmt.Sprintf(script, "sleep 600."+mark) }

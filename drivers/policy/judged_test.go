@@ -3,6 +3,7 @@ package policy
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -48,6 +49,7 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 		Cases: []byte(`{"name":"good","input":{"action":{"tool":"good"}},"expect":{"decision":"approve"}}`),
 	}
 	for _, in.Serve = range []bool{false, true} {
+		r.opt.Deadline = 2 * time.Minute
 		p, err := j.Propose(t.Context(), by, in)
 		if err == nil {
 			p, err = j.Activate(t.Context(), by, p.PolicyID)
@@ -55,6 +57,7 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.opt.Deadline = defaultDeadline // a loop must not use its time on the processor up before
 		for do, want := range map[string]string{
 			"network": judge.ReasonError, "memory": judge.ReasonError, "loop": judge.ReasonTimeout,
 			"reads": judge.ReasonError, "floods": judge.ReasonBadOutput, "nonsense": judge.ReasonBadOutput, "word": judge.ReasonBadOutput,

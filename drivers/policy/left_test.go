@@ -37,13 +37,12 @@ func nothingLeft(t testing.TB, before held, marks ...string) {
 	const slack = 8 << 20 // bytes
 	var now held
 	var named []string
-	for range 100 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		now, named = holdings(t), naming(marks)
 		if now.files <= before.files && now.routines <= before.routines && now.children <= before.children &&
 			now.memory <= before.memory+slack && len(named) == 0 {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Errorf("before %+v, after %+v; processes left: %q", before, now, named)
 }

@@ -40,7 +40,7 @@ func TestAProgramRunsAsNobodyWithAFixedEnvironment(t *testing.T) {
 }
 
 func TestWithoutAJailADecisionSaysSo(t *testing.T) {
-	r := runner(t, Options{Unjailed: "told so", Deadline: 300 * time.Millisecond})
+	r := runner(t, Options{Unjailed: "told so", Deadline: 2 * time.Minute})
 	if ok, why := r.Jailed(context.Background()); ok || why != "told so" {
 		t.Errorf("jailed %v, %q", ok, why)
 	}
@@ -48,7 +48,8 @@ func TestWithoutAJailADecisionSaysSo(t *testing.T) {
 	if got.Decision != "approve" || !got.Unsandboxed {
 		t.Errorf("got %+v", got)
 	}
-	got = r.Decide(context.Background(), program(sh, "sleep 60 &\nsleep 60\n"), nil)
+	r.opt.Deadline = 300 * time.Millisecond
+	got = r.Decide(context.Background(), program(sh, "sleep 600 &\nsleep 600\n"), nil)
 	if got.ReasonCode != judge.ReasonTimeout || !got.Unsandboxed {
 		t.Errorf("got %+v", got)
 	}
@@ -88,10 +89,8 @@ func TestACallerWhoGoesEndsTheProgram(t *testing.T) {
 	r := jailedRunner(t)
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, stop)
-	began := time.Now()
-	got := r.Decide(ctx, program(sh, "sleep 60\n"), nil)
-	if got.ReasonCode != judge.ReasonError || time.Since(began) > 20*time.Second {
-		t.Errorf("got %+v after %s", got, time.Since(began))
+	if got := r.Decide(ctx, program(sh, "sleep 600\n"), nil); got.ReasonCode != judge.ReasonError {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -132,7 +131,12 @@ func TestAProgramThatStaysAnswersLineByLine(t *testing.T) {
 	for _, c := range []struct{ do, want string }{
 		{"hang", judge.ReasonTimeout}, {"die", judge.ReasonError}, {"twice", judge.ReasonBadOutput}, {"much", judge.ReasonBadOutput},
 	} {
-		if got := ask(`{"do":"` + c.do + `"}`); got.ReasonCode != c.want || got.Decision != "hitl" {
+		if c.do == "hang" {
+			r.opt.Deadline = 300 * time.Millisecond
+		}
+		got := ask(`{"do":"` + c.do + `"}`)
+		r.opt.Deadline = 2 * time.Minute
+		if got.ReasonCode != c.want || got.Decision != "hitl" {
 			t.Errorf("%s: got %+v, want %s", c.do, got, c.want)
 		}
 		if got := ask(`{"of":7}`); got.ReasonCode != "n1" || got.Rationale != "7" { // a new life
@@ -148,16 +152,22 @@ func TestAProgramThatStaysAnswersLineByLine(t *testing.T) {
 func TestAnAnswerToNoQuestionIsNotTakenForTheNext(t *testing.T) {
 	need(t, python)
 	r := jailedRunner(t)
-	p := serving(`import sys, time
+	p := serving(`import sys
 while sys.stdin.readline():
-    print('` + yes + `', flush=True)
-    time.sleep(0.05)
     print('` + yes + `', flush=True)
 `)
 	if got := r.Decide(context.Background(), p, []byte("{}")); got.Decision != "approve" {
 		t.Fatalf("got %+v", got)
 	}
-	time.Sleep(300 * time.Millisecond)
+	one, err := r.servers.take(t.Context(), p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.proc.proc.Stdin.Write([]byte("{}\n")); err != nil { // a question of nobody's
+		t.Fatal(err)
+	}
+	await(t, "answer", one.proc.spoke)
+	r.servers.give(one)
 	if got := r.Decide(context.Background(), p, []byte("{}")); got.ReasonCode != judge.ReasonBadOutput {
 		t.Errorf("got %+v", got)
 	}

