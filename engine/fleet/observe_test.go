@@ -11,10 +11,10 @@ import (
 )
 
 // thorough is an observer that takes longer at both ends of a run than a lease
-// lasts.
+// lasts, and than a closing engine would wait for it.
 type thorough struct{ witness }
 
-const tookLong = 2500 * time.Millisecond
+const tookLong = 12 * time.Second
 
 func (o *thorough) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Observed, error) {
 	time.Sleep(tookLong)

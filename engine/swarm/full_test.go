@@ -61,7 +61,9 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	if mine.TaskID != far.TaskID {
 		t.Fatalf("claimed %s", mine.TaskID)
 	}
+	silent := r.heartbeat("w1")
 	room := r.fill()
+	silent()
 
 	works[done.TaskID].end(ok(`{"done":true}`))
 	if _, err := r.swarm.Complete(t.Context(), alice, mine.TaskID, mine.Lease, ok(`{}`)); !hasCode(err, core.StorageFull) {
@@ -90,6 +92,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 		t.Errorf("thaw: %v", err)
 	}
 
+	defer r.heartbeat("w1")()
 	room()
 	r.Await("room", func() bool { return r.DB.Full() == nil })
 	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {

@@ -27,6 +27,7 @@ type lease struct {
 	bell    chan struct{}
 	began   time.Duration // on the swarm's own clock
 	limit   time.Duration // timeout_s of a task that another worker runs
+	settles atomic.Bool   // its outcome is on its way to the disk: nobody beats any more
 
 	// Guarded by Swarm.mu.
 	paused  bool // an operator paused the task
@@ -162,7 +163,7 @@ func (s *Swarm) Beat(tenant, worker string) bool {
 func (s *Swarm) fault(l *lease) (silent, late bool, next time.Duration) {
 	now := s.awake()
 	last := time.Duration(l.pulse.last.Load())
-	if last > now { // it beat before we noticed that we had slept
+	if last > now || l.settles.Load() { // it beat before we noticed that we had slept
 		last = now
 		l.pulse.last.Store(int64(now))
 	}

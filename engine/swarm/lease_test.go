@@ -86,6 +86,26 @@ func TestAWorkerThatWasHeardOfJustInTimeAndDiesIsNoticed(t *testing.T) {
 	})
 }
 
+func TestWorkThatIsOverKeepsItsLeaseUntilTheDiskHasItsOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &beforeUpdate{}
+		r := newRig(t, func(r *rig) {
+			r.over = func(s store.Store) store.Store { st.Store = s; return st }
+		})
+		r.run()
+		tk := r.dispatch(`{}`)
+		w := <-r.runner.started
+		synctest.Wait()
+		slow := func() { time.Sleep(15 * time.Second) }
+		st.do.Store(&slow) // the next update is the outcome's
+		w.end(ok(`{}`))
+		if got := r.status(tk.TaskID, task.Succeeded); got.Attempt != 0 {
+			t.Errorf("lost its lease: %+v", got)
+		}
+		r.whole()
+	})
+}
+
 func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemoteRig(t)

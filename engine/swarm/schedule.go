@@ -227,12 +227,14 @@ func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) er
 	log := newLogPipe(s, by, t.TaskID)
 	defer log.close()
 	out, ok := s.carry(ctx, l, t, log)
+	l.settles.Store(true)
+	defer l.settles.Store(false)
 	log.flush(context.WithoutCancel(ctx))
 	if !ok {
 		return nil
 	}
 	// The outcome must reach the disk although the engine is closing.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	end, cancel := core.Lastly(ctx, 10*time.Second)
 	defer cancel()
 	if ctx.Err() != nil {
 		return ignoreLate(s.giveBack(end, by, t, out))
