@@ -153,7 +153,7 @@ func (f *fake) LoadSession(ctx context.Context, r acp.LoadSessionRequest) (acp.L
 		_ = f.update(ctx, r.SessionId, acp.UpdateAgentMessageText(line))
 	}
 	go func() { // the last of it comes after the answer
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 		_ = f.update(context.Background(), r.SessionId, acp.UpdateAgentMessageText(lines[len(lines)-1]))
 	}()
 	return acp.LoadSessionResponse{Modes: f.modes()}, nil
@@ -285,10 +285,9 @@ func (s *stage) Ask(tool, args string) (decision, final, reason string) {
 	case r.Outcome.Selected != nil && r.Outcome.Selected.OptionId != "no":
 		return "wrong option", "", string(r.Outcome.Selected.OptionId)
 	}
-	select { // an abort comes as a denial and a cancel
-	case <-s.ctx.Done():
+	if tool == drivertest.Aborted { // it comes as a denial and a cancel
+		<-s.ctx.Done()
 		return "abort", "", "cancelled"
-	case <-time.After(200 * time.Millisecond):
 	}
 	return "deny", "", "no"
 }

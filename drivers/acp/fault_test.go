@@ -50,7 +50,11 @@ func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := fakeAgent(t, c.as, c.options)
-			s := open(t, newRuntime(t, Options{Patience: time.Second}), a)
+			patience := 2 * time.Minute
+			if c.as.Mute != "" {
+				patience = time.Second
+			}
+			s := open(t, newRuntime(t, Options{Patience: patience}), a)
 			out := s.ends(task.Failed, c.code, "say hello")
 			if !strings.Contains(out.Error.Message, c.message) {
 				t.Errorf("message %q, want %q", out.Error.Message, c.message)

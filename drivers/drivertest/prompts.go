@@ -131,9 +131,13 @@ func deny(t *testing.T, tr *trial) {
 	}
 }
 
+// Aborted is the tool whose call is aborted. An actor that can't tell this from
+// a denial waits for the end of its prompt then.
+const Aborted = "abort"
+
 func abort(t *testing.T, tr *trial) {
 	tr.answerWith(fleet.ToolAnswer{Decision: "abort", Reason: "stop it"})
-	e := wait(t, tr.start(context.Background(), `tool write {"path":"a"}`, "say survived", "hang"))
+	e := wait(t, tr.start(context.Background(), "tool "+Aborted+` {"path":"a"}`, "say survived", "hang"))
 	if e.out.Status != task.Blocked {
 		t.Errorf("outcome %s %+v, want blocked", e.out.Status, e.out.Error)
 	}
