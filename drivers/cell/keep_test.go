@@ -244,9 +244,8 @@ func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 		defer s.Close()
 		p := start(t, s, Spec{Argv: sh("echo out; echo err >&2"), Keep: &Keep{Stdout: true}})
 		<-p.Done()
-		began := time.Now()
-		if err := p.Stop(Grace{Terminate: time.Minute}); err != nil || time.Since(began) > 30*time.Second { // it says that it is empty
-			t.Errorf("stopped after %v: %v", time.Since(began), err)
+		if err := p.Stop(Grace{Terminate: time.Hour}); err != nil { // it says that it is empty, and no hour passes
+			t.Error(err)
 		}
 		if left, _ := os.ReadDir(s.opt.Keep); len(left) > 0 {
 			t.Errorf("left: %v", left)

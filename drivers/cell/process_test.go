@@ -184,15 +184,16 @@ func TestStopBeginsGently(t *testing.T) {
 		for _, c := range []struct {
 			name, script string
 			code         int
+			interrupt    time.Duration
 		}{
-			{"interrupt", `trap 'exit 7' INT; echo up; while :; do sleep 0.01; done`, 7},
-			{"terminate", `trap '' INT; trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done`, 9},
+			{"interrupt", `trap 'exit 7' INT; echo up; while :; do sleep 0.01; done`, 7, 2 * time.Minute},
+			{"terminate", `trap '' INT; trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done`, 9, 300 * time.Millisecond},
 		} {
 			p := start(t, s, Spec{Argv: sh(c.script)})
 			if _, err := p.Stdout.Read(make([]byte, 3)); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Stop(Grace{Interrupt: 300 * time.Millisecond, Terminate: 30 * time.Second}); err != nil {
+			if err := p.Stop(Grace{Interrupt: c.interrupt, Terminate: 2 * time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			if e := p.Exit(); e.Code != c.code {

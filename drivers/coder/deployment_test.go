@@ -118,12 +118,11 @@ func (d *deployment) startPostgres() error {
 	}
 	d.postgres = cmd
 	d.dsn = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
-	for range 200 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			return conn.Close()
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	return errors.New("postgres does not come up: " + log.String())
 }

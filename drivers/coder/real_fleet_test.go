@@ -145,14 +145,10 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 			t.Fatalf("log %q", lines())
 		}
 	}
-	began := time.Now()
 	if _, err := e.Fleet.CancelTask(ctx, alice, m.name); err != nil {
 		t.Error(err)
 	}
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the cancel took %v", took)
-	}
 	if got := lines(); got != "say first|first|say up\nhang|up" {
 		t.Errorf("log %q", got)
 	}

@@ -184,10 +184,10 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	for w.said() == "" {
 		time.Sleep(5 * time.Millisecond)
 	}
-	build, began := m.workspace(t).LatestBuild.BuildNumber, time.Now()
+	build := m.workspace(t).LatestBuild.BuildNumber
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled || time.Since(began) > 20*time.Second {
-		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	if out := <-done; out.Status != task.Cancelled {
+		t.Errorf("outcome %+v", out)
 	}
 	w.await(fleet.Starting, "")
 	w.await(fleet.Idle, "")
@@ -278,12 +278,8 @@ func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
-	began := time.Now()
 	d.kill()
-	h := w.await(fleet.Offline, "can't be reached")
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it showed after %v: %+v", took, h)
-	}
+	w.await(fleet.Offline, "can't be reached")
 	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != task.Cancelled {
 		t.Errorf("a prompt without a server: %+v %v", out, err)
 	}

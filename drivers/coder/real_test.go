@@ -60,10 +60,9 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 	if _, err := w.Prompt(context.Background(), w.prompt("say two")); !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
 		t.Errorf("second prompt: %v", err)
 	}
-	began := time.Now()
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled || time.Since(began) > 20*time.Second {
-		t.Errorf("outcome %+v after %v", out, time.Since(began))
+	if out := <-done; out.Status != task.Cancelled {
+		t.Errorf("outcome %+v", out)
 	}
 	if out, err := w.Prompt(context.Background(), w.prompt("say next")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("outcome %+v %v", out, err)

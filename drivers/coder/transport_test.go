@@ -35,7 +35,7 @@ func siteOf(t *testing.T, h http.HandlerFunc) (*site, *httptest.Server) {
 
 func read(t *testing.T, s *site) *core.Error {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	_, err := s.workspace(ctx, uuid.New())
 	if err == nil {
@@ -198,7 +198,7 @@ func TestALongRateLimitIsAnErrorAndSilence(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
 	for range 3 { // the others are refused without a request
-		ctx, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second) // shorter than the silence that is asked for
 		_, err := s.workspace(ctx, uuid.New())
 		stop()
 		if e := core.AsError(err); e.Code != core.Unavailable || !strings.Contains(e.Message, "rate limit") {

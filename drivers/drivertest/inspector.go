@@ -30,7 +30,7 @@ func NewInspector(t *testing.T) Inspector {
 // stdout. Each start takes it a quarter of a second.
 func (i Inspector) Run(args ...string) (code int, stdout string) {
 	i.t.Helper()
-	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(i.t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(i.bin, "mcp-inspector"), append([]string{"--cli"}, args...)...)
 	cmd.Dir = i.home

@@ -40,12 +40,19 @@ func TestMain(m *testing.M) {
 }
 
 func sender(t *testing.T, env map[string]string) *driver.Sender {
+	return patient(t, 2*time.Minute, env)
+}
+
+// hasty is for what never answers.
+func hasty(t *testing.T) *driver.Sender { return patient(t, 500*time.Millisecond, nil) }
+
+func patient(t *testing.T, patience time.Duration, env map[string]string) *driver.Sender {
 	t.Helper()
 	sup, err := cell.NewSupervisor(cell.Options{Instance: "test-notice-" + strconv.Itoa(os.Getpid())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := driver.New(driver.Options{Supervisor: sup, Dir: t.TempDir(), Getenv: func(n string) string { return env[n] }, Patience: 2 * time.Second})
+	s := driver.New(driver.Options{Supervisor: sup, Dir: t.TempDir(), Getenv: func(n string) string { return env[n] }, Patience: patience})
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), sup.Close()); err != nil {
 			t.Error(err)
@@ -65,7 +72,7 @@ func TestAMessageIsSignedByTheStandard(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer srv.Close()
-	s := sender(t, map[string]string{"HOOK": "whsec_" + key})
+	s, began := sender(t, map[string]string{"HOOK": "whsec_" + key}), time.Now().Unix()
 	if err := s.Send(t.Context(), notice.Notice{Name: "n", URL: srv.URL + "/a?b=c", SecretEnv: "HOOK"}, message); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +85,7 @@ func TestAMessageIsSignedByTheStandard(t *testing.T) {
 		got.URL.RequestURI() != "/a?b=c" || got.Header.Get("Content-Type") != "application/json" || string(body) != string(message.Body) {
 		t.Errorf("%s %s %v %s", got.Method, got.URL, got.Header, body)
 	}
-	if at, err := strconv.ParseInt(stamp, 10, 64); err != nil || time.Since(time.Unix(at, 0)).Abs() > 10*time.Second {
+	if at, err := strconv.ParseInt(stamp, 10, 64); err != nil || at < began || at > time.Now().Unix() {
 		t.Errorf("timestamp %q", stamp)
 	}
 }
@@ -128,14 +135,17 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 func TestAHostileServerCostsLittle(t *testing.T) {
 	for name, answer := range map[string]func(net.Conn){
 		"garbage":         func(c net.Conn) { _, _ = c.Write([]byte("\x1b[2J\x00nonsense\r\n\r\n")) },
-		"silence":         func(net.Conn) { time.Sleep(5 * time.Second) },
+		"silence":         func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
 		"endless headers": func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\n", "X: "+strings.Repeat("y", 1000)+"\r\n") },
 		"cut off":         func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 2")) },
 	} {
-		began := time.Now()
-		err := sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://" + raw(t, answer)}, message)
-		if took := time.Since(began); err == nil || took > 4*time.Second || strings.ContainsRune(err.Error(), 0x1b) {
-			t.Errorf("%s: %v after %v", name, err, took)
+		s := sender(t, nil)
+		if name == "silence" {
+			s = hasty(t)
+		}
+		err := s.Send(t.Context(), notice.Notice{URL: "http://" + raw(t, answer)}, message)
+		if err == nil || strings.ContainsRune(err.Error(), 0x1b) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A body without an end is not read; the status was what counts.
@@ -154,7 +164,7 @@ func flood(c net.Conn, head, again string) {
 	if _, err := c.Write([]byte(head)); err != nil {
 		return
 	}
-	for range 100_000 {
+	for {
 		if _, err := c.Write([]byte(again)); err != nil {
 			return
 		}
@@ -207,13 +217,13 @@ func TestACommandGetsTheMessage(t *testing.T) {
 	if err := s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"/no/such"}}, message); err == nil {
 		t.Error("a missing program counts as told")
 	}
-	began := time.Now()
-	if err := do("yes & yes >&2 & sleep 60"); err == nil || !strings.Contains(err.Error(), "no answer within 2s") || time.Since(began) > 6*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+	s = hasty(t)
+	if err := do("yes & yes >&2 & sleep 600"); err == nil || !strings.Contains(err.Error(), "no answer within 500ms") {
+		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Send(ctx, notice.Notice{Name: "n", Command: []string{"sleep", "60"}}, message); !errors.Is(err, context.Canceled) {
+	if err := s.Send(ctx, notice.Notice{Name: "n", Command: []string{"sleep", "600"}}, message); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

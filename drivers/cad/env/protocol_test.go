@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
@@ -306,7 +305,13 @@ func TestCancelAndProgress(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":"next","method":"solid.primitive","params":` + aBox + `}`)
 	c.send(`{"jsonrpc":"2.0","id":"odd","method":"no.such"}`)
 	<-begun
-	time.Sleep(1200 * time.Millisecond) // until there is progress to tell
+	for len(c.notes) == 0 { // until there is progress to tell
+		var note response
+		if err := core.Decode([]byte(c.line()), &note); err != nil || note.Method == "" {
+			t.Fatalf("%+v, %v", note, err)
+		}
+		c.notes = append(c.notes, note.Params)
+	}
 	if out := c.do("system.cancel", `{"id":"next"}`); out["cancelled"] != true {
 		t.Error(out)
 	}

@@ -19,14 +19,10 @@ func TestADeadlineLosesTheKernelOnly(t *testing.T) {
 	c, _ := build(t, k, &env.Sphere{Radius: 3})
 	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer stop()
-	began := time.Now()
 	_, err := k.Build(ctx, shape(t, &env.Linear{Direction: [3]float64{1, 1, 0}, Spacing: 0.01, Count: 900}, c), nil)
 	var e *env.Error
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) {
 		t.Fatalf("%v, want a lost kernel for its deadline", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v to stop", took)
 	}
 	if _, again := k.Build(t.Context(), c, nil); !errors.Is(again, context.DeadlineExceeded) {
 		t.Errorf("later %v, want the reason again", again)

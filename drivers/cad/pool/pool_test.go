@@ -199,7 +199,7 @@ func TestAnIdleWorkerEnds(t *testing.T) {
 }
 
 func TestACallEndsWithItsContext(t *testing.T) {
-	p := rig(t, "fake")
+	p, patient := rig(t, "fake"), rig(t, "fake", func(o *Options) { o.Grace = 2 * time.Minute })
 	for _, c := range []struct {
 		method string
 		says   string // "" when it succeeds
@@ -209,6 +209,10 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		{"test.late", "", true},
 		{"test.hang", "did not stop", false},
 	} {
+		p := p
+		if c.stays {
+			p = patient
+		}
 		w := take(t, p, site("a"))
 		id := pid(t, w)
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)

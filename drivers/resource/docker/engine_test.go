@@ -75,7 +75,7 @@ func (d *daemon) run(said io.Writer) (err error) {
 	}()
 	os.Setenv("DOCKER_HOST", socket)
 	os.Unsetenv("DOCKER_CONTEXT")
-	for end := time.Now().Add(time.Minute); exec.Command("docker", "version").Run() != nil; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); exec.Command("docker", "version").Run() != nil; time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-d.ended:
 			return fmt.Errorf("dockerd ended: %s", cmd.ProcessState)

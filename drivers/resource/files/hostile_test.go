@@ -158,7 +158,7 @@ func TestATreeBeyondItsLimitsIsRefused(t *testing.T) {
 	}
 	began := time.Now()
 	refused(t, Options{}, root, "huge")
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("a file of 1 TiB was looked at for %v", took)
 	}
 	if err := os.Truncate(huge, 10); err != nil {
