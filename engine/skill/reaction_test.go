@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"swarmdeck/engine/bus"
@@ -189,7 +190,9 @@ func TestALoopThroughASubagentsOwnMessagesEnds(t *testing.T) {
 }
 
 // One that causes several messages of its own at once ends too.
-func TestAStormOfReactionsEnds(t *testing.T) {
+func TestAStormOfReactionsEnds(t *testing.T) { synctest.Test(t, storm) }
+
+func storm(t *testing.T) {
 	w := newWorld(t)
 	w.load(skill.Skill{Name: "turn", Tags: []string{"loop"}})
 	w.fake.gives("turn", `{}`)

@@ -174,7 +174,7 @@ func TestOutputThatCantBeWrittenEndsTheCommand(t *testing.T) {
 			}
 			return 0
 		}})
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		_, err := r.attach(ctx, serve.Attachment{Stdout: fullDisk{}})
 		cancel()
 		if !errors.Is(err, errFull) || errors.Is(err, serve.ErrGone) {

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+)
+
+// TestCompletionWaitsForNoDataFile: it is asked for at each key, and a command
+// once.
+func TestCompletionWaitsForNoDataFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "x.db")
+		owner, err := store.Open(path, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer owner.Close()
+		for _, hasty := range []bool{true, false} {
+			began := time.Now()
+			_, err := (&house{}).openStore(t.Context(), command.Need{Data: path, NoWait: hasty}, store.Options{})
+			if took := time.Since(began); !errors.Is(err, store.ErrLocked) || hasty != (took < LockPatience) {
+				t.Errorf("hasty %t: %v after %v", hasty, err, took)
+			}
+		}
+	})
+}
