@@ -79,8 +79,10 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n, mb := d.files(), d.memory(); n > files+200 || mb > memory+60 && !raceOn {
-		t.Errorf("%d files and %.0f MB with 1,000 connections; %d and %.0f before", n, mb, files, memory)
+	// Those that are refused hold a file until their turn to be closed comes.
+	await(t, "end of those beyond the most", func() bool { return d.files() <= files+200 })
+	if mb := d.memory(); mb > memory+60 && !raceOn {
+		t.Errorf("%.0f MB with 1,000 connections; %.0f before", mb, memory)
 	}
 	for _, c := range conns {
 		c.Close()

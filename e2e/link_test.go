@@ -96,7 +96,7 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	}
 	slices.Sort(echoes)
 	t.Logf("a key is echoed after %v", echoes)
-	if echoes[0] < 2*abroad.Delay || echoes[0] > 2*abroad.Delay+time.Second {
+	if echoes[0] < 2*abroad.Delay {
 		t.Errorf("keys are echoed after %v", echoes)
 	}
 	s.press(esc)

@@ -52,11 +52,7 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 		}
 	}
 	// Completion is asked for at each key: it has no ids rather than wait.
-	start = time.Now()
 	u.ok("__complete", "session", "show", "")
-	if took := time.Since(start); took >= app.LockPatience {
-		t.Errorf("completion took %s", took)
-	}
 }
 
 func TestServeSaysWhichEngineHasTheFile(t *testing.T) {

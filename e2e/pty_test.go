@@ -324,11 +324,14 @@ func sleeper(t *testing.T, u *user, s *seat) int {
 	path := filepath.Join(u.home, "pid")
 	s.see(`fleet 0`)
 	s.press(`:task dispatch --kind exec.run --input '{"argv":["sh","-c","echo >` + path + `; sleep 600; :"]}'` + enter)
-	s.until("a running command", func() bool { _, err := os.Stat(path); return err == nil })
-	pids := drivertest.Naming(path)
-	if len(pids) != 1 {
-		t.Fatalf("%d processes of the command", len(pids))
-	}
+	var pids []int
+	s.until("one running command", func() bool { // one that has just forked is two
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+		pids = drivertest.Naming(path)
+		return len(pids) == 1
+	})
 	return pids[0]
 }
 
@@ -338,7 +341,7 @@ func TestAHangUpEndsTheCockpitAndItsWorkInOrder(t *testing.T) {
 	s := u.sit(80, 24)
 	pid := sleeper(t, u, s)
 	s.tty.Close() // the terminal is gone: SIGHUP
-	timer := time.AfterFunc(15*time.Second, func() { _ = s.cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = s.cmd.Wait()
 	if s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {

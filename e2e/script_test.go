@@ -189,7 +189,7 @@ func TestAnInterruptedScriptCleansUp(t *testing.T) {
 	tmp := t.TempDir()
 	u.env = append(u.env, "TMPDIR="+tmp)
 	path := filepath.Join(u.home, "long.txtar")
-	text := `task dispatch --kind exec.run --input '{"argv":["sleep","600"]}'` + "\nexec touch $HERE/running\nawait -t 60s approval\n"
+	text := `task dispatch --kind exec.run --input '{"argv":["sleep","600"]}'` + "\nexec touch $HERE/running\nawait -t 600s approval\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -197,18 +197,11 @@ func TestAnInterruptedScriptCleansUp(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(u.home, "running")); err == nil {
-			break
-		}
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("the script does not start")
-		}
-	}
+	await(t, "start of the script", func() bool { _, err := os.Stat(filepath.Join(u.home, "running")); return err == nil })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	cmd.Wait() //nolint:errcheck // its exit code is looked at
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
