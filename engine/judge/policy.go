@@ -57,7 +57,7 @@ type Policy struct {
 
 	ProposedBy   string         `json:"proposed_by"`
 	ProposedKind core.ActorKind `json:"proposed_kind"`
-	CreatedAt    time.Time      `json:"created_at"`
+	CreatedAt    time.Time      `json:"created_at,omitzero"`
 	FirstBy      string         `json:"first_activated_by,omitempty"` // two-person rule: the first of two
 	FirstPerson  string         `json:"first_person,omitempty"`       // who that is to the door, under whatever name
 	ActivatedBy  string         `json:"activated_by,omitempty"`

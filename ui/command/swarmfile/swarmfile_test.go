@@ -219,8 +219,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := load(text)
-		if (file == nil) == (err == nil) {
-			t.Fatalf("file %v, error %v", file, err)
+		if file == nil && err == nil {
+			t.Fatal("neither a file nor an error")
 		}
 		var e *core.Error
 		if err != nil && (!errors.As(err, &e) || e.Code != core.InvalidInput || !strings.HasPrefix(err.Error(), "swarm.yaml:")) {
