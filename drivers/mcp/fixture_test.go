@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -304,6 +305,9 @@ type (
 		AgentName string              `json:"agent_name"`
 		Tasks     []fleet.HistoryItem `json:"tasks"`
 		core.PageInfo
+	}
+	messageAnswer struct {
+		Message bus.Message `json:"message"`
 	}
 	taskAnswer struct {
 		Task    task.Task `json:"task"`

@@ -192,10 +192,18 @@ func typeOf(into any) (kind string, def any) {
 		return yesNo, *into
 	case *time.Duration:
 		return integer, nil
+	case *op.Seconds:
+		if *into != 0 {
+			def = int(*into)
+		}
+		return integer, def
 	case *[]string, *time.Time:
 		return text, nil
 	case *core.Raw:
-		return object, nil
+		if len(*into) > 0 {
+			def = *into
+		}
+		return object, def
 	}
 	return "", nil
 }

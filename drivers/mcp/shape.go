@@ -35,29 +35,35 @@ func whole[T, V any](view func(*op.Op, T) V) shape {
 	}
 }
 
-// records show one record by its noun, with what it came to, and many as a page,
-// with what its list is of.
+// records show one record by its noun, with what it came to unless it is a message
+// itself, and many as a list or a page, with what that is of.
 func records[T, V any](one, many string, view func(*op.Op, T) V) []shape {
+	list := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: schemaOf[V]()} }
+	all := func(o *op.Op, items []T) []V { return views(items, func(v T) V { return view(o, v) }) }
 	return []shape{{
 		of: reflect.TypeFor[T](),
 		schema: func(*op.Op) *jsonschema.Schema {
-			return &jsonschema.Schema{
-				Type: "object", AdditionalProperties: nothing(),
-				Properties: map[string]*jsonschema.Schema{one: schemaOf[V](), "message": {Type: "string"}},
-			}
+			s := objectOf("message", &jsonschema.Schema{Type: "string"})
+			s.Properties[one] = schemaOf[V]()
+			return s
 		},
 		show: func(o *op.Op, out any) any {
-			shown := map[string]any{one: view(o, out.(T))}
+			shown := map[string]any{}
 			if o.Effect != op.Reads {
 				shown["message"] = line(o.Sentence(out), 1024)
 			}
+			shown[one] = view(o, out.(T))
 			return shown
 		},
+	}, {
+		of:     reflect.TypeFor[[]T](),
+		schema: func(*op.Op) *jsonschema.Schema { return objectOf(many, list()) },
+		show:   func(o *op.Op, out any) any { return map[string]any{many: all(o, out.([]T))} },
 	}, {
 		of: reflect.TypeFor[core.Page[T]](),
 		schema: func(o *op.Op) *jsonschema.Schema {
 			s := schemaOf[core.PageInfo]()
-			s.Properties[many] = &jsonschema.Schema{Type: "array", Items: schemaOf[V]()}
+			s.Properties[many] = list()
 			for name := range subjects(o) {
 				s.Properties[name] = &jsonschema.Schema{Type: "string"}
 			}
@@ -66,7 +72,7 @@ func records[T, V any](one, many string, view func(*op.Op, T) V) []shape {
 		show: func(o *op.Op, out any) any {
 			page := out.(core.Page[T])
 			shown := map[string]any{
-				many: views(page.Items, func(v T) V { return view(o, v) }), "total_count": page.Info.Total, "page": page.Info.Page,
+				many: all(o, page.Items), "total_count": page.Info.Total, "page": page.Info.Page,
 				"page_size": page.Info.PageSize, "has_next_page": page.Info.Next, "has_previous_page": page.Info.Previous,
 			}
 			for name, value := range subjects(o) {
@@ -75,6 +81,13 @@ func records[T, V any](one, many string, view func(*op.Op, T) V) []shape {
 			return shown
 		},
 	}}
+}
+
+// objectOf is the schema of an object with one member.
+func objectOf(name string, member *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object", AdditionalProperties: nothing(), Properties: map[string]*jsonschema.Schema{name: member},
+	}
 }
 
 // subjects are whose list it is: its arguments as they were called.

@@ -3,11 +3,11 @@ package mcp
 import (
 	"time"
 
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -23,12 +23,11 @@ func shapes() (all []shape) {
 	add(records("agent", "agents", func(o *op.Op, a op.DeletedAgent) agentView { return viewAgent(o, a.Agent) })...)
 	add(records("task", "tasks", viewTask)...)
 	add(records("history", "tasks", asIs[fleet.HistoryItem])...)
-	add(records("result", "results", asIs[task.Result])...)
-	add(records("session", "sessions", asIs[session.Session])...)
 	add(records("project", "projects", asIs[fleet.Project])...)
 	add(records("role", "roles", asIs[fleet.Role])...)
 	add(records("approval", "approvals", viewApproval)...)
 	add(records("policy", "policies", asIs[judge.Policy])...)
+	add(records("message", "messages", asIs[bus.Message])...)
 	add(whole(viewShownTask), whole(viewPolicy), whole(viewTest))
 	add(whole(asIs[swarm.Reason]), whole(asIs[judge.Explanation]), whole(asIs[judge.BacktestReport]))
 	return all

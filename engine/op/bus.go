@@ -104,11 +104,23 @@ func busRead() *Op {
 	n := core.DefaultPageSize
 	return define(Op{
 		Name: "bus read", Short: "Take messages out of a mailbox", Done: "read",
-		Long: "Take messages out of the mailbox of an agent, controller or system: the highest priority first, then the\n" +
-			"oldest. They are acknowledged and won't come again. With --peek they stay.",
+		Long: "Take messages out of the mailbox of an agent, controller or system, system unless named: the highest priority\n" +
+			"first, then the oldest. They are acknowledged and won't come again. With --peek they stay.",
 		Example: "bus read grasper --count 5\nbus read grasper --peek",
-		Params:  []*Param{place(&who, "AGENT", "mailbox"), flag(&peek, "peek", "only look"), counted(&n, core.MaxPageSize, "at most")},
+		Tool: Tool{
+			Name: "read_messages", Names: map[string]string{"agent": "recipient_id", "count": "limit"},
+			About: "Take messages out of a mailbox, the highest priority first. They don't come again unless peek is true.",
+		},
+		Params: []*Param{
+			maybe(&who, "AGENT", "mailbox").bounds(1, 64).client("whose mailbox: an agent reads its own; an operator that of system unless said"),
+			flag(&peek, "peek", "only look"), counted(&n, core.MaxPageSize, "at most").client("how many at most"),
+		},
 	}, func(ctx context.Context, c *Call) ([]bus.Message, error) {
+		whose := bus.System
+		if c.By.Kind == core.Agent {
+			whose = c.By.Name
+		}
+		who = cmp.Or(who, whose)
 		if peek {
 			return c.Bus.Peek(ctx, c.By, who, n)
 		}

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,19 +19,24 @@ type sending struct {
 
 // sends makes an operation that sends a message; to is where it goes.
 func sends(o Op, m *sending, to *Param, send func(ctx context.Context, c *Call) (bus.Message, error)) *Op {
-	m.Priority = bus.DefaultPriority
+	m.Priority, m.ttl = bus.DefaultPriority, bus.DefaultTTL
+	// An agent sends in its own name, about the task that it works on.
+	o.Tool.Names = map[string]string{
+		"agent": "recipient_id", "type": "message_type", "correlation": "correlation_id", "from": "-", "trace": "-", "task": "-",
+	}
 	o.Params = append([]*Param{
 		to,
 		payload(&m.Payload),
 		flag(&m.Sender, "from", "send as this agent `NAME` (default system)").from("agent"),
-		within(&m.ttl, "ttl", "keep it for delivery so long: `SECONDS` or a duration, 1s-1h (default 60)", 1, bus.MaxTTL, fmt.Sprintf("1-%d seconds", bus.MaxTTL)),
-		within(&m.Priority, "priority", "`N` from 1, read first, to 10", 1, bus.LowestPriority, fmt.Sprintf("1-%d", bus.LowestPriority)),
-		flag(&m.CorrelationID, "correlation", "conversation `ID`, a version 4 UUID"),
+		within(&m.ttl, "ttl", "keep it for delivery so long: `SECONDS` or a duration, 1s-1h", 1, bus.MaxTTL, fmt.Sprintf("1-%d seconds", bus.MaxTTL)).client("seconds that it is kept for delivery"),
+		within(&m.Priority, "priority", "`N` from 1, read first, to 10", 1, bus.LowestPriority, fmt.Sprintf("1-%d", bus.LowestPriority)).client("1 is read first"),
+		flag(&m.CorrelationID, "correlation", "conversation `ID`, a version 4 UUID").bounds(36, 36).client("conversation that it belongs to, a version 4 UUID"),
 		flag(&m.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
 		flag(&m.Task, "task", "task `ID` that it belongs to").from("task"),
 	}, o.Params...)
 	return define(o, func(ctx context.Context, c *Call) (bus.Message, error) {
 		m.TTL = int(m.ttl)
+		m.Trace, m.Task = cmp.Or(m.Trace, c.traceID()), cmp.Or(m.Task, c.Task)
 		return send(ctx, c)
 	})
 }
@@ -42,12 +48,13 @@ func (m *sending) accept(ctx context.Context, c *Call) (bus.Message, error) {
 
 func (m *sending) typed(types ...bus.Type) *Param {
 	m.Type = bus.Event
-	return flag((*string)(&m.Type), "type", "`TYPE`: "+words("|", types...)).enum(core.Strings(types...)...)
+	return flag((*string)(&m.Type), "type", "`TYPE`: "+words("|", types...)).enum(core.Strings(types...)...).
+		client("a request expects a response with its correlation_id")
 }
 
 // payload is what a message says.
 func payload(into *core.Raw) *Param {
-	return &Param{Name: "payload", About: "JSON", Arg: true, Need: true, Into: into, From: "json"}
+	return &Param{Name: "payload", About: "JSON", Client: "the message", Arg: true, Need: true, Into: into, From: "json"}
 }
 
 func busPublish() *Op {
@@ -57,8 +64,9 @@ func busPublish() *Op {
 		Long: "Publish a message under a topic, for everyone who subscribes to it. JSON is an object of at most 256 KiB, @file,\n" +
 			"or - for stdin. It is on disk when this returns. Topics are words with dots between them; those under sys. are the engine's.",
 		Example: `bus publish navigation.complete '{"location":"kitchen"}' --from navigator`,
-		Params:  []*Param{m.typed(bus.Event, bus.Error)},
-	}, &m, place(&m.Topic, "TOPIC", "topic"), m.accept)
+		Tool:    Tool{Name: "publish_message", About: "Publish a message under a topic, for everyone who subscribes to it."},
+		Params:  []*Param{m.typed(bus.Event, bus.Error).client("an error is an event that says what failed")},
+	}, &m, place(&m.Topic, "TOPIC", "topic").bounds(1, 200).client("words with dots between them, such as navigation.complete"), m.accept)
 }
 
 func busSend() *Op {
@@ -69,8 +77,9 @@ func busSend() *Op {
 			"JSON is an object of at most 256 KiB.\n" +
 			"It stays there until it is read or its ttl is over; then it is a dead letter.",
 		Example: `bus send grasper '{"object":"cup"}' --priority 1`,
+		Tool:    Tool{Name: "send_message", About: "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast."},
 		Params:  []*Param{m.typed(bus.Types()...)},
-	}, &m, place(&m.Recipient, "AGENT", "party"), m.accept)
+	}, &m, place(&m.Recipient, "AGENT", "party").bounds(1, 64).client("an agent's name, controller, system, or broadcast"), m.accept)
 }
 
 func busRequest() *Op {

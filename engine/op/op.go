@@ -124,6 +124,14 @@ type Call struct {
 	Open func(tenant bool) error
 }
 
+// traceID is the id of the trace that the caller is in.
+func (c *Call) traceID() string {
+	if id, _, is := core.ParseTraceparent(c.Trace); is {
+		return id
+	}
+	return c.Trace
+}
+
 // Given says that the caller named a value of a parameter.
 func (o *Op) Given(param string) bool {
 	return slices.ContainsFunc(o.Params, func(p *Param) bool { return p.Name == param && p.Given })

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -143,8 +142,11 @@ func arg(word, source string) Param {
 }
 
 // within is a flag whose value must be in a range.
-func within[T cmp.Ordered](into *T, name, about string, low, high T, allowed string) *Param {
+func within[T ~int | ~int64](into *T, name, about string, low, high T, allowed string) *Param {
 	p := flag(into, name, about)
+	if _, span := any(low).(time.Duration); !span {
+		p.Least, p.Most = int(low), int(high)
+	}
 	p.Valid = func() error {
 		if *into < low || *into > high {
 			return usage(name, "--%s: %v is not allowed; allowed: %s", name, *into, allowed)
@@ -156,7 +158,7 @@ func within[T cmp.Ordered](into *T, name, about string, low, high T, allowed str
 
 // spanOf is a flag that limits a task's time.
 func spanOf(into *time.Duration, name, about string) *Param {
-	return within(into, name, about, time.Nanosecond, math.MaxInt64, "1s-24h")
+	return within(into, name, about, time.Nanosecond, math.MaxInt64, "1s-24h").bounds(1, 86400)
 }
 
 // following is the flag of what can be followed.
