@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -305,6 +306,13 @@ type (
 		AgentName string              `json:"agent_name"`
 		Tasks     []fleet.HistoryItem `json:"tasks"`
 		core.PageInfo
+	}
+	cadAgentsAnswer struct {
+		Agents []cad.Agent `json:"agents"`
+		core.PageInfo
+	}
+	cadWorkspacesAnswer struct {
+		Workspaces []cad.Workspace `json:"workspaces"`
 	}
 	messageAnswer struct {
 		Message bus.Message `json:"message"`

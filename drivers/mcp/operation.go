@@ -11,7 +11,6 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 )
 
@@ -98,8 +97,9 @@ func (c *call) settled(ctx context.Context, o *op.Op, out any, w wait) (any, err
 	switch v := out.(type) {
 	case task.Task:
 		out, err = c.eng.Tasks.Wait(ctx, c.id.Tenant, v.TaskID, "")
-	case skill.Subagent:
-		out, err = c.eng.Skills.Wait(ctx, c.by, v.AgentID)
+	case op.Invoked:
+		v.Subagent, err = c.eng.Skills.Wait(ctx, c.by, v.AgentID)
+		out = v
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
@@ -239,7 +239,7 @@ func filters(o *op.Op) (all []param) {
 		all = append(all, p)
 	}
 	add("status", "only of this status", maxName, func(f *core.Filter) any { return &f.Status })
-	add("kind", "only of this kind", maxName, func(f *core.Filter) any { return &f.Kind })
+	add("kind", "only of this "+cmp.Or(o.Tool.Names["kind"], "kind"), maxName, func(f *core.Filter) any { return &f.Kind })
 	add("agent_name", "only of this agent", 64, func(f *core.Filter) any { return &f.Agent })
 	add("session_id", "only of this session", maxName, func(f *core.Filter) any { return &f.Session })
 	add("trace_id", "only of this trace", maxName, func(f *core.Filter) any { return &f.Trace })
@@ -272,6 +272,10 @@ func fill(o *op.Op, params []param, args core.Raw, w *wait) error {
 		of, is := into.(*op.Param)
 		if is {
 			of.Given, into = true, of.Into
+			if list, many := into.(*[]string); many && of.Whole {
+				*list = make([]string, 1)
+				into = &(*list)[0]
+			}
 		}
 		if err := p.decode(value, into); err != nil {
 			return err

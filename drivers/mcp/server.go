@@ -65,7 +65,7 @@ func NewServer(eng *engine.Engine, opt Options) *Server {
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.order = slices.Concat(operations(), ownTools(), skillTools(), cadTools())
+	s.order = slices.Concat(operations(), ownTools())
 	for _, t := range s.order {
 		s.tools[t.name] = t
 	}

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
+	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -28,6 +30,11 @@ func shapes() (all []shape) {
 	add(records("approval", "approvals", viewApproval)...)
 	add(records("policy", "policies", asIs[judge.Policy])...)
 	add(records("message", "messages", asIs[bus.Message])...)
+	add(records("agent", "agents", asIs[cad.Agent])...)
+	add(records("workspace", "workspaces", asIs[cad.Workspace])...)
+	add(records("skill", "skills", viewSkill)...)
+	add(records("subagent", "subagents", viewInvoked)...)
+	add(whole(func(_ *op.Op, a op.Answer) cad.Done { return a.Done }))
 	add(whole(viewShownTask), whole(viewPolicy), whole(viewTest))
 	add(whole(asIs[swarm.Reason]), whole(asIs[judge.Explanation]), whole(asIs[judge.BacktestReport]))
 	return all
@@ -94,7 +101,7 @@ func viewShownTask(_ *op.Op, t op.ShownTask) shownTask {
 	out := shownTask{Task: t.Task}
 	if r := t.Result; r != nil {
 		out.Result = &resultView{
-			Status: r.Status, Output: r.Output, CompletedAt: r.CompletedAt, Confidence: r.Confidence, Denials: append([]string{}, r.Denials...),
+			Status: r.Status, Output: r.Output, CompletedAt: r.CompletedAt, Confidence: r.Confidence, Denials: r.Denials,
 		}
 		if r.Error != nil {
 			out.Result.ErrorCode, out.Result.Error = r.Error.Code, r.Error.Message
@@ -161,5 +168,53 @@ type testedPolicy struct {
 }
 
 func viewTest(_ *op.Op, t op.TestedPolicy) testedPolicy {
-	return testedPolicy{t.Policy, append([]judge.CaseResult{}, t.Cases...)}
+	return testedPolicy{t.Policy, t.Cases}
+}
+
+// skillView is a skill without what runs it.
+type skillView struct {
+	Name         string         `json:"name"`
+	Version      string         `json:"version"`
+	Description  string         `json:"description,omitempty"`
+	Dependencies []string       `json:"dependencies"`
+	Tags         []string       `json:"tags"`
+	Effects      []skill.Effect `json:"effects"`
+	Runner       string         `json:"runner"`
+	Timeout      int            `json:"timeout"`
+	MaxRetries   int            `json:"max_retries"`
+	Digest       string         `json:"digest"`
+
+	ParametersSchema core.Raw `json:"parameters_schema,omitempty"`
+	ReturnsSchema    core.Raw `json:"returns_schema,omitempty"`
+}
+
+func viewSkill(o *op.Op, s *skill.Skill) skillView {
+	v := skillView{
+		Name: s.Name, Version: s.Version, Description: s.Description, Dependencies: s.Dependencies, Tags: s.Tags, Effects: s.Effects,
+		Runner: s.Runner.Kind, Timeout: s.Timeout, MaxRetries: s.MaxRetries, Digest: s.Digest,
+	}
+	if o.Filter == nil { // with one skill only: they may be large
+		v.ParametersSchema, v.ReturnsSchema = s.ParametersSchema, s.ReturnsSchema
+	}
+	return v
+}
+
+// invokedView is a run of a skill.
+type invokedView struct {
+	AgentID    string              `json:"agent_id"`
+	Name       string              `json:"name,omitempty"`
+	State      skill.State         `json:"state"`
+	Skill      string              `json:"skill,omitempty"`
+	TaskID     string              `json:"task_id,omitempty"`
+	TraceID    string              `json:"trace_id,omitempty"`
+	ApprovalID string              `json:"approval_id,omitempty" jsonschema:"the approval it waits for"`
+	Error      string              `json:"error,omitempty"`
+	Results    map[string]core.Raw `json:"results" jsonschema:"by skill name"`
+}
+
+func viewInvoked(_ *op.Op, a op.Invoked) invokedView {
+	return invokedView{
+		AgentID: a.AgentID, Name: a.Name, State: a.State, Skill: a.Skill, TaskID: a.TaskID, TraceID: a.TraceID,
+		ApprovalID: a.Waiting, Error: a.Error, Results: a.Results,
+	}
 }

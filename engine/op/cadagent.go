@@ -22,6 +22,10 @@ func cadAgents() []*Op {
 		list(Op{
 			Name: "cad agent list", Short: "List the CAD agents, newest first; --kind is a role", ForAgents: true,
 			Statuses: core.Strings(cad.Statuses()...),
+			Tool: Tool{
+				Name: "cad_agents", By: []string{"status", "kind", "since", "until", "match"}, Names: map[string]string{"kind": "role"},
+				About: "List the CAD agents with their roles, workspaces and counters, newest first.",
+			},
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[A], error) {
 			return c.CAD.Agents(ctx, c.By.Tenant, f)
 		}),
@@ -105,11 +109,18 @@ func cadOperation() *Op {
 			"must allow the method, and what the rules want a person asked about needs one who can answer: the cockpit.",
 		Example: `cad op housing_designer solid.primitive '{"primitive_type":"box","width":100,"depth":80,"height":20}'` + "\n" +
 			`cad op checker measure.mass '{"entity_id":"solid_1"}'`,
+		Tool: Tool{
+			Name: "cad_operation", Names: map[string]string{"id": "agent_id"},
+			About: "Have a CAD agent carry out one operation on its workspace, such as entity.create_circle {\"center\":[0,0,0],\"radius\":5} or solid.extrude {\"entity_ids\":[…],\"distance\":10}, in mm. " +
+				"Its role must allow the method; what a person must approve waits for the answer while the call lasts.",
+		},
 		Params: []*Param{
-			place(&do.AgentID, "ID", "cadagent"), place(&do.Method, "METHOD", "cadmethod"), maybe(&do.Params, "PARAMS", "json"),
+			place(&do.AgentID, "ID", "cadagent").bounds(1, 64).client("CAD agent in whose name it is done"),
+			place(&do.Method, "METHOD", "cadmethod").bounds(1, 100).client("method of the CAD environment"),
+			maybe(&do.Params, "PARAMS", "json").client("parameters of the method"),
 		},
 	}, func(ctx context.Context, c *Call) (Answer, error) {
-		do.Unasked = c.By.Door == core.DoorCLI
+		do.Unasked, do.TraceID = c.By.Door == core.DoorCLI, c.traceID()
 		done, err := c.CAD.Execute(ctx, c.By, do)
 		return Answer{"success", done.Data, done.Metadata, done}, err
 	})

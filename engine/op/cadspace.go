@@ -16,7 +16,14 @@ func cadWorkspaces() []*Op {
 	var target string
 	return []*Op{
 		cadWorkspaceCreate(),
-		list(Op{Name: "cad workspace list", Short: "List the workspaces, newest first; --kind is a kernel, --agent who made it", ForAgents: true},
+		list(Op{
+			Name: "cad workspace list", Short: "List the workspaces, newest first; --kind is a kernel, --agent who made it", ForAgents: true,
+			Tool: Tool{
+				Name: "cad_workspaces", By: []string{"kind", "agent_name", "since", "until", "match"},
+				Names: map[string]string{"kind": "kernel", "agent_name": "agent_id"},
+				About: "List the workspaces that CAD agents build in, newest first.",
+			},
+		},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[W], error) {
 				return c.CAD.Workspaces(ctx, c.By.Tenant, f)
 			}),

@@ -14,11 +14,18 @@ import (
 
 func skills() []*Op {
 	ref := arg("NAME[@VERSION]", "skill")
+	ref.Least, ref.Most, ref.Client = 1, maxRef, ofSkill
 	return []*Op{
 		skillLoad(),
 		skillCheck(),
 		skillList(),
-		show(Op{Name: "skill show", Short: "Show a skill; without a version the newest", ForAgents: true}, ref,
+		show(Op{
+			Name: "skill show", Short: "Show a skill; without a version the newest", ForAgents: true,
+			Tool: Tool{
+				Name: "show_skill", Names: map[string]string{"name": "skill"},
+				About: "Show a skill with the schemas of its parameters and its result.",
+			},
+		}, ref,
 			func(_ context.Context, c *Call, ref string) (*skill.Skill, error) {
 				return c.Skills.Skill(c.By.Tenant, ref)
 			}),
@@ -56,6 +63,12 @@ func skills() []*Op {
 			}),
 	}
 }
+
+// What a client's model reads of the word for a skill, and how long that may be.
+const (
+	ofSkill = "name, or name@version; without a version the newest"
+	maxRef  = 100
+)
 
 // absolute is a path that the caller gave, for the engine to remember.
 func (c *Call) absolute(path string) (string, error) {
@@ -156,7 +169,11 @@ func skillList() *Op {
 	var tags []string
 	return list(Op{
 		Name: "skill list", Short: "List the skills, the newest version of each first", ForAgents: true,
-		Params: []*Param{{Name: "tag", About: "only with this `TAG`; may be repeated, then with all of them", Into: &tags, Whole: true, From: "tag"}},
+		Params: []*Param{{
+			Name: "tag", About: "only with this `TAG`; may be repeated, then with all of them", Into: &tags, Whole: true, From: "tag",
+			Least: 1, Most: 30, Client: "only with this tag",
+		}},
+		Tool: Tool{Name: "list_skills", About: "List the skills that can be run.", By: []string{"kind", "since", "until", "match"}, Names: map[string]string{"kind": "runner"}},
 	}, func(_ context.Context, c *Call, f core.Filter) (core.Page[*skill.Skill], error) {
 		return c.Skills.List(c.By.Tenant, f, tags...)
 	})

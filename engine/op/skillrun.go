@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,21 +22,19 @@ type invoking struct {
 // runsSkill makes an operation that runs a skill with a subagent.
 func runsSkill(o Op, v *invoking, run func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error)) *Op {
 	v.Params, v.priority = core.Raw(`{}`), 50
-	v.byPriority = flag(&v.priority, "priority", "0-100, higher runs first")
+	v.byPriority = flag(&v.priority, "priority", "0-100, higher runs first").bounds(0, 100)
 	o.Params = append(append(o.Params, v.waiting.params("wait until the subagent is over; exit 1 unless it is completed")...),
-		flag(&v.Params, "params", "parameters `JSON`: literal, @file, - for stdin").from("json"),
+		flag(&v.Params, "params", "parameters `JSON`: literal, @file, - for stdin").from("json").client("parameters that fit its schema"),
 		v.byPriority,
-		spanOf(&v.Timeout, "timeout", "stop the whole run after this `DURATION`, 1s-24h"),
-		spanOf(&v.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h"),
+		spanOf(&v.Timeout, "timeout", "stop the whole run after this `DURATION`, 1s-24h").client("seconds that the whole run may take"),
+		spanOf(&v.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h").client("seconds within which it must start, or it is timed out"),
 		flag(&v.Session, "session", "run within this session `ID`").from("session"),
 		flag(&v.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"))
 	o.Check = func(c *Call) error {
 		if v.byPriority.Given {
 			v.Priority = &v.priority
 		}
-		if v.Trace == "" {
-			v.Trace = c.Trace
-		}
+		v.Trace, v.Session = cmp.Or(v.Trace, c.Trace), cmp.Or(v.Session, c.Session)
 		return v.check(c)
 	}
 	return define(o, func(ctx context.Context, c *Call) (Invoked, error) {
@@ -101,9 +100,13 @@ func skillInvoke() *Op {
 			"that take it; what is left out may come from the results before. With --wait: wait until it is over, print it, and\n" +
 			"exit 1 unless it is completed.",
 		Example: `skill invoke grasp --params '{"location":"kitchen","area":"kitchen"}' --wait`,
+		Tool: Tool{
+			Name: "invoke_skill", Names: map[string]string{"trace": "-"}, // it is known
+			About: "Run a skill after what it depends on, with a subagent of its own. It is judged at its start and goes on after the call.",
+		},
 		Params: []*Param{
-			{Name: "skill", About: "NAME[@VERSION]", Arg: true, Need: true, Into: &v.Skill, From: "skill"},
-			flag(&v.Name, "name", "`NAME` of the subagent"),
+			{Name: "skill", About: "NAME[@VERSION]", Arg: true, Need: true, Into: &v.Skill, From: "skill", Least: 1, Most: maxRef, Client: ofSkill},
+			flag(&v.Name, "name", "`NAME` of the subagent").bounds(1, 100),
 			flag(&v.Metadata, "metadata", "of the subagent: `JSON` object of at most 20 keys"),
 		},
 	}, &v, func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error) {
