@@ -314,6 +314,10 @@ type (
 	cadWorkspacesAnswer struct {
 		Workspaces []cad.Workspace `json:"workspaces"`
 	}
+	logAnswer struct {
+		Logs []task.LogLine `json:"logs"`
+		core.PageInfo
+	}
 	messageAnswer struct {
 		Message bus.Message `json:"message"`
 	}

@@ -114,6 +114,7 @@ func params(o *op.Op) (all []param) {
 		if other, has := o.Tool.Names[name]; has {
 			p.name = other
 		}
+		p.required = p.required || slices.Contains(o.Tool.Need, name)
 		if p.name != "-" && !slices.ContainsFunc(all, func(q param) bool { return q.name == p.name }) {
 			all = append(all, p) // a list of one agent is narrowed to no other
 		}
@@ -197,7 +198,7 @@ func typeOf(into any) (kind string, def any) {
 			def = int(*into)
 		}
 		return integer, def
-	case *[]string, *time.Time:
+	case *[]string, *time.Time, *op.Words, *op.File:
 		return text, nil
 	case *core.Raw:
 		if len(*into) > 0 {
@@ -293,6 +294,12 @@ func fill(o *op.Op, params []param, args core.Raw, w *wait) error {
 func (p param) decode(value core.Raw, into any) (err error) {
 	var words string
 	switch into := into.(type) {
+	case *op.File:
+		err = core.Decode(value, &words)
+		into.Data = []byte(words)
+	case *op.Words:
+		err = core.Decode(value, &words)
+		*into = strings.Fields(words)
 	case *[]string:
 		if err = core.Decode(value, &words); err == nil {
 			*into = strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/task"
 )
 
 var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
@@ -21,58 +18,7 @@ var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 func ownTools() []tool {
 	return []tool{
 		createAgent(),
-		define("show_agent_log", "Show an agent's log", "Show an agent's conversation log, newest first; one entry unless page_size says more.", op.Reads,
-			append([]param{{name: "agent_name", kind: text, about: "name of the agent", required: true, pattern: agentName}}, pageParams(1)...), agentLog),
-		define("propose_policy", "Propose a policy", "Propose a policy, which rules nothing until a person activates it. The embedded deny rules stand above any.", op.Writes, []param{
-			{name: "kind", kind: text, about: "rules: a table in YAML; program: JSON on stdin, an answer in JSON on stdout", required: true, enum: []string{"rules", "program"}},
-			{name: "source", kind: text, about: "the table, or the program's text", required: true, min: 1, max: 1 << 20},
-			{name: "tests", kind: text, about: `its cases, JSON lines {"name","input","expect":{"decision","reason_code"?}}; without any it can't be activated`, max: 1 << 20},
-			{name: "name", kind: text, about: "what to call it", max: 64},
-			{name: "interpreter", kind: text, about: "command that runs a program, its words parted by spaces; without one its first line (#!) says", max: 1024},
-			{name: "serve", kind: yesNo, about: "the program stays: it answers a line for each line", def: false},
-			{name: "gates", kind: text, about: "gates that a program decides, parted by commas; without any all", max: 256},
-		}, proposePolicy),
 	}
-}
-
-type logAnswer struct {
-	AgentName string         `json:"agent_name"`
-	Logs      []task.LogLine `json:"logs"`
-	core.PageInfo
-}
-
-func agentLog(ctx context.Context, c *call, in struct {
-	AgentName string `json:"agent_name"`
-	paging
-},
-) (logAnswer, error) {
-	page, err := c.eng.Fleet.Log(ctx, c.id.Tenant, in.AgentName, core.Filter{Page: in.Page, Size: in.PageSize})
-	return logAnswer{in.AgentName, append([]task.LogLine{}, page.Items...), page.Info}, err
-}
-
-type policyAnswer struct {
-	Policy judge.Policy `json:"policy"`
-}
-
-func proposePolicy(ctx context.Context, c *call, in struct {
-	Kind        judge.PolicyKind `json:"kind"`
-	Source      string           `json:"source"`
-	Tests       string           `json:"tests"`
-	Name        string           `json:"name"`
-	Interpreter string           `json:"interpreter"`
-	Serve       bool             `json:"serve"`
-	Gates       string           `json:"gates"`
-},
-) (policyAnswer, error) {
-	proposal := judge.Proposal{
-		Kind: in.Kind, Name: in.Name, Source: []byte(in.Source), Cases: []byte(in.Tests),
-		Interpreter: strings.Fields(in.Interpreter), Serve: in.Serve,
-	}
-	for _, g := range strings.FieldsFunc(in.Gates, func(r rune) bool { return r == ',' || r == ' ' }) {
-		proposal.Gates = append(proposal.Gates, judge.Gate(g))
-	}
-	p, err := c.eng.Judge.Propose(ctx, c.by, proposal)
-	return policyAnswer{p}, err
 }
 
 // createArgs say what a new agent is made of. Project and role stand for what
@@ -179,12 +125,6 @@ func makeAgent(ctx context.Context, c *call, in createArgs) (agentAnswer, error)
 		out.Message = line(core.AsError(err).Message, 1024)
 	}
 	return out, nil
-}
-
-// paging are the arguments that choose a page.
-type paging struct {
-	Page     int `json:"page"`
-	PageSize int `json:"page_size"`
 }
 
 func pageParams(size int) []param {

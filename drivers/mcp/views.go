@@ -30,6 +30,7 @@ func shapes() (all []shape) {
 	add(records("approval", "approvals", viewApproval)...)
 	add(records("policy", "policies", asIs[judge.Policy])...)
 	add(records("message", "messages", asIs[bus.Message])...)
+	add(records("log", "logs", asIs[task.LogLine])...)
 	add(records("agent", "agents", asIs[cad.Agent])...)
 	add(records("workspace", "workspaces", asIs[cad.Workspace])...)
 	add(records("skill", "skills", viewSkill)...)

@@ -152,6 +152,10 @@ func agentLog() *Op {
 		Long: "Show an agent's conversation log, newest line first and one line to a page unless --page-size says more.\n" +
 			"--follow prints from the oldest line on and goes on until interrupted.",
 		ForAgents: true, Streams: true, Statuses: []string{"DEBUG", "INFO", "WARN", "ERROR"},
+		Tool: Tool{
+			Name: "show_agent_log", By: []string{"status", "since", "until", "match"}, Names: map[string]string{"follow": "-"}, Size: 1,
+			About: "Show an agent's conversation log, newest first; one entry unless page_size says more.",
+		},
 		Params: []*Param{place(&name, "NAME", "agent"), flag(&follow, "follow", "print the log and go on with what comes")},
 		Check:  activeIf(&follow),
 	}, func(ctx context.Context, c *Call, f core.Filter) (none core.Page[task.LogLine], err error) {

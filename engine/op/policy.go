@@ -80,7 +80,7 @@ type TestedPolicy struct {
 
 func policyPropose() *Op {
 	var in judge.Proposal
-	var path, tests string
+	var source, tests File
 	var interpreter Words
 	var gates []string
 	return define(Op{
@@ -89,31 +89,38 @@ func policyPropose() *Op {
 			"topics …) are the embedded ones where it has none. Any other file is a program: it reads one JSON document on its\n" +
 			"stdin and prints {decision, reason_code, confidence, rationale, rule_id?}. Agents may propose, never activate.",
 		Example: "policy propose policy.yaml --tests policy.jsonl",
-		Params: []*Param{
-			place(&path, "FILE", "text"),
-			flag(&tests, "tests", "its cases: a `FILE` of JSON lines {name, input, expect}").from("text"),
-			flag(&in.Name, "name", "what to call it (default its own name, or the file's)"),
-			flag(&interpreter, "interpreter", "`COMMAND` that runs a program (default its first line, #!)"),
-			flag(&in.Serve, "serve", "the program stays: it answers a line for each line"),
-			flag(&gates, "gate", "`GATE` that the program decides; may be repeated (default all)"),
+		Tool: Tool{
+			Name: "propose_policy", Names: map[string]string{"file": "source", "gate": "gates"}, Need: []string{"kind"},
+			About: "Propose a policy, which rules nothing until a person activates it. The embedded deny rules stand above any.",
 		},
-	}, func(ctx context.Context, c *Call) (_ judge.Policy, err error) {
-		if in.Source, err = c.Read("file", "@"+path); err == nil && tests != "" {
-			in.Cases, err = c.Read("tests", "@"+tests)
-		}
-		if err != nil {
-			return judge.Policy{}, err
-		}
-		return c.Judge.Propose(ctx, c.By, ProposalOf(in, path, interpreter, gates))
+		Params: []*Param{
+			flag((*string)(&in.Kind), "kind", "what it is: rules, program (default by the file's name)").enum(string(judge.KindRules), string(judge.KindProgram)).
+				client("rules: a table in YAML; program: JSON on stdin, an answer in JSON on stdout"),
+			place(&source, "FILE", "text").bounds(1, core.MaxInput).client("the table, or the program's text"),
+			flag(&tests, "tests", "its cases: a `FILE` of JSON lines {name, input, expect}").from("text").bounds(0, core.MaxInput).
+				client(`its cases, JSON lines {"name","input","expect":{"decision","reason_code"?}}; without any it can't be activated`),
+			flag(&in.Name, "name", "what to call it (default its own name, or the file's)").bounds(0, 64).client("what to call it"),
+			flag(&interpreter, "interpreter", "`COMMAND` that runs a program (default its first line, #!)").bounds(0, 1024).
+				client("command that runs a program, its words parted by spaces; without one its first line (#!) says"),
+			flag(&in.Serve, "serve", "the program stays: it answers a line for each line"),
+			flag(&gates, "gate", "`GATE` that the program decides; may be repeated (default all)").bounds(0, 256).
+				client("gates that a program decides, parted by commas; without any all"),
+		},
+	}, func(ctx context.Context, c *Call) (judge.Policy, error) {
+		in.Source, in.Cases = source.Data, tests.Data
+		return c.Judge.Propose(ctx, c.By, ProposalOf(in, source.Name, interpreter, gates))
 	})
 }
 
-// ProposalOf says by a file's name what kind of policy it is.
+// ProposalOf says by a file's name what kind of policy it is, unless that is said.
 func ProposalOf(p judge.Proposal, path string, interpreter, gates []string) judge.Proposal {
-	p.Kind, p.Interpreter, p.Gates = judge.KindProgram, interpreter, nil
-	if slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))) {
-		p.Kind = judge.KindRules
-	} else if p.Name == "" && path != "-" {
+	if p.Interpreter, p.Gates = interpreter, nil; p.Kind == "" {
+		p.Kind = judge.KindProgram
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))) {
+			p.Kind = judge.KindRules
+		}
+	}
+	if p.Kind == judge.KindProgram && p.Name == "" && path != "" && path != "-" {
 		p.Name = filepath.Base(path)
 	}
 	for _, g := range gates {

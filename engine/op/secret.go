@@ -46,7 +46,7 @@ func (c *Call) used(all ...secret.Secret) []UsedSecret {
 
 func secretSet() *Op {
 	var name string
-	var value File
+	value := File{Name: "-"}
 	return define(Op{
 		Name: "secret set", Short: "Keep a credential that nobody is shown", Undo: "secret delete", Done: "set",
 		Long: "Keep a credential under a name, or give it another value. The value is read from a file or from stdin, never from the\n" +

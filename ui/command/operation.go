@@ -124,7 +124,7 @@ func (o *operation) bind(f *pflag.FlagSet) {
 		case *op.Seconds:
 			f.Var(into, p.Name, p.About)
 		case *op.File:
-			o.texts[p] = f.String(p.Name, "-", p.About)
+			o.texts[p] = f.String(p.Name, into.Name, p.About)
 		case *op.Ago:
 			f.StringVar(&into.Text, p.Name, into.Text, p.About)
 			o.texts[p] = &into.Text
@@ -297,8 +297,9 @@ func (c *call) value(p *op.Param, text string) (err error) {
 			*into = op.Path(c.env.path(text))
 		}
 	case *op.File:
-		into.Name = text
-		into.Data, err = c.file(p.Name, text)
+		if into.Name = text; text != "" || p.Given {
+			into.Data, err = c.file(p.Name, text)
+		}
 	case *core.Raw:
 		if text != "" || p.Arg {
 			*into, err = c.document(p.Name, text)
