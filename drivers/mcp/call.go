@@ -80,7 +80,7 @@ func (s *Server) allow(ctx context.Context, id Identity, t tool, callID string, 
 	}
 	fill := func(args core.Raw) (core.Raw, error) {
 		args, err := checkArgs(t.params, args)
-		if err == nil && t.fill != nil {
+		if err == nil {
 			args, err = t.fill(c, args)
 		}
 		return args, err

@@ -318,6 +318,10 @@ type (
 		Logs []task.LogLine `json:"logs"`
 		core.PageInfo
 	}
+	agentAnswer struct {
+		Agent   agentView `json:"agent"`
+		Message string    `json:"message"`
+	}
 	messageAnswer struct {
 		Message bus.Message `json:"message"`
 	}

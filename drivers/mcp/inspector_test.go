@@ -37,7 +37,7 @@ var goodCalls = []goodCall{
 	{tool: "show_agent", args: []string{"agent_name=Sony"}, want: `"status":"idle"`},
 	{tool: "list_agent_projects", want: `"name":"P"`},
 	{tool: "list_agent_roles", args: []string{"project=P"}, want: `"name":"coder"`},
-	{tool: "create_agent", args: []string{"name=Nova", "project=P", "task=wait"}, want: `Agent 'Nova' created`},
+	{tool: "create_agent", args: []string{"name=Nova", "project=P", "task=wait"}, want: `created agent Nova`},
 	{tool: "start_agent_task", args: []string{"agent_name=Sony", "task=wait", "uri=file:///a"}, want: `"agent":"Sony"`},
 	{tool: "show_agent_task_history", args: []string{"agent_name=Sony"}, want: `"uri":"file:///a"`},
 	{tool: "show_agent_log", args: []string{"agent_name=Sony", "page_size=5"}, want: `"logs":[`},

@@ -14,6 +14,11 @@ import (
 	"swarmdeck/engine/task"
 )
 
+var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
+
+// absolute is a path of a client: it has no directory that others are below.
+var absolute = core.Pattern(`^/`)
+
 // operations are the tools that the registry's operations are.
 func operations() (tools []tool) {
 	for _, noun := range op.Nouns() {
@@ -46,22 +51,34 @@ func operation(o *op.Op, make func() *op.Op) tool {
 		return o, with, w, err
 	}
 	t.fill = func(c *call, args core.Raw) (core.Raw, error) {
-		_, _, _, err := ready(c, args)
-		return args, err
+		o, _, _, err := ready(c, args)
+		if err != nil {
+			return nil, err
+		}
+		return completed(o, t.params, args)
 	}
 	t.run = func(ctx context.Context, c *call, args core.Raw) (any, error) {
 		o, with, w, err := ready(c, args)
 		if err != nil {
 			return nil, err
 		}
+		var notes []string
+		with.Note = func(text string) { notes = append(notes, text) }
 		out, err := o.Run(ctx, with)
+		if failed := new(op.Failed); out != nil && ctx.Err() == nil && errors.As(err, &failed) {
+			notes, err = append(notes, core.AsError(err).Message), nil // what was done is shown all the same
+		}
 		if err == nil {
 			out, err = c.settled(ctx, o, out, w)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return shape.show(o, out), nil
+		shown := shape.show(o, out)
+		if members, is := shown.(map[string]any); is && notes != nil {
+			members["message"] = line(strings.Join(append(notes, o.Sentence(out)), "; "), 1024)
+		}
+		return shown, nil
 	}
 	return t
 }
@@ -69,7 +86,7 @@ func operation(o *op.Op, make func() *op.Op) tool {
 // operation is the caller as operations know one. What an agent makes comes
 // from its task and draws on the budgets of its session.
 func (c *call) operation() *op.Call {
-	with := &op.Call{Engine: c.eng, By: c.by, Keys: c.id.String(), Trace: cmp.Or(c.parent, c.trace), Now: c.at}
+	with := &op.Call{Engine: c.eng, By: c.by, Keys: c.id.String(), Trace: cmp.Or(c.parent, c.trace), Dir: c.dir, Now: c.at}
 	if c.agent != nil {
 		with.Task, with.Session = c.agent.TaskID, c.agent.SessionID
 	}
@@ -166,6 +183,9 @@ func parameter(o *op.Op, of *op.Param, place int) param {
 			p.pattern = agentName
 		}
 	}
+	if noun == "dir" {
+		p.pattern = absolute
+	}
 	if p.kind == text && p.max == 0 && p.enum == nil && p.pattern == nil {
 		p.min, p.max = 1, maxWords
 		if of.From != "" || of.Arg {
@@ -247,10 +267,13 @@ func filters(o *op.Op) (all []param) {
 	add("since", "only from this time on, RFC 3339", 40, func(f *core.Filter) any { return &f.Since })
 	add("until", "only before this time, RFC 3339", 40, func(f *core.Filter) any { return &f.Until })
 	add("match", "only with this text", 200, func(f *core.Filter) any { return &f.Match })
-	pages := pageParams(cmp.Or(o.Tool.Size, core.DefaultPageSize))
-	pages[0].into = func(o *op.Op, _ *wait) any { return &o.Filter.Page }
-	pages[1].into = func(o *op.Op, _ *wait) any { return &o.Filter.Size }
-	return append(all, pages...)
+	return append(all, param{
+		name: "page", kind: integer, about: "page, from 1; one past the end is empty", def: 1, min: 1, max: 1_000_000,
+		into: func(o *op.Op, _ *wait) any { return &o.Filter.Page },
+	}, param{
+		name: "page_size", kind: integer, about: "how many to a page", def: cmp.Or(o.Tool.Size, core.DefaultPageSize), min: 1, max: core.MaxPageSize,
+		into: func(o *op.Op, _ *wait) any { return &o.Filter.Size },
+	})
 }
 
 // fill gives an operation the arguments of a call, which are valid.
@@ -288,6 +311,21 @@ func fill(o *op.Op, params []param, args core.Raw, w *wait) error {
 		}
 	}
 	return nil
+}
+
+// completed are valid arguments with those that the operation's check gave: the
+// judge sees what will be done.
+func completed(o *op.Op, params []param, args core.Raw) (core.Raw, error) {
+	all := map[string]core.Raw{}
+	if err := core.Decode(args, &all); err != nil {
+		return nil, fmt.Errorf("arguments: %w", err)
+	}
+	for _, p := range params {
+		if of, is := p.into(o, nil).(*op.Param); is && of.Given && all[p.name] == nil {
+			all[p.name] = core.MustEncode(of.Into)
+		}
+	}
+	return core.Canonical(core.MustEncode(all))
 }
 
 // decode reads a valid argument into where an operation has it.

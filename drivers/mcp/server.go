@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -65,7 +64,7 @@ func NewServer(eng *engine.Engine, opt Options) *Server {
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.order = slices.Concat(operations(), ownTools())
+	s.order = operations()
 	for _, t := range s.order {
 		s.tools[t.name] = t
 	}

@@ -20,28 +20,9 @@ type tool struct {
 	role               op.Role // the least of an operator that may; each call of an agent is judged
 	params             []param
 	out                *jsonschema.Schema
-	// fill completes valid arguments before they are judged; nil leaves them.
+	// fill refuses mistaken arguments, and completes them, before they are judged.
 	fill func(c *call, args core.Raw) (core.Raw, error)
 	run  func(ctx context.Context, c *call, args core.Raw) (any, error)
-}
-
-// define makes a tool, which is no operation, of a function over its arguments
-// and its result.
-func define[In, Out any](name, title, about string, e op.Effect, params []param, run func(context.Context, *call, In) (Out, error)) tool {
-	t := tool{
-		name: name, title: title, about: about, effect: e, role: op.Viewer, params: params, out: orError(schemaOf[Out]()),
-		run: func(ctx context.Context, c *call, args core.Raw) (any, error) {
-			var in In
-			if err := core.Decode(args, &in); err != nil {
-				return nil, err
-			}
-			return run(ctx, c, in)
-		},
-	}
-	if e != op.Reads {
-		t.role = op.Operator
-	}
-	return t
 }
 
 // schemaOf is the schema of a type. Lists are never null.

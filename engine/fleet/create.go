@@ -124,7 +124,7 @@ func (f *Fleet) Check(c Create) (bad []error) {
 			bad = append(bad, err)
 		}
 	}
-	add(checkNewName(c.Name))
+	add(CheckNewName(c.Name))
 	add(checkLabel("project", c.Project))
 	add(checkLabel("role", cmp.Or(c.Role, "coder")))
 	add(secret.CheckWords("command", c.Command))
@@ -258,9 +258,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkNewName is checkName, and the name is not one that the message bus
-// gives to the engine itself.
-func checkNewName(name string) error {
+// CheckNewName reports a name that no new agent can have: it is malformed, or one
+// that the message bus gives to the engine itself.
+func CheckNewName(name string) error {
 	if slices.Contains(bus.Components(), name) {
 		return core.Invalid("name", name, "any but "+strings.Join(bus.Components(), ", ")+", which stand for the engine's own in messages")
 	}

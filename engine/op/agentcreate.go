@@ -1,7 +1,10 @@
 package op
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -11,25 +14,51 @@ func agentCreate() *Op {
 	var a fleet.Create
 	var line, after Words
 	var env []string
-	var yes bool
+	var shell, like string
+	var yes, own bool // own: it is made of what its maker says, not like another
 	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").from("json")
 	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after)}
-	a.Runtime = "exec"
+	name := place(&a.Name, "NAME", "").bounds(1, 20).client("unique short name, such as Sony or Papi: letters, digits, hyphens")
+	name.Valid = func() error { return fleet.CheckNewName(a.Name) }
+	alike := flag(&like, "like", "`AGENT` to take runtime, command, environment, options and directory from").from("agent")
+	// whom finds the agent that it is made like where none is named.
+	whom := func(c *Call) error {
+		if own || like != "" {
+			return nil
+		}
+		if like = c.newest(a.Project, a.Role); like == "" {
+			return usage("command", "command: missing, and project %q has no agent with role %q to make it like", core.Clip(a.Project), core.Clip(a.Role))
+		}
+		alike.Given = true
+		return nil
+	}
+	a.Role = "coder"
 	return define(Op{
 		Name: "agent create", Short: "Make an agent", Undo: "agent delete", Done: "created",
-		Long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…'\n" +
-			"or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits is fine too.\n" +
+		Long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
+			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
+			"is fine too. Without a command, runtime, environment and options it is made like another agent: that of --like, or\n" +
+			"the newest of its project and role.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
 			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.",
 		Example: "agent create lister --project tools --role reader -- ls -la",
+		Tool: Tool{
+			Name: "create_agent", Need: []string{"task"},
+			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
+			Names: map[string]string{
+				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-",
+			},
+		},
 		Params: []*Param{
-			place(&a.Name, "NAME", ""),
+			name,
 			rest, command,
-			need(&a.Project, "project", "`PROJECT` it belongs to").from("project"),
-			flag(&a.Role, "role", "`ROLE` within the project").from("role"),
-			flag(&a.Task, "task", "first task: `TEXT`"),
-			flag(&a.Runtime, "runtime", "what runs it: exec, acp, coder").enum("exec", "acp", "coder"),
-			flag(&a.Dir, "dir", "working `DIR` (default the current one)").from("dir"),
+			need(&a.Project, "project", "`PROJECT` it belongs to").from("project").bounds(1, 64),
+			flag(&a.Task, "task", "first task: `TEXT`").bounds(1, 100_000).client("its first task, with objectives and constraints"),
+			flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64),
+			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, coder").enum("exec", "acp", "coder"),
+			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
+			alike,
+			flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in"),
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
 			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
@@ -37,17 +66,43 @@ func agentCreate() *Op {
 			flag(&yes, "yes", "make an open agent without a question: it reaches all that the engine's user reaches"),
 		},
 		Check: func(c *Call) (err error) {
-			if rest.Given && len(line) > 0 {
-				return usage("command", "agent create: give the command by --command or after --, not both")
+			named := rest.Given || len(line) > 0
+			own = named || shell != "" || a.Runtime != "" || a.Options != nil || len(env) > 0
+			switch {
+			case rest.Given && len(line) > 0, named && shell != "":
+				return usage("command", "agent create: give the command by --command, by --shell or after --, not both")
+			case own && like != "":
+				return core.Invalid("like", like, "none beside a command, a runtime, an environment or options")
 			}
 			if a.Profile == "open" && !yes {
 				return core.Errorf(core.Denied, "agent create: an open agent reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or take a worker").With("field", "profile")
 			}
-			a.Command, a.Dir = append(line, after...), c.path(a.Dir)
-			a.Env, err = Pairs("env", env)
-			return err
+			if a.Command = append(line, after...); shell != "" {
+				a.Command = []string{"sh", "-c", shell}
+			}
+			if own || a.Dir != "" {
+				a.Dir = c.path(a.Dir)
+			}
+			if a.Env, err = Pairs("env", env); err != nil || c.Engine == nil {
+				return err
+			}
+			if bad := c.Fleet.Check(a); own && len(bad) > 0 { // before anybody is asked
+				return bad[0]
+			}
+			return whom(c) // who is asked sees it
 		},
 	}, func(ctx context.Context, c *Call) (made fleet.Agent, err error) {
+		if err := whom(c); err != nil {
+			return made, err
+		}
+		if like != "" {
+			other, err := c.Fleet.Agent(ctx, c.By.Tenant, like)
+			if err != nil {
+				return made, fmt.Errorf("like: %w", err)
+			}
+			a.Runtime, a.Command, a.Env, a.Options, a.Dir = other.Runtime, other.Command, other.Env, other.Options, cmp.Or(a.Dir, other.Dir)
+		}
+		a.Runtime, a.Session = cmp.Or(a.Runtime, "exec"), cmp.Or(a.Session, c.Session)
 		if err := c.Reach(a.Runtime, a.Options); err != nil {
 			return made, err
 		}
@@ -61,4 +116,15 @@ func agentCreate() *Op {
 		}
 		return made, err
 	})
+}
+
+// newest is the agent of a project and role that was made last; "" for none.
+func (c *Call) newest(project, role string) (name string) {
+	var at time.Time
+	for _, a := range c.Fleet.Live(c.By.Tenant) {
+		if a.Project == project && a.Role == role && a.CreatedAt.After(at) {
+			name, at = a.Name, a.CreatedAt
+		}
+	}
+	return name
 }

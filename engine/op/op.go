@@ -71,7 +71,8 @@ type Op struct {
 	Agents string
 	// Check refuses mistaken parameters before anything is opened; nil checks
 	// nothing more than each parameter does by itself. Where one of them has a call
-	// change what others only read, it sets Effect and Role.
+	// change what others only read, it sets Effect and Role. It may give one that was
+	// left out a value, and says so by Given.
 	Check func(c *Call) error
 	// Out is the type of the result: a record, or a core.Page of them.
 	Out reflect.Type
@@ -81,7 +82,7 @@ type Op struct {
 
 // Call is who calls an operation, and where.
 type Call struct {
-	*engine.Engine // open when Run is called, nil in Check
+	*engine.Engine // open when Run is called; in Check nil, but where the door had it open before
 
 	By     core.Caller
 	Role   Role   // of the caller
