@@ -21,9 +21,10 @@ func agentCreate() *Op {
 	name := place(&a.Name, "NAME", "").bounds(1, 20).client("unique short name, such as Sony or Papi: letters, digits, hyphens")
 	name.Valid = func() error { return fleet.CheckNewName(a.Name) }
 	alike := flag(&like, "like", "`AGENT` to take runtime, command, environment, options and directory from").from("agent")
-	// whom finds the agent that it is made like where none is named.
+	// whom finds the agent that it is made like where a tool's client, who knows no
+	// commands, names none. On a command line that is a mistake.
 	whom := func(c *Call) error {
-		if own || like != "" {
+		if own || like != "" || c.By.Door != core.DoorMCP {
 			return nil
 		}
 		if like = c.newest(a.Project, a.Role); like == "" {
@@ -37,8 +38,7 @@ func agentCreate() *Op {
 		Name: "agent create", Short: "Make an agent", Undo: "agent delete", Done: "created",
 		Long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
 			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
-			"is fine too. Without a command, runtime, environment and options it is made like another agent: that of --like, or\n" +
-			"the newest of its project and role.\n" +
+			"is fine too. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
 			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.",
 		Example: "agent create lister --project tools --role reader -- ls -la",

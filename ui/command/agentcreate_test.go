@@ -13,7 +13,7 @@ func TestAnAgentIsMadeLikeAnother(t *testing.T) {
 	d.line(`agent create bob --project p --role r --shell 'head -n 1 | cat'`)
 	for line, want := range map[string]string{
 		"agent create cy --project q --like ada":         "[cat -u] " + d.dir,
-		"agent create di --project p --role r":           "[sh -c head -n 1 | cat] " + d.dir,
+		"agent create di --project q --like bob":         "[sh -c head -n 1 | cat] " + d.dir,
 		"agent create ed --project q --like ada --dir /": "[cat -u] /",
 	} {
 		got := d.object(line)
@@ -28,7 +28,7 @@ func TestAnAgentIsMadeLikeAnother(t *testing.T) {
 		"agent create x --project p --like ada -- cat":         "like",
 		"agent create x --project p --like ada --runtime exec": "like",
 		"agent create x --project p --shell cat -- cat":        "command",
-		"agent create x --project p --role other":              "command",
+		"agent create x --project p --role r":                  "command",
 		"agent create a_b --project p -- cat":                  "name",
 	} {
 		if code, message, details := d.fails(2, line); code != "INVALID_INPUT" || details["field"] != want {

@@ -95,6 +95,7 @@ func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
 	_, message, details := d.fails(1, "skill load skills/bad.yaml")
 	want := []string{
 		`skills/bad.yaml:2: version: "1.0" is not allowed; allowed: X.Y.Z`,
+		`skills/bad.yaml:5: dependencies[0]: "nowhere" is not allowed; allowed: a skill that is loaded`,
 		`skills/bad.yaml:6: timeout: 0 is not allowed; allowed: a whole number, 1-3600`,
 		`skills/bad.yaml:7: max_retries: 9 is not allowed; allowed: a whole number, 0-5`,
 	}
@@ -105,7 +106,7 @@ func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
 		}
 	}
 	problems, _ := details["problems"].([]any)
-	if len(problems) != 3 || fmt.Sprint(problems[1]) != "map[allowed:a whole number, 1-3600 field:timeout file:skills/bad.yaml line:6 message:0 is not allowed; allowed: a whole number, 1-3600 value:0]" {
+	if len(problems) != 4 || fmt.Sprint(problems[2]) != "map[allowed:a whole number, 1-3600 field:timeout file:skills/bad.yaml line:6 message:0 is not allowed; allowed: a whole number, 1-3600 value:0]" {
 		t.Errorf("%v", problems)
 	}
 	if code, _, details := d.fails(1, "skill check skills"); code != "INVALID_INPUT" || details["problems"] == nil {
