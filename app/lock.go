@@ -4,6 +4,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,21 +50,21 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 			last, end = by.PID, time.Now().Add(patience)
 		}
 		conn, unheard := socket.Dial(ctx, need.Data)
+		has := holderOf(err, conn)
 		switch {
-		case unheard == nil && !need.Alone:
+		case unheard == nil && (!need.Alone || has.stays()): // which knows who may be told that it has the file
 			if h.conn != nil {
 				_ = h.conn.Close()
 			}
 			h.conn = conn
 			return nil, &command.ExitError{Code: command.ExitElsewhere}
+		case unheard == nil:
+			_ = conn.Close()
 		case need.NoWait:
 			return nil, err
-		case need.Alone:
-			has := holderOf(err, conn)
+		}
+		if need.Alone {
 			err = has.has(need.Data)
-			if has.stays() {
-				return nil, err
-			}
 			if !told {
 				told = true
 				h.warn(fmt.Errorf("%w; waiting up to %s for it to end", err, patience))
@@ -89,24 +90,26 @@ type holder struct {
 }
 
 // holderOf tells who has a data file from the failure to lock it and the
-// connection to an engine, which it closes; nil is none.
-func holderOf(locked error, conn net.Conn) (h holder) {
+// connection to an engine; nil is none.
+func holderOf(locked error, conn net.Conn) holder {
+	pid := 0
 	var by store.LockedError
 	if errors.As(locked, &by) {
-		h.pid = by.PID
+		pid = by.PID
 	}
-	if conn != nil {
-		h.engine = true
-		if pid := serve.Owner(conn); pid > 0 {
-			h.pid = pid
-		}
-		_ = conn.Close()
+	if conn == nil {
+		return holderBy(pid, false)
 	}
-	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.pid)); err == nil {
+	return holderBy(cmp.Or(max(serve.Owner(conn), 0), pid), true)
+}
+
+// holderBy is a process as one that has a data file; an engine listens.
+func holderBy(pid int, engine bool) holder {
+	h := holder{pid: pid, engine: engine, since: startOf(pid)}
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 		h.command = command.Describe(words[1:]).Path
 	}
-	h.since = startOf(h.pid)
 	return h
 }
 

@@ -53,6 +53,9 @@ type Env struct {
 	// have none.
 	Attached bool
 	Terminal *term.Remote
+	// Busy tells who would be an engine itself that this one has the data file; nil
+	// tells nothing.
+	Busy error
 	// Remote says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Remote bool

@@ -57,6 +57,9 @@ func (t *tree) serve() *cobra.Command {
 			source(f, "host-key", "file")
 		},
 		check: func(c *call, _ []string) error {
+			if c.env.Busy != nil {
+				return c.env.Busy
+			}
 			if c.env.Doors.Serve == nil || c.env.Attached {
 				return core.Errorf(core.Unavailable, "serve: only from the command line")
 			}

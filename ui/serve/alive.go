@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 )
 
@@ -12,8 +13,12 @@ import (
 // and does not answer: it is stopped, or its machine is too busy.
 var ErrSilent = errors.New("the engine does not answer")
 
-// beginPatience is how long an engine may take to begin a command.
-const beginPatience = 5 * time.Second
+// beginPatience is how long an engine may take to begin a command, and
+// stoppedAfter how long one that is stopped has to be continued.
+const (
+	beginPatience = 30 * time.Second
+	stoppedAfter  = 3 * time.Second
+)
 
 // How often a screen asks whether the engine is there, and how long it waits.
 const (
@@ -23,7 +28,7 @@ const (
 
 // gone is what an engine did that ended a connection before its time.
 func gone(pid int, by time.Time, err error) error {
-	if !time.Now().Before(by) {
+	if !time.Now().Before(by) || stopped(pid) {
 		return silentEngine(pid)
 	}
 	return fmt.Errorf("%w: %w", ErrGone, err)
@@ -42,7 +47,16 @@ func silentEngine(pid int) error {
 	return fmt.Errorf("%w: process %d has the data file and is stopped or too busy; `kill -CONT %d` continues a stopped one", ErrSilent, pid, pid)
 }
 
-// owner is the process at the other end of a connection; 0 is unknown.
+// stopped says that a process waits to be continued, where the system tells.
+func stopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	state := bytes.TrimLeft(stat[bytes.LastIndexByte(stat, ')')+1:], " ")
+	return len(state) > 0 && (state[0] == 'T' || state[0] == 't')
+}
+
 // Owner is the process at the other end of a connection; 0 is unknown.
 func Owner(conn net.Conn) (pid int) {
 	c, ok := conn.(*net.UnixConn)

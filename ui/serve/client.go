@@ -46,10 +46,19 @@ type Attachment struct {
 // code. The end of ctx interrupts the command as a signal does a local one.
 func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 	defer conn.Close()
-	// A process that is stopped accepts connections all the same.
 	by := time.Now().Add(cmp.Or(a.Patience, beginPatience))
 	_ = conn.SetDeadline(by)
 	pid := Owner(conn)
+	// A process that is stopped accepts connections all the same.
+	var looked sync.Once
+	look := time.AfterFunc(stoppedAfter, func() {
+		looked.Do(func() {
+			if stopped(pid) {
+				_ = conn.SetDeadline(time.Now())
+			}
+		})
+	})
+	defer look.Stop()
 	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{
 		User: "swarmdeck",
 		// The socket is this user's alone, and its other end proved to be too.
@@ -69,6 +78,7 @@ func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 	if err := r.begin(by); err != nil {
 		return 0, fmt.Errorf("attach to the running engine: %w", err)
 	}
+	looked.Do(func() {})
 	_ = conn.SetDeadline(time.Time{})
 	return r.wait(ctx, in)
 }

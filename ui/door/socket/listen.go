@@ -21,6 +21,7 @@ type Options struct {
 	Find     func(pid int, alive func() bool) operator.Origin
 	Doors    command.Doors // what a session may open
 	Doctor   func(context.Context, command.Look) []command.Check
+	Busy     error // tells who would be an engine too that this one has the file; nil tells nothing
 	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
 }
 
@@ -58,7 +59,7 @@ func env(o Options, t *serve.Session) *command.Env {
 	return &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: Person()},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
-		Attached: true, Terminal: t.Terminal, Doctor: o.Doctor,
+		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Doctor: o.Doctor,
 		Troubles: o.Troubles, Doors: o.Doors,
 		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
 			if Instance(asked.Data) != Instance(o.Data) {
