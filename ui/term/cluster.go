@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
-	"github.com/mattn/go-runewidth"
 )
 
 // Replacement stands for a character that can't be shown.
@@ -155,7 +154,7 @@ func mark(r rune) bool {
 	}
 	return unicode.In(r, unicode.Mn, unicode.Me) && !linker(r) &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		wc(r) == 0 && displaywidth.DefaultOptions.Rune(r) == 0
+		displaywidth.DefaultOptions.Rune(r) == 0
 }
 
 // linker tells whether r binds two Indic consonants into one cluster.
@@ -193,21 +192,13 @@ func skipMarks(s string) string {
 	return s
 }
 
-// runeWidth is the width of a base character: 1, 2, or 0 when the two ways of
-// counting disagree.
+// runeWidth is the width of a base character: 1 or 2; 0 is one that has none.
 func runeWidth(r rune) int {
 	if r < 0x300 {
 		return 1
 	}
-	w := wc(r)
-	if w != 1 && w != 2 || displaywidth.DefaultOptions.Rune(r) != w {
-		return 0
+	if w := displaywidth.DefaultOptions.Rune(r); w == 1 || w == 2 {
+		return w
 	}
-	return w
-}
-
-// wc is wcwidth without the locale: the same everywhere.
-func wc(r rune) int {
-	narrow := runewidth.Condition{StrictEmojiNeutral: true}
-	return narrow.RuneWidth(r)
+	return 0
 }

@@ -12,6 +12,17 @@ import (
 	"swarmdeck/ui/term"
 )
 
+// TestEveryCharacterIsAsWideAsTerminalsMakeIt compares the table with wcwidth.
+func TestEveryCharacterIsAsWideAsTerminalsMakeIt(t *testing.T) {
+	narrow := runewidth.Condition{StrictEmojiNeutral: true}
+	for r := rune(0x20); r <= unicode.MaxRune; r++ {
+		c, _ := term.Next(string(r))
+		if shown, _ := utf8.DecodeRuneInString(c.Text); c.Width > 0 && narrow.RuneWidth(shown) != c.Width {
+			t.Errorf("%U is shown as %q, %d wide; wcwidth says %d", r, c.Text, c.Width, narrow.RuneWidth(shown))
+		}
+	}
+}
+
 // hostile is the corpus every fuzz test of this package starts from.
 func hostile() []string {
 	return []string{
