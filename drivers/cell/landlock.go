@@ -25,7 +25,7 @@ func landlockABI() (int, error) {
 func see(abi int, read, write []string) error {
 	known := []landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6}
 	if abi < 1 {
-		return fmt.Errorf("Landlock has no ABI %d", abi)
+		return fmt.Errorf("there is no ABI %d of Landlock", abi)
 	}
 	all := known[min(abi, len(known))-1]
 	all.HandledAccessNet = 0 // seccomp and the name space hold the network
