@@ -18,7 +18,8 @@ func idle(t *testing.T, tr *trial) {
 		t.Errorf("process %d runs before the first prompt", h.PID)
 	}
 	if err := tr.Runtime.Check(fleet.Create{
-		Name: "x", Runtime: tr.Actor.Runtime, Command: tr.Actor.Command, Env: tr.Actor.Env, Dir: tr.Actor.Dir, Options: tr.Actor.Options,
+		Name: "x", Project: tr.Actor.Project, Role: tr.Actor.Role, Runtime: tr.Actor.Runtime,
+		Command: tr.Actor.Command, Env: tr.Actor.Env, Dir: tr.Actor.Dir, Options: tr.Actor.Options,
 	}); err != nil {
 		t.Errorf("check of the actor: %v", err)
 	}
