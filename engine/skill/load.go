@@ -235,10 +235,15 @@ func refuseMissing(next *index, held []*Definition) {
 }
 
 // refuseUnknown refuses what a definition needs that is neither loaded nor among
-// all that were read, whether those hold or not.
+// all that were read, whether those hold or not; of a field that is refused already
+// it says no more.
 func refuseUnknown(next *index, d *Definition, read []origin) {
 	for _, e := range edges(&d.skill) {
-		if e.ref != "" && next.find(e.ref) == nil && !slices.ContainsFunc(read, func(o origin) bool {
+		told := func(p document.Problem) bool {
+			rest, below := strings.CutPrefix(e.field, p.Field)
+			return below && (rest == "" || rest[0] == '[' || rest[0] == '.')
+		}
+		if e.ref != "" && next.find(e.ref) == nil && !slices.ContainsFunc(d.problems, told) && !slices.ContainsFunc(read, func(o origin) bool {
 			s := &o.Definition.skill
 			return s.Name == e.ref || s.Ref() == e.ref
 		}) {

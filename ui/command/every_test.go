@@ -163,11 +163,7 @@ func (w *walk) sessionsAndTasks() {
 	}
 	w.do("tenant list --match TEST")
 	w.do("tenant troubles")
-	w.do("tenant slots set --slots 3")
-	if got := w.do("tenant slots show"); got["slots"] != 3.0 {
-		t.Errorf("tenant slots: %v", got)
-	}
-	w.do("tenant slots delete")
+	w.slots()
 	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
 		t.Errorf("tenant show: %v", got)
 	}

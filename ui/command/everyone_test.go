@@ -304,3 +304,11 @@ func (w *walk) retention() {
 		t.Error(code)
 	}
 }
+
+func (w *walk) slots() {
+	w.do("tenant slots set --slots 3")
+	if got := w.do("tenant slots show"); got["slots"] != 3.0 {
+		w.t.Errorf("tenant slots: %v", got)
+	}
+	w.do("tenant slots delete")
+}
