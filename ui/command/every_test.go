@@ -163,7 +163,6 @@ func (w *walk) sessionsAndTasks() {
 	}
 	w.do("tenant list --match TEST")
 	w.do("tenant troubles")
-	w.slots()
 	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
 		t.Errorf("tenant show: %v", got)
 	}

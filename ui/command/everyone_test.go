@@ -15,6 +15,7 @@ func (w *walk) operators() {
 	if o := w.do("operator set bob --role approver --key @bob.pub"); o["role"] != "approver" {
 		w.t.Errorf("%v", o)
 	}
+	w.slots()
 	w.do("operator list")
 	w.do("operator here")
 	w.text("operator list", "bob", "approver", "SHA256:")
