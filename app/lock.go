@@ -50,7 +50,10 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 			last, end = by.PID, time.Now().Add(patience)
 		}
 		conn, unheard := socket.Dial(ctx, need.Data)
-		has := holderOf(err, conn)
+		var has holder
+		if need.Alone { // no other command pays for the look
+			has = holderOf(err, conn)
+		}
 		switch {
 		case unheard == nil && (!need.Alone || has.stays()): // which knows who may be told that it has the file
 			if h.conn != nil {

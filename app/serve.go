@@ -90,7 +90,7 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
 	sup := h.sup
 	return socket.Listen(socket.Options{
-		Data: need.Data, Engine: eng, Doctor: doctor, Busy: holderBy(os.Getpid(), true).has(need.Data),
+		Data: need.Data, Engine: eng, Doctor: doctor, Busy: func() error { return holderBy(os.Getpid(), true).has(need.Data) },
 		Find:     func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
 		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) { return inspected(ctx, eng) },
 		Doors:    command.Doors{Cockpit: cockpit.Show, Script: cockpit.PlayFor, MCP: serveMCP, Connect: connectMCP},

@@ -74,7 +74,8 @@ func (r *Runtime) Close() error {
 	return nil
 }
 
-// Check implements fleet.Runtime. The deployment is not asked.
+// Check implements fleet.Runtime. The deployment is asked for its templates and
+// roles; one that does not answer within checkLimit refuses nothing.
 func (r *Runtime) Check(c fleet.Create) error {
 	if err := check(c); err != nil {
 		return err

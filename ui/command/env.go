@@ -55,7 +55,7 @@ type Env struct {
 	Terminal *term.Remote
 	// Busy tells who would be an engine itself that this one has the data file; nil
 	// tells nothing.
-	Busy error
+	Busy func() error
 	// Remote says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Remote bool

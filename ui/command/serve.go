@@ -58,7 +58,7 @@ func (t *tree) serve() *cobra.Command {
 		},
 		check: func(c *call, _ []string) error {
 			if c.env.Busy != nil {
-				return c.env.Busy
+				return c.env.Busy()
 			}
 			if c.env.Doors.Serve == nil || c.env.Attached {
 				return core.Errorf(core.Unavailable, "serve: only from the command line")

@@ -21,7 +21,7 @@ type Options struct {
 	Find     func(pid int, alive func() bool) operator.Origin
 	Doors    command.Doors // what a session may open
 	Doctor   func(context.Context, command.Look) []command.Check
-	Busy     error // tells who would be an engine too that this one has the file; nil tells nothing
+	Busy     func() error // tells who would be an engine too that this one has the file; nil tells nothing
 	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
 }
 
