@@ -3,7 +3,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/procfs"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
@@ -144,7 +144,7 @@ func (h holder) has(data string) error {
 // startOf is when a process was started; zero is unknown. The system counts it
 // in hundredths of a second since it started itself.
 func startOf(pid int) time.Time {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := procfs.Read(pid)
 	if err != nil {
 		return time.Time{}
 	}
@@ -152,16 +152,11 @@ func startOf(pid int) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	_, boot, _ := strings.Cut(string(all), "\nbtime ")
 	boot, _, _ = strings.Cut(boot, "\n")
 	began, err := strconv.ParseInt(boot, 10, 64)
-	if err != nil || len(fields) < 20 {
-		return time.Time{}
-	}
-	ticks, err := strconv.ParseInt(string(fields[19]), 10, 64)
 	if err != nil {
 		return time.Time{}
 	}
-	return time.Unix(began, 0).Add(time.Duration(ticks) * 10 * time.Millisecond).UTC()
+	return time.Unix(began, 0).Add(time.Duration(stat.Start) * 10 * time.Millisecond).UTC()
 }

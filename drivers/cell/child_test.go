@@ -36,7 +36,7 @@ func numberIn(t *testing.T, path string) (pid int) {
 }
 
 func gone(pid int) func() bool {
-	return func() bool { p, ok := look(pid); return !ok || p.dead() }
+	return func() bool { p, ok := look(pid); return !ok || p.Dead() }
 }
 
 func TestAChildEndsWithItsGroup(t *testing.T) {

@@ -149,7 +149,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 func leftOf(instance string) (all []string) {
 	for _, pid := range numbers("/proc") {
 		run, _ := ofInit(pid)
-		if p, ok := look(pid); ok && !p.dead() && pid != os.Getpid() && (strings.HasPrefix(run, instance+"/") || strings.HasPrefix(markOf(pid), instance+"/")) {
+		if p, ok := look(pid); ok && !p.Dead() && pid != os.Getpid() && (strings.HasPrefix(run, instance+"/") || strings.HasPrefix(markOf(pid), instance+"/")) {
 			all = append(all, "process "+strconv.Itoa(pid)+" "+strings.ReplaceAll(nameOf(pid), "\x00", " "))
 		}
 	}

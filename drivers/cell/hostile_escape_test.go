@@ -79,7 +79,7 @@ func inits() []int {
 		if !ok {
 			break
 		}
-		pid = p.ppid
+		pid = p.Parent
 		list = append(list, pid)
 	}
 	return append(list, os.Getppid())
@@ -90,7 +90,7 @@ func inits() []int {
 func targets(w *world) []int {
 	list := inits()
 	for pid, started := range w.Started {
-		if p, ok := look(pid); !ok || p.start == started {
+		if p, ok := look(pid); !ok || p.Start == started {
 			list = append(list, pid)
 		}
 	}

@@ -112,10 +112,10 @@ func stage(t *testing.T) (w *world, hide []string) {
 	w.Victim = victim.Process.Pid
 	engine, _ := look(w.Engine)
 	other, _ := look(w.Victim)
-	w.Started = map[int]uint64{w.Engine: engine.start, w.Victim: other.start}
+	w.Started = map[int]uint64{w.Engine: engine.Start, w.Victim: other.Start}
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
 	_ = victim.Process.Signal(unix.SIGSTOP) // so that it is seen when a signal comes to it
-	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.stopped() })
+	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.Stopped() })
 
 	w.Socket, w.Abstract = filepath.Join(w.Data, "s"), "@engine"+w.Mark
 	for _, path := range []string{w.Socket, filepath.Join(w.Home, "agent.1"), filepath.Join(w.Scratch, "docker.sock"), filepath.Join(w.Foreign, "s"), w.Abstract} {

@@ -166,7 +166,7 @@ func escapees(mark string) map[int]string {
 			continue
 		}
 		if name, ok := strings.CutPrefix(splitZero(data)[0], mark+":"); ok {
-			if p, ok := look(pid); ok && !p.dead() {
+			if p, ok := look(pid); ok && !p.Dead() {
 				all[pid] = name
 			}
 		}
@@ -225,7 +225,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 		t.Error(err)
 	}
 	for pid, name := range escapees(w.Mark) {
-		if q, ok := look(pid); ok && !q.dead() && !frozen(pid) && !q.stopped() && !stoppedGroup(p) {
+		if q, ok := look(pid); ok && !q.Dead() && !frozen(pid) && !q.Stopped() && !stoppedGroup(p) {
 			t.Errorf("escape/%s moves in a run that stands still", name)
 		}
 	}
@@ -283,7 +283,7 @@ func untouched(t *testing.T, w *world) {
 			t.Errorf("write: %s is %q", path, data)
 		}
 	}
-	if p, ok := look(w.Victim); !ok || !p.stopped() {
+	if p, ok := look(w.Victim); !ok || !p.Stopped() {
 		t.Error("escape: a signal came to the victim")
 	}
 }

@@ -373,10 +373,10 @@ func (i *initial) moving() []proc {
 	all := descendants(os.Getpid())
 	stopped := map[int]bool{}
 	for _, p := range all {
-		stopped[p.ppid] = stopped[p.ppid] || p.stopped()
+		stopped[p.Parent] = stopped[p.Parent] || p.Stopped()
 	}
 	return slices.DeleteFunc(all, func(p proc) bool {
-		return p.dead() || frozen(p.pid) || p.state == 'D' && stopped[p.pid] && stopPending(p.pid)
+		return p.Dead() || frozen(p.PID) || p.State == 'D' && stopped[p.PID] && stopPending(p.PID)
 	})
 }
 

@@ -157,7 +157,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				d := doomed(t, `echo x >up; read x; echo bye; exit 3`, env...)
 				d.held(func(init int) {
 					eventually(t, "it has ended", func() bool {
-						return !slices.ContainsFunc(descendants(init), func(p proc) bool { return !p.dead() })
+						return !slices.ContainsFunc(descendants(init), func(p proc) bool { return !p.Dead() })
 					})
 				})
 				if k := d.next(); string(k.Stdout) != "bye\n" || k.How != EndedItself || k.Code != 3 || k.Outcome() == "" {
@@ -181,7 +181,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				for _, p := range descendants(init) {
 					p.send(unix.SIGKILL)
 				}
-				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.dead() })
+				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
 				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedItself || k.Signal != syscall.SIGKILL {
 					t.Errorf("kept %+v, %q", k, k.Stdout)
 				}
@@ -190,7 +190,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				d := doomed(t, `echo out; echo x >up; exec sleep 300`, append(env, "CELL_TEST_GRACE=1ms")...)
 				init := d.init()
 				d.kill()
-				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.dead() })
+				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
 				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedGrace {
 					t.Errorf("kept %+v, %q", k, k.Stdout)
 				}
@@ -200,7 +200,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				_, full := d.init(), 0
 				eventually(t, "it waits for its reader", func() bool {
 					for _, p := range descendants(d.init()) {
-						if name, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/comm"); string(name) == "yes\n" && p.state == 'S' {
+						if name, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/comm"); string(name) == "yes\n" && p.State == 'S' {
 							full++
 						}
 					}

@@ -48,11 +48,11 @@ func (c Conn) Process() (pid int, name string) {
 		return 0, ""
 	}
 	for _, p := range c.of.tree() {
-		dir := "/proc/" + strconv.Itoa(p.pid)
+		dir := "/proc/" + strconv.Itoa(p.PID)
 		for _, fd := range numbers(dir + "/fd") {
 			if to, err := os.Readlink(dir + "/fd/" + strconv.Itoa(fd)); err == nil && to == inode {
 				comm, _ := os.ReadFile(dir + "/comm")
-				return p.pid, strings.TrimSpace(string(comm))
+				return p.PID, strings.TrimSpace(string(comm))
 			}
 		}
 	}

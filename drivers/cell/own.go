@@ -18,8 +18,8 @@ type family struct {
 // find returns a process, none if there is none, and whether it is of the family.
 func (f *family) find(n int) (p proc, is bool) {
 	for range maxMoves {
-		if p, _ = look(n); p.pid == 0 || f.has(p) {
-			return p, p.pid != 0
+		if p, _ = look(n); p.PID == 0 || f.has(p) {
+			return p, p.PID != 0
 		}
 	}
 	return p, false
@@ -31,17 +31,17 @@ func (f *family) has(p proc) bool {
 	var line []proc
 	for len(line) < maxParents {
 		line = append(line, p)
-		if began, is := f.known[p.pid]; p.ppid == f.of || is && began == p.start {
+		if began, is := f.known[p.PID]; p.Parent == f.of || is && began == p.Start {
 			if len(f.known) > maxKnown {
 				clear(f.known)
 			}
 			for _, p := range line {
-				f.known[p.pid] = p.start
+				f.known[p.PID] = p.Start
 			}
 			return true
 		}
-		parent, ok := look(p.ppid)
-		if same, still := look(p.pid); !ok || !still || same.ppid != p.ppid || same.start != p.start {
+		parent, ok := look(p.Parent)
+		if same, still := look(p.PID); !ok || !still || same.Parent != p.Parent || same.Start != p.Start {
 			return false // the parent has ended, and its number may be another's
 		}
 		p = parent

@@ -153,8 +153,8 @@ const runaways = 6
 // its run.
 func below() (pids []int) {
 	for _, p := range descendants(os.Getpid()) {
-		if run, _ := ofInit(p.pid); !p.dead() && !strings.HasSuffix(run, noRun) {
-			pids = append(pids, p.pid)
+		if run, _ := ofInit(p.PID); !p.Dead() && !strings.HasSuffix(run, noRun) {
+			pids = append(pids, p.PID)
 		}
 	}
 	return pids
@@ -363,8 +363,8 @@ func TestPruneEndsWhatIsNotKept(t *testing.T) {
 		lines(t, dir, "up", 2)
 		p.Prune(before.Has, 20*time.Millisecond)
 		for _, q := range p.left() {
-			if !before.Has(q.pid, q.start) {
-				t.Errorf("%d was not there before and is there now", q.pid)
+			if !before.Has(q.PID, q.Start) {
+				t.Errorf("%d was not there before and is there now", q.PID)
 			}
 		}
 		if p.Ended() {

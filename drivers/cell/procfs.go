@@ -9,47 +9,20 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/procfs"
 )
 
-// proc is one process as /proc shows it. Pid and start together name it for
-// ever; a pid alone may be given to another process.
-type proc struct {
-	pid, ppid int
-	start     uint64 // clock ticks since boot
-	state     byte   // R S D T t Z X I …
-	session   int
-	group     int
-}
+// proc is one process as /proc shows it.
+type proc struct{ procfs.Stat }
 
-func (p proc) dead() bool    { return p.state == 'Z' || p.state == 'X' }
-func (p proc) stopped() bool { return p.state == 'T' || p.state == 't' }
+// name is what does not change about it.
+func (p proc) name() proc { return proc{procfs.Stat{PID: p.PID, Start: p.Start}} }
 
 // look reads /proc/PID/stat; ok is false when the process is gone.
-func look(pid int) (p proc, ok bool) {
-	return readStat("/proc/" + strconv.Itoa(pid) + "/stat")
-}
-
-func readStat(path string) (p proc, ok bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return proc{}, false
-	}
-	// The name in parentheses may hold anything, parentheses and spaces too.
-	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
-	if open < 0 || end < open {
-		return proc{}, false
-	}
-	p.pid, _ = strconv.Atoi(string(bytes.TrimSpace(data[:open])))
-	f := bytes.Fields(data[end+1:])
-	if len(f) < 20 || len(f[0]) != 1 {
-		return proc{}, false
-	}
-	p.state = f[0][0]
-	p.ppid, _ = strconv.Atoi(string(f[1]))
-	p.group, _ = strconv.Atoi(string(f[2]))
-	p.session, _ = strconv.Atoi(string(f[3]))
-	p.start, _ = strconv.ParseUint(string(f[19]), 10, 64)
-	return p, true
+func look(pid int) (proc, bool) {
+	s, err := procfs.Read(pid)
+	return proc{s}, err == nil
 }
 
 // childrenOf lists the pids of a process's children, over all its threads.
@@ -57,7 +30,7 @@ func childrenOf(pid int) []int {
 	if !hasChildrenFiles() {
 		return slices.DeleteFunc(numbers("/proc"), func(kid int) bool {
 			p, ok := look(kid)
-			return !ok || p.ppid != pid
+			return !ok || p.Parent != pid
 		})
 	}
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
@@ -94,7 +67,7 @@ func descendants(of int) []proc {
 		}
 	}
 	add(of)
-	slices.SortStableFunc(list, func(a, b proc) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(list, func(a, b proc) int { return cmp.Compare(a.Start, b.Start) })
 	return list
 }
 
@@ -108,7 +81,7 @@ func hasChildrenFiles() bool {
 func frozen(pid int) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
 	for _, tid := range numbers(dir) {
-		if t, ok := readStat(dir + strconv.Itoa(tid) + "/stat"); ok && !t.stopped() && !t.dead() {
+		if t, err := procfs.ReadFile(dir + strconv.Itoa(tid) + "/stat"); err == nil && !t.Stopped() && !t.Dead() {
 			return false
 		}
 	}
@@ -180,15 +153,15 @@ func numbers(dir string) []int {
 
 // send signals exactly this process, and none that got its pid later.
 func (p proc) send(sig unix.Signal) {
-	fd, err := unix.PidfdOpen(p.pid, 0)
+	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
 		if errors.Is(err, unix.ENOSYS) {
-			_ = unix.Kill(p.pid, sig)
+			_ = unix.Kill(p.PID, sig)
 		}
 		return
 	}
 	defer unix.Close(fd)
-	if now, ok := look(p.pid); ok && now.start == p.start {
+	if now, ok := look(p.PID); ok && now.Start == p.Start {
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }

@@ -101,7 +101,7 @@ func (b *broker) reachProcess(c *call, n int, sig unix.Signal, asks bool) {
 	// What has the number from here on is the one of the descriptor, or that has ended.
 	p, owned := b.kin.find(process)
 	switch {
-	case p.pid == 0:
+	case p.PID == 0:
 		b.deny(c, unix.ESRCH)
 	case !owned:
 		b.foreign(c, asks)
@@ -171,7 +171,7 @@ func (b *broker) reachGroup(c *call, n int, sig unix.Signal, asks bool) {
 	for range maxPasses {
 		was := len(sent)
 		for _, p := range descendants(b.kin.of) {
-			if one := (proc{pid: p.pid, start: p.start}); p.group == n && !sent[one] {
+			if one := p.name(); p.Group == n && !sent[one] {
 				if len(sent) == 0 && !b.deny(c, 0) {
 					return
 				}

@@ -131,12 +131,12 @@ func TestOnlyWhatDescendsFromTheInitIsItsFamily(t *testing.T) {
 	eventually(t, "it has a child", func() bool { return len(descendants(p.init)) > 1 })
 	f := &family{of: p.init, known: map[int]uint64{}}
 	for _, q := range descendants(p.init) {
-		if _, is := f.find(q.pid); !is || f.known[q.pid] != q.start {
-			t.Errorf("%d is not of it", q.pid)
+		if _, is := f.find(q.PID); !is || f.known[q.PID] != q.Start {
+			t.Errorf("%d is not of it", q.PID)
 		}
 	}
 	for name, pid := range map[string]int{"the init": p.init, "its parent": unix.Getpid(), "the first": 1} {
-		if q, is := f.find(pid); is || q.pid != pid {
+		if q, is := f.find(pid); is || q.PID != pid {
 			t.Errorf("%s is of it: %+v", name, q)
 		}
 	}
@@ -148,7 +148,7 @@ func TestOnlyWhatDescendsFromTheInitIsItsFamily(t *testing.T) {
 	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 		t.Fatal(err)
 	}
-	if q, is := f.find(known.pid); is {
+	if q, is := f.find(known.PID); is {
 		t.Errorf("%+v has gone", q)
 	}
 }

@@ -176,8 +176,8 @@ func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, q := range p.left() {
-				if q.pid != p.init && !q.stopped() && !frozen(q.pid) && !stoppedGroup(p) {
-					t.Errorf("%d moves: %c", q.pid, q.state)
+				if q.PID != p.init && !q.Stopped() && !frozen(q.PID) && !stoppedGroup(p) {
+					t.Errorf("%d moves: %c", q.PID, q.State)
 				}
 			}
 			if err := p.Resume(t.Context()); err != nil {

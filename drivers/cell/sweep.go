@@ -27,7 +27,7 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 		spared := lineage()
 		for init := range s.inits() {
 			for _, kid := range descendants(init) {
-				spared[kid.pid] = true
+				spared[kid.PID] = true
 			}
 		}
 		var left []proc
@@ -42,7 +42,7 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 			if engine == s.name || !strings.HasPrefix(run, s.opt.Instance+"/") {
 				continue
 			}
-			if p, ok := look(pid); ok && !p.dead() {
+			if p, ok := look(pid); ok && !p.Dead() {
 				left = append(left, p)
 			}
 		}
@@ -50,8 +50,8 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 			return ended, nil
 		}
 		for _, p := range left {
-			run, _ := ofInit(p.pid)
-			key := proc{pid: p.pid, start: p.start}
+			run, _ := ofInit(p.PID)
+			key := p.name()
 			if run != "" && !strings.HasSuffix(run, noRun) && !done[key] {
 				done[key] = true
 				ended++
@@ -62,17 +62,17 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 			own = callOn(left)
 		}
 		for _, p := range left {
-			if own[p.pid] {
+			if own[p.PID] {
 				continue
 			}
-			run, _ := ofInit(p.pid)
+			run, _ := ofInit(p.PID)
 			// Where there are no name spaces its children go first, and what they
 			// had started meanwhile is its own then.
-			kids := slices.DeleteFunc(descendants(p.pid), proc.dead)
+			kids := slices.DeleteFunc(descendants(p.PID), proc.Dead)
 			for _, kid := range kids {
 				kid.send(unix.SIGKILL)
 			}
-			if run == "" || len(kids) == 0 || innerPID(p.pid) == 1 {
+			if run == "" || len(kids) == 0 || innerPID(p.PID) == 1 {
 				p.send(unix.SIGKILL)
 			}
 		}
@@ -89,12 +89,12 @@ func (s *Supervisor) Sweep(ctx context.Context) (ended int, err error) {
 func callOn(list []proc) map[int]bool {
 	own := map[int]bool{}
 	for _, p := range list {
-		if run, _ := ofInit(p.pid); run == "" {
+		if run, _ := ofInit(p.PID); run == "" {
 			continue
 		}
-		own[p.pid] = true
-		for _, kid := range descendants(p.pid) {
-			own[kid.pid] = true
+		own[p.PID] = true
+		for _, kid := range descendants(p.PID) {
+			own[kid.PID] = true
 		}
 		p.send(unix.SIGTERM)
 	}
@@ -131,7 +131,7 @@ func (s *Supervisor) strays(p *Process) {
 				continue
 			}
 			q, ok := look(pid)
-			if !ok || q.session != p.init && markOf(pid) != p.run {
+			if !ok || q.Session != p.init && markOf(pid) != p.run {
 				continue
 			}
 			left = true
@@ -157,7 +157,7 @@ func lineage() map[int]bool {
 		if !ok {
 			break
 		}
-		pid = p.ppid
+		pid = p.Parent
 	}
 	return line
 }

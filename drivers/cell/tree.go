@@ -22,7 +22,7 @@ func (p *Process) tree() []proc {
 // left are those that still live.
 func (p *Process) left() (list []proc) {
 	for _, q := range p.tree() {
-		if !q.dead() {
+		if !q.Dead() {
 			list = append(list, q)
 		}
 	}
@@ -42,29 +42,32 @@ func (c Census) Has(pid int, start uint64) bool {
 func (p *Process) Census() Census {
 	now := Census{}
 	for _, q := range p.tree() {
-		now[q.pid] = q.start
+		now[q.PID] = q.Start
 	}
 	return now
 }
 
 // Prune ends the processes of the run that are not to be kept, and leaves the
 // first one alone: SIGTERM, then SIGKILL after the grace. It gives up after
-// 5 s.
+// 5 s. A look misses a process whose parent dies meanwhile, so that two in a row
+// have to find none.
 func (p *Process) Prune(keep func(pid int, start uint64) bool, grace time.Duration) {
-	began := time.Now()
-	for first := true; time.Since(began) < killPatience; first = false {
+	began, first := time.Now(), true
+	for none := 0; none < 2 && time.Since(began) < killPatience; {
 		var extra []proc
 		for _, q := range p.left() {
-			if q.pid != p.pid && !keep(q.pid, q.start) {
+			if q.PID != p.pid && !keep(q.PID, q.Start) {
 				extra = append(extra, q)
 			}
 		}
-		switch {
-		case len(extra) == 0:
-			return
-		case first:
+		if len(extra) == 0 {
+			none++
+			continue
+		}
+		if none = 0; first {
 			signalAll(extra, unix.SIGTERM)
-		case time.Since(began) > grace:
+			first = false
+		} else if time.Since(began) > grace {
 			signalAll(extra, unix.SIGKILL)
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -84,7 +87,7 @@ func describe(list []proc) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(strconv.Itoa(q.pid) + " (state " + string(q.state) + ")")
+		b.WriteString(strconv.Itoa(q.PID) + " (state " + string(q.State) + ")")
 	}
 	return b.String()
 }

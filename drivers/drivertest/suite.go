@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/procfs"
 	"swarmdeck/engine/task"
 )
 
@@ -367,10 +368,6 @@ func HostPID(space string, inner int) int {
 }
 
 func alive(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	s, err := procfs.Read(pid)
+	return err == nil && !s.Dead()
 }

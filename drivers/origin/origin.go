@@ -10,13 +10,13 @@
 package origin
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/procfs"
 )
 
 // Runs are the processes that are kept, by their pids here.
@@ -157,10 +157,9 @@ func (p process) parent() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("look at process %d: %w", p.pid, err)
 	}
-	// The name in parentheses may hold anything, parentheses and spaces too.
-	f := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(f) < 2 {
-		return 0, fmt.Errorf("look at process %d: what /proc/%d/stat says has no parent", p.pid, p.pid)
+	stat, err := procfs.Parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("look at process %d: %w", p.pid, err)
 	}
-	return strconv.Atoi(string(f[1]))
+	return stat.Parent, nil
 }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
+
+	"swarmdeck/engine/procfs"
 )
 
 // ErrSilent is in the chain of what Attach returns when the engine is there
@@ -49,12 +50,8 @@ func silentEngine(pid int) error {
 
 // stopped says that a process waits to be continued, where the system tells.
 func stopped(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	state := bytes.TrimLeft(stat[bytes.LastIndexByte(stat, ')')+1:], " ")
-	return len(state) > 0 && (state[0] == 'T' || state[0] == 't')
+	s, err := procfs.Read(pid)
+	return err == nil && s.Stopped()
 }
 
 // Owner is the process at the other end of a connection; 0 is unknown.

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/procfs"
 )
 
 // Driver holds processes.
@@ -84,17 +85,11 @@ func (Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
 // start is when a process began, in clock ticks since the machine did; false
 // for one that has ended.
 func start(pid int) (string, bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	end := bytes.LastIndexByte(data, ')') // a name may hold anything
-	if err != nil || end < 0 {
+	s, err := procfs.Read(pid)
+	if err != nil || s.Dead() {
 		return "", false
 	}
-	f := bytes.Fields(data[end+1:])
-	const state, started = 0, 19
-	if len(f) <= started || f[state][0] == 'Z' || f[state][0] == 'X' {
-		return "", false
-	}
-	return string(f[started]), true
+	return strconv.FormatUint(s.Start, 10), true
 }
 
 // unsupported is the answer to everything that would need the state.

@@ -1,0 +1,53 @@
+package procfs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// line is a stat file of a program of this name.
+func line(name string) string {
+	return fmt.Sprintf("77 (%s) S 5 70 60 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 1 2 3\n", name)
+}
+
+func TestStatIsReadWhateverTheNameHolds(t *testing.T) {
+	want := Stat{PID: 77, Parent: 5, Group: 70, Session: 60, Start: 123456, State: 'S'}
+	for _, name := range []string{"sh", "", ") Z 1 (", "a b", "\n", "((", "))"} {
+		if got, err := Parse([]byte(line(name))); err != nil || got != want {
+			t.Errorf("%q: %+v %v", name, got, err)
+		}
+	}
+}
+
+func TestWhatIsNoStatIsRefused(t *testing.T) {
+	for _, text := range []string{"", "77", ") (", "77 (sh) S", "77 (sh) SS" + strings.Repeat(" 1", 20), "x (sh) S" + strings.Repeat(" 1", 20), "77 (sh) S" + strings.Repeat(" -", 20)} {
+		if got, err := Parse([]byte(text)); err == nil || got != (Stat{}) {
+			t.Errorf("%q: %+v %v", text, got, err)
+		}
+	}
+	if _, err := Read(-1); err == nil {
+		t.Error("there is a process -1")
+	}
+}
+
+func TestThisProcessRuns(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("this system has no /proc")
+	}
+	s, err := Read(os.Getpid())
+	if err != nil || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Start == 0 || s.Dead() || s.Stopped() {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(line("sh")))
+	f.Add([]byte(line(") (")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s, err := Parse(data); err != nil && s != (Stat{}) {
+			t.Errorf("half of it: %+v", s)
+		}
+	})
+}
