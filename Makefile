@@ -95,7 +95,7 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, an engine killed a thousand times, a million tasks through a
+# killed at random, attacked also as root of a container, an engine killed a thousand times, a million tasks through a
 # retention, every row forged, hostile policy programs, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
@@ -104,7 +104,8 @@ race: need
 trials: need
 	.ci/guest $(GUEST)
 	.ci/release-trial
-	CELL_TRIALS=1000 go test -count=1 -timeout 60m -run KilledAtRandom -v ./drivers/cell
+	CELL_SETTINGS=all CELL_TRIALS=1000 go test -count=1 -timeout 60m -run 'KilledAtRandom|InEverySetting' -v ./drivers/cell
+	CELL_SETTINGS=all go test -count=1 -timeout 30m -run HostileRun -v ./e2e
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -264,16 +263,14 @@ func (s *siege) assign(t *testing.T, agent, what string) {
 // allowing answers what the attackers ask with yes until something is so.
 func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+	await(t, what, func() bool {
 		for line := range strings.Lines(s.ok("approval", "list", "--open", "-o", "json")) {
 			if strings.Contains(line, "attack") || strings.Contains(line, "eve") {
 				_, _, _ = s.run("approval", "approve", field(line, "approval_id"), "--reason", "to see what it can do")
 			}
 		}
-		if time.Now().After(end) {
-			t.Fatal("no " + what)
-		}
-	}
+		return ok()
+	})
 }
 
 // TestAHostileRunIsHeldAndKnown lets the attacker of drivers/cell loose in a task

@@ -119,13 +119,20 @@ func field(out, name string) string {
 	return value
 }
 
-// await looks until ok.
+// await looks until ok. Between two looks it leaves the machine to what it waits
+// for, twice as long as a look takes: one that runs the program is dear under race.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+	end := time.Now().Add(patience)
+	for {
+		began := time.Now()
+		if ok() {
+			return
+		}
 		if time.Now().After(end) {
 			t.Fatal("no " + what)
 		}
+		time.Sleep(max(10*time.Millisecond, 2*time.Since(began)))
 	}
 }
 

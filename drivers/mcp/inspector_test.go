@@ -69,40 +69,29 @@ var goodCalls = []goodCall{
 	{tool: "cad_workspaces", args: []string{"match=ann"}, want: `"workspace_id":"ws_ann"`},
 }
 
-// inspected is a house that the inspector reaches by one of its transports.
+// inspected is a house that the inspector reaches by stdio and HTTP.
 type inspected struct {
 	*house
 	drivertest.Inspector
-	target []string // how the inspector finds it
+	targets [2][]string // how the inspector finds it
 }
 
-// inspect makes such houses, with a person who approves all that is asked.
-func inspect(t *testing.T) map[string]func(*testing.T) inspected {
-	made := func(t *testing.T) inspected {
-		h := newHouse(t, func(opt *engine.Options, _ *cell.Supervisor) {
-			opt.Static, opt.SkillRunners[builtin.Kind] = builtin.Definitions(), builtin.New(builtin.Options{})
-		})
-		h.approveAll(t)
-		h.modeler(t, lab, "ann")
-		return inspected{house: h, Inspector: drivertest.NewInspector(t)}
+// inspect makes such a house, with a person who approves all that is asked.
+func inspect(t *testing.T) inspected {
+	h := newHouse(t, func(opt *engine.Options, _ *cell.Supervisor) {
+		opt.Static, opt.SkillRunners[builtin.Kind] = builtin.Definitions(), builtin.New(builtin.Options{})
+	})
+	h.approveAll(t)
+	h.modeler(t, lab, "ann")
+	tokens := &Tokens{}
+	token, err := tokens.Issue(person)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return map[string]func(*testing.T) inspected{
-		"stdio": func(t *testing.T) inspected {
-			i := made(t)
-			i.target = i.pipe(t, func(ctx context.Context, c net.Conn) error { return i.srv.Stdio(ctx, person, c, onlyWriter{c}) })
-			return i
-		},
-		"http": func(t *testing.T) inspected {
-			i := made(t)
-			tokens := &Tokens{}
-			token, err := tokens.Issue(person)
-			if err != nil {
-				t.Fatal(err)
-			}
-			i.target = []string{i.web(t, tokens), "--transport", "http", "--header", "Authorization: Bearer " + token}
-			return i
-		},
-	}
+	return inspected{h, drivertest.NewInspector(t), [2][]string{
+		h.pipe(t, func(ctx context.Context, c net.Conn) error { return h.srv.Stdio(ctx, person, c, onlyWriter{c}) }),
+		{h.web(t, tokens), "--transport", "http", "--header", "Authorization: Bearer " + token},
+	}}
 }
 
 // onlyWriter is not closed with its connection, which the reader closes.
@@ -168,10 +157,10 @@ func (h *house) approveAll(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// call calls a tool, and returns the exit code and the result's JSON.
-func (i inspected) call(t *testing.T, tool string, args ...string) (code int, result string) {
+// call calls a tool of a target, and returns the exit code and the result's JSON.
+func (i inspected) call(t *testing.T, target []string, tool string, args ...string) (code int, result string) {
 	t.Helper()
-	run := append(slices.Clone(i.target), "--method", "tools/call", "--tool-name", tool)
+	run := append(slices.Clone(target), "--method", "tools/call", "--tool-name", tool)
 	for _, arg := range args {
 		run = append(run, "--tool-arg", arg)
 	}
@@ -193,52 +182,48 @@ func (i inspected) call(t *testing.T, tool string, args ...string) (code int, re
 	return code, plain.String()
 }
 
+// TestTheInspectorCallsEveryTool takes stdio and HTTP by turns: each call starts
+// the inspector anew.
 func TestTheInspectorCallsEveryTool(t *testing.T) {
-	for name, make := range inspect(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := make(t)
-			kept := []string{}
-			var called []string
-			for _, c := range goodCalls {
-				fill := strings.NewReplacer(kept...)
-				var args []string
-				for _, arg := range c.args {
-					args = append(args, fill.Replace(arg))
-				}
-				code, result := i.call(t, c.tool, args...)
-				if want := fill.Replace(c.want); code != 0 || !strings.Contains(result, want) {
-					t.Errorf("%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
-				}
-				if c.keep != "" {
-					_, rest, _ := strings.Cut(result, `"`+c.keep+`":"`)
-					value, _, _ := strings.Cut(rest, `"`)
-					kept = append(kept, "$"+c.keep, value)
-				}
-				called = append(called, c.tool)
-				if !has(i.events(t, lab, "tool.requested"), fmt.Sprintf(`"tool":%q`, c.tool)) {
-					t.Errorf("%s: no decision is in the log", c.tool)
-				}
-			}
-			for _, tool := range i.srv.order {
-				if !slices.Contains(called, tool.name) {
-					t.Errorf("%s was not called", tool.name)
-				}
-			}
-			if bad := i.events(t, lab, "mcp.refused"); len(bad) > 0 {
-				t.Errorf("refused: %v", bad)
-			}
-		})
+	i := inspect(t)
+	kept := []string{}
+	var called []string
+	for n, c := range goodCalls {
+		fill := strings.NewReplacer(kept...)
+		var args []string
+		for _, arg := range c.args {
+			args = append(args, fill.Replace(arg))
+		}
+		code, result := i.call(t, i.targets[n%2], c.tool, args...)
+		if want := fill.Replace(c.want); code != 0 || !strings.Contains(result, want) {
+			t.Errorf("%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
+		}
+		if c.keep != "" {
+			_, rest, _ := strings.Cut(result, `"`+c.keep+`":"`)
+			value, _, _ := strings.Cut(rest, `"`)
+			kept = append(kept, "$"+c.keep, value)
+		}
+		called = append(called, c.tool)
+		if !has(i.events(t, lab, "tool.requested"), fmt.Sprintf(`"tool":%q`, c.tool)) {
+			t.Errorf("%s: no decision is in the log", c.tool)
+		}
+	}
+	for _, tool := range i.srv.order {
+		if !slices.Contains(called, tool.name) {
+			t.Errorf("%s was not called", tool.name)
+		}
+	}
+	if bad := i.events(t, lab, "mcp.refused"); len(bad) > 0 {
+		t.Errorf("refused: %v", bad)
 	}
 }
 
 // TestTheInspectorIsRefusedWhatItMayNot has one call of each sort that is
 // refused; which arguments are is tested without the inspector.
 func TestTheInspectorIsRefusedWhatItMayNot(t *testing.T) {
-	for name, make := range inspect(t) {
+	i := inspect(t)
+	for n, name := range []string{"stdio", "http"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := make(t)
 			for _, c := range []struct {
 				tool string
 				args []string
@@ -254,7 +239,7 @@ func TestTheInspectorIsRefusedWhatItMayNot(t *testing.T) {
 				{"show_agent", []string{"agent_name=Nobody"}, core.NotFound, "Nobody", ""},
 			} {
 				before := len(i.events(t, lab, c.log))
-				code, result := i.call(t, c.tool, c.args...)
+				code, result := i.call(t, i.targets[n], c.tool, c.args...)
 				if code != 5 || !strings.Contains(result, string(c.code)) || !strings.Contains(result, c.said) {
 					t.Errorf("%s %.80q: exit code %d, %.300s", c.tool, c.args, code, result)
 				}

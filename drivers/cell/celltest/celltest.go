@@ -36,13 +36,14 @@ func (s Setting) Owner() int {
 	return int(s.Attr.Credential.Uid)
 }
 
-// Settings are all but that of root itself.
+// Settings are all but that of root itself. Those of root in a container take
+// minutes more and come with CELL_SETTINGS=all.
 func Settings() []Setting {
 	everybody := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 31}}
 	one := []syscall.SysProcIDMap{{ContainerID: Nobody, HostID: Nobody, Size: 1}}
 	user := &syscall.Credential{Uid: Nobody, Gid: Nobody}
 	container := syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true}
-	return []Setting{
+	all := []Setting{
 		{"an ordinary user", syscall.SysProcAttr{Credential: user}, false, true},
 		{"an ordinary user without name spaces", syscall.SysProcAttr{
 			Credential: user, Cloneflags: syscall.CLONE_NEWUSER, UidMappings: one, GidMappings: one, AmbientCaps: []uintptr{unix.CAP_SYS_RESOURCE},
@@ -50,6 +51,10 @@ func Settings() []Setting {
 		{"root of a container", container, false, true},
 		{"root of a container without name spaces", container, true, false},
 	}
+	if os.Getenv("CELL_SETTINGS") != "all" {
+		return all[:2]
+	}
+	return all
 }
 
 // Begin refuses this process all name spaces, if WithoutSpaces is set, in a user
