@@ -23,7 +23,8 @@ ALLOW create_agent
 ALLOW agent.prompt
 ENDS
 agent log AGENT --page-size 5
-stdout 'FINAL: the tool said.*helper'
+stdout 'FINAL: the t'
+stdout 'helper'
 await -t 60s agent helper status=idle last_status=succeeded
 exec cat helped
 stdout '"message":"the first"'
@@ -61,7 +62,7 @@ capture A approval_id
 approval deny $A --reason 'not this one'
 ENDS
 agent log AGENT --page-size 5
-stdout 'FINAL: the tool said'
+stdout 'FINAL: the t'
 stdout 'not this one'
 bus list -o json
 ! stdout 'secret'
@@ -71,7 +72,7 @@ agent assign AGENT 'CALL: show_agent {"agent_name":"stranger"}'
 MAY show_agent
 ENDS
 agent log AGENT --page-size 5
-stdout 'FINAL: the tool said'
+stdout 'FINAL: the t'
 stdout 'belongs to another tenant'
 audit list --kind tenant.violation -o json
 stdout '"named":"stranger"'

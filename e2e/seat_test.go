@@ -178,17 +178,17 @@ func (s *seat) resize(w, h int) {
 func (s *seat) leaves() int {
 	s.t.Helper()
 	s.press(ctrlC)
-	re := regexp.MustCompile(`again to quit`)
-	for left := false; !left && !re.MatchString(s.screen()); {
+	left := func() bool {
 		select {
 		case <-s.done:
-			left = true
-		case <-time.After(5 * time.Millisecond):
+			return true
+		default:
+			return false
 		}
 	}
-	select {
-	case <-s.done:
-	default:
+	re := regexp.MustCompile(`again to quit`)
+	s.until("the end", func() bool { return left() || re.MatchString(s.screen()) })
+	if !left() {
 		s.press(ctrlC)
 	}
 	return s.ends()

@@ -3,17 +3,20 @@ package ui
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"swarmdeck/ui/term"
 )
 
 // input is what a remote terminal sends. The toolkit gives its reading up when
 // the screen is lent to another program, but can't stop a Read that waits: the
-// next key would be lost in it. Wake ends such a Read with nothing.
+// next key would be lost in it. So what is typed waits from when that is decided
+// until it is over, and wake ends a Read with nothing.
 type input struct {
 	chunks chan []byte
 	awake  chan struct{}
 	ended  chan struct{} // nobody reads any more
+	held   atomic.Bool   // what is typed waits
 
 	rest []byte
 	once sync.Once
@@ -43,14 +46,20 @@ func newInput(r io.Reader) *input {
 
 // Read is for one reader at a time; one that was woken counts no more.
 func (in *input) Read(p []byte) (int, error) {
-	if len(in.rest) == 0 {
+	if chunks := in.chunks; len(in.rest) == 0 || in.held.Load() {
+		if in.held.Load() {
+			chunks = nil
+		}
 		select {
-		case chunk, ok := <-in.chunks:
+		case chunk, ok := <-chunks:
 			if !ok {
 				return 0, io.EOF
 			}
 			in.rest = chunk
 		case <-in.awake:
+			return 0, nil
+		}
+		if in.held.Load() {
 			return 0, nil
 		}
 	}
@@ -66,17 +75,22 @@ func (in *input) wake() {
 	}
 }
 
-// of is the terminal that the input comes from, whose reader is woken before it
-// is suspended.
+// of is the terminal that the input comes from, which can be suspended without
+// loss of what is typed meanwhile.
 func (in *input) of(t *term.Remote) *term.Remote {
-	woken := *t
+	held := *t
 	if t.Suspend != nil {
-		woken.Suspend = func() {
+		held.Hold = func() {
+			in.held.Store(true)
+			in.wake()
+		}
+		held.Suspend = func() {
 			in.wake()
 			t.Suspend()
+			in.held.Store(false)
 		}
 	}
-	return &woken
+	return &held
 }
 
 // end stops handing out what comes in.

@@ -3,7 +3,40 @@ package ui
 import (
 	"io"
 	"testing"
+
+	"swarmdeck/ui/term"
 )
+
+func TestWhatIsTypedWhileTheScreenIsLentWaits(t *testing.T) {
+	r, w := io.Pipe()
+	in := newInput(r)
+	defer in.end()
+	got := make(chan string, 4)
+	read := func() {
+		p := make([]byte, 9)
+		n, _ := in.Read(p)
+		got <- string(p[:n])
+	}
+	lent := in.of(&term.Remote{Suspend: func() {}})
+	for range 100 { // whoever is first
+		go read()
+		lent.Hold()
+		typed := make(chan struct{})
+		go func() { defer close(typed); _, _ = w.Write([]byte("q")) }()
+		if now := <-got; now != "" {
+			t.Fatalf("a held Read gave %q", now)
+		}
+		go read() // as the toolkit does, before it is told to give up
+		lent.Suspend()
+		if now := <-got; now == "" {
+			read()
+			if now = <-got; now != "q" {
+				t.Fatalf("after it %q", now)
+			}
+		}
+		<-typed
+	}
+}
 
 func TestAWokenReadLosesNothing(t *testing.T) {
 	r, w := io.Pipe()

@@ -16,6 +16,9 @@ func (m *Model) suspend() tea.Cmd {
 	case m.opt.Terminal.Suspend == nil:
 		return m.say(true, "", "this screen can't be suspended from here")
 	}
+	if m.opt.Terminal.Hold != nil {
+		m.opt.Terminal.Hold()
+	}
 	return tea.Exec(suspension(m.opt.Terminal.Suspend), func(error) tea.Msg { return tea.ResumeMsg{} })
 }
 
