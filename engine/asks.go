@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
 
@@ -12,7 +13,7 @@ import (
 // most of it is as it was, in its order.
 func (w *world) approvals(tenant string, last []*judge.Approval) []*judge.Approval {
 	next := merged(w.e.Judge.Live(tenant), last)
-	slices.SortFunc(next, moreUrgent)
+	core.Sort(next, moreUrgent)
 	return next
 }
 

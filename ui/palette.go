@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
@@ -103,7 +104,7 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 		}
 	}
 	if strings.TrimSpace(msg.line) != "" {
-		slices.SortStableFunc(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
+		core.Sort(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
 	}
 	if a := p.SetCandidates(msg.line, cands); a.Kind == overlay.Complete {
 		return m.complete(a.Text)

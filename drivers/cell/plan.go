@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // Directories of the system that every walled run may read. What is a
@@ -144,7 +146,7 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	if spec.Wall.Tmp != "" {
 		all = append(all, tree{path: spec.Wall.Tmp, as: "/tmp", write: true, must: true})
 	}
-	slices.SortStableFunc(all, func(a, b tree) int {
+	core.Sort(all, func(a, b tree) int {
 		switch {
 		case a.as != b.as:
 			return cmp.Compare(a.as, b.as)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/procfs"
 )
 
@@ -67,7 +68,7 @@ func descendants(of int) []proc {
 		}
 	}
 	add(of)
-	slices.SortStableFunc(list, func(a, b proc) int { return cmp.Compare(a.Start, b.Start) })
+	core.Sort(list, func(a, b proc) int { return cmp.Compare(a.Start, b.Start) })
 	return list
 }
 

@@ -2,7 +2,6 @@ package coder
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/coder/coder/v2/codersdk"
@@ -215,5 +214,5 @@ func reports(ws *codersdk.Workspace) (list []codersdk.WorkspaceAppStatus) {
 }
 
 func sortReports(list []codersdk.WorkspaceAppStatus) {
-	slices.SortStableFunc(list, func(a, b codersdk.WorkspaceAppStatus) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	core.Sort(list, func(a, b codersdk.WorkspaceAppStatus) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }

@@ -68,7 +68,7 @@ func (l *Ledger) Reconcile(ctx context.Context, tenant string) ([]Delta, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reconcile %s: %w", tenant, err)
 	}
-	slices.SortFunc(r.deltas, func(a, b Delta) int {
+	core.Sort(r.deltas, func(a, b Delta) int {
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Field, b.Field))
 	})
 	if r.more > 0 {

@@ -93,7 +93,7 @@ const running record.Rows[ranFor] = "running"
 // approvals that they open.
 func New(opt Options) *Budgets {
 	s := &Budgets{opt: opt, short: map[subject]bool{}, running: map[attempt]ranFor{}}
-	s.kind = &record.Kind[Budget]{
+	s.kind = &record.Kind[*Budget]{
 		Noun: "budget", Bucket: "budget", Ledger: opt.Ledger, Follow: s.follow,
 		Unread: func(tenant, name string) {
 			s.follow(tenant, name, &Budget{TenantID: tenant, Subject: name, Reached: unreadable})

@@ -54,11 +54,11 @@ func (d *DeadLetter) key() record.Key {
 }
 
 func (b *Bus) deadKind() record.Table[DeadLetter] {
-	return &record.Kind[DeadLetter]{
+	return &record.Kind[*DeadLetter]{
 		Noun: "dead letter", Bucket: "message.dead", Quiet: true, Ledger: b.ledger,
 		ID:    func(d *DeadLetter) string { return d.MessageID },
 		Place: (*DeadLetter).key,
-		Indexes: []record.Index[DeadLetter]{
+		Indexes: []record.Index[*DeadLetter]{
 			{Bucket: bGrave, Count: string(bGrave), Word: (*DeadLetter).grave},
 			{Count: countDead, Word: func(d *DeadLetter) string {
 				if d.ResentAs == "" {
@@ -196,12 +196,12 @@ func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (page core
 	if !slices.Contains(append(DeadReasons(), ""), f.Status) {
 		return page, core.Invalid("status", f.Status, strings.Join(DeadReasons(), ", "))
 	}
-	q := record.Query[DeadLetter]{Filter: f}
+	q := record.Query[*DeadLetter]{Filter: f}
 	if f.Narrows() {
 		q.Match = func(d *DeadLetter) (bool, error) { return d.fits(f), nil }
 	}
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err = b.dead.Page(ctx, tx, q)
+		page, err = record.Paged(b.dead.Page(ctx, tx, q))
 		return err
 	})
 	return page, explain("list the dead letters", err)

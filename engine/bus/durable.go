@@ -32,7 +32,7 @@ type subscription struct {
 const maxDurable = 1000
 
 func (b *Bus) subscriptionKind() record.Table[subscription] {
-	return &record.Kind[subscription]{
+	return &record.Kind[*subscription]{
 		Noun: "durable subscription", Subject: "subscription", Bucket: "message.sub", Limit: maxDurable, Quiet: true, Ledger: b.ledger,
 		ID:    func(s *subscription) string { return s.Name },
 		Head:  func(s *subscription) record.Head { return record.Head{Created: &s.CreatedAt} },

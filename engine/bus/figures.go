@@ -55,12 +55,12 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	if err != nil {
 		return none, err
 	}
-	all, err := b.topics.List(ctx, tenant)
+	all, err := record.Values(b.topics.List(ctx, tenant))
 	if err != nil {
 		return none, explain("list the topics", err)
 	}
 	all = slices.DeleteFunc(all, func(t Topic) bool { return !f.Finds(t.Topic) || !f.Within(t.LastAt) })
-	slices.SortFunc(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
+	core.Sort(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
 	page := core.PageOf(all, f)
 	subs, err := b.Subscriptions(ctx, tenant)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b *Bus) Subscriptions(ctx context.Context, tenant string) ([]SubscriptionI
 		}
 		out = append(out, info)
 	}
-	slices.SortFunc(out, func(a, b SubscriptionInfo) int {
+	core.Sort(out, func(a, b SubscriptionInfo) int {
 		return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Pattern, b.Pattern),
 			cmp.Compare(a.RecipientID, b.RecipientID), cmp.Compare(a.By, b.By))
 	})

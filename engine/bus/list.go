@@ -59,7 +59,7 @@ func (b *Bus) List(ctx context.Context, tenant string, q Query) (core.Page[Messa
 				return string(m.Status) == q.Status, err
 			}
 		}
-		if page, err = b.messages.Page(ctx, tx, want); err != nil {
+		if page, err = record.Paged(b.messages.Page(ctx, tx, want)); err != nil {
 			return err
 		}
 		return decorateAll(tx, page.Items)
@@ -86,7 +86,7 @@ func live(tx store.Tx, status string) (seqs []uint64, err error) {
 }
 
 // compile checks a query. Without a Match only times narrow it.
-func (q *Query) compile() (want record.Query[Message], err error) {
+func (q *Query) compile() (want record.Query[*Message], err error) {
 	want.Filter = q.Filter
 	if q.Status != "" && !slices.Contains(Statuses(), q.Status) {
 		return want, core.Invalid("status", q.Status, strings.Join(Statuses(), ", "))

@@ -60,7 +60,7 @@ func readDue(k record.Parts) (due time.Time, seq uint64, kind byte, name string)
 const messages store.Bucket = "message"
 
 func (b *Bus) messageKind() record.Table[Message] {
-	return &record.Kind[Message]{
+	return &record.Kind[*Message]{
 		Noun: "message", Bucket: messages, Ledger: b.ledger, Follow: b.accepted,
 		ID: func(m *Message) string { return m.MessageID }, Number: record.UUIDs("message_id"),
 		Head:   func(m *Message) record.Head { return record.Head{Tenant: &m.TenantID, Created: &m.Timestamp} },
@@ -70,7 +70,7 @@ func (b *Bus) messageKind() record.Table[Message] {
 
 // topicKind keeps the topics with messages.
 func (b *Bus) topicKind() record.Table[Topic] {
-	return &record.Kind[Topic]{
+	return &record.Kind[*Topic]{
 		Noun: "topic", Bucket: "message.topic", Quiet: true, Ledger: b.ledger,
 		ID: func(t *Topic) string { return t.Topic },
 	}

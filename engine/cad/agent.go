@@ -252,7 +252,7 @@ func (c *Controller) Agents(_ context.Context, tenant string, f core.Filter) (co
 			all = append(all, *a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Agent) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	core.Sort(all, func(a, b Agent) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
 	return core.PageOf(all, f), nil
 }
 

@@ -224,7 +224,7 @@ func (c *Controller) declare() {
 const settingsID = "controller"
 
 func (c *Controller) settingsKind() record.Table[settings] {
-	return &record.Kind[settings]{
+	return &record.Kind[*settings]{
 		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
 		ID:    func(*settings) string { return settingsID },
 		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
@@ -236,7 +236,7 @@ func (c *Controller) settingsKind() record.Table[settings] {
 }
 
 func (c *Controller) agentKind() record.Table[Agent] {
-	return &record.Kind[Agent]{
+	return &record.Kind[*Agent]{
 		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
 		ID:   func(a *Agent) string { return a.AgentID },
 		Head: func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
@@ -256,7 +256,7 @@ func (c *Controller) agentKind() record.Table[Agent] {
 }
 
 func (c *Controller) workspaceKind() record.Table[Workspace] {
-	return &record.Kind[Workspace]{
+	return &record.Kind[*Workspace]{
 		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
 		ID:   func(w *Workspace) string { return w.WorkspaceID },
 		Head: func(w *Workspace) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
 
@@ -200,7 +201,7 @@ func (f *figures) metrics() Metrics {
 			MeanMS: mean(of.TotalMS, of.Timed), P95MS: percentile95(times[of.Name]),
 		})
 	}
-	slices.SortFunc(m.Operations, func(a, b MethodFacts) int {
+	core.Sort(m.Operations, func(a, b MethodFacts) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Method, b.Method))
 	})
 	m.MeanMS, m.P95MS = mean(total, timed), percentile95(all)

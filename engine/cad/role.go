@@ -184,7 +184,7 @@ func finderOf(roles []RoleTemplate) roleFinder {
 }
 
 func (c *Controller) roleKind() record.Table[RoleTemplate] {
-	return &record.Kind[RoleTemplate]{
+	return &record.Kind[*RoleTemplate]{
 		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
 		ID:   func(r *RoleTemplate) string { return r.Name },
 		Head: func(r *RoleTemplate) record.Head { return record.Head{Seq: &r.AuditSeq} },

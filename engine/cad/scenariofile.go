@@ -168,7 +168,7 @@ func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
 }
 
 func (c *Controller) scenarioKind() record.Table[Scenario] {
-	return &record.Kind[Scenario]{
+	return &record.Kind[*Scenario]{
 		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
 		ID:   func(s *Scenario) string { return s.Name },
 		Head: func(s *Scenario) record.Head { return record.Head{Seq: &s.AuditSeq} },
@@ -181,7 +181,7 @@ func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, 
 	for _, name := range slices.Sorted(maps.Keys(c.work.scenarios)) {
 		all = append(all, c.work.scenarios[name])
 	}
-	own, err := c.kinds.scenario.List(ctx, tenant)
+	own, err := record.Values(c.kinds.scenario.List(ctx, tenant))
 	return append(all, own...), explain("list the scenarios", err)
 }
 

@@ -30,14 +30,14 @@ const (
 )
 
 func (c *Controller) workflowKind() record.Table[Workflow] {
-	return &record.Kind[Workflow]{
+	return &record.Kind[*Workflow]{
 		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
 		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
 		Head: func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
 		State: func(w *Workflow) any {
 			return auditedWorkflow{w.State, w.Metrics.Completed, w.Metrics.Tasks, w.Cancelled}
 		},
-		Indexes: []record.Index[Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
+		Indexes: []record.Index[*Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
 			if w.State == Initializing || w.State == WorkflowRunning {
 				return live
 			}
@@ -48,7 +48,7 @@ func (c *Controller) workflowKind() record.Table[Workflow] {
 }
 
 func (c *Controller) assignmentKind() record.Table[TaskAssignment] {
-	return &record.Kind[TaskAssignment]{
+	return &record.Kind[*TaskAssignment]{
 		Noun: "assignment", Subject: "cad.assignment", Bucket: "cad.assignment", Ledger: c.ledger,
 		ID: (*TaskAssignment).name, Place: (*TaskAssignment).key,
 		Name: func(tenant string, key []byte) string {
@@ -60,7 +60,7 @@ func (c *Controller) assignmentKind() record.Table[TaskAssignment] {
 		},
 		Head:  func(a *TaskAssignment) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
 		State: func(a *TaskAssignment) any { return a.audited() },
-		Indexes: []record.Index[TaskAssignment]{{Bucket: bCarried, Word: func(a *TaskAssignment) string {
+		Indexes: []record.Index[*TaskAssignment]{{Bucket: bCarried, Word: func(a *TaskAssignment) string {
 			if a.carried() {
 				return carried
 			}
@@ -223,13 +223,13 @@ func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter
 	if err = cmp.Or(err, oneOf("status", f.Status, ExecutionStates())); err != nil {
 		return core.Page[Workflow]{}, err
 	}
-	q := record.Query[Workflow]{Filter: core.Filter{Page: f.Page, Size: f.Size}}
+	q := record.Query[*Workflow]{Filter: core.Filter{Page: f.Page, Size: f.Size}}
 	if f.Narrows() {
 		q.Match = func(w *Workflow) (bool, error) { return w.fits(f), nil }
 	}
 	var page core.Page[Workflow]
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		page, err = c.kinds.workflow.Page(ctx, tx, q)
+		page, err = record.Paged(c.kinds.workflow.Page(ctx, tx, q))
 		return err
 	})
 	return page, explain("list the workflows", err)

@@ -265,7 +265,7 @@ func (c *Controller) spaces(name string) (all []Workspace) {
 			all = append(all, *w)
 		}
 	})
-	slices.SortFunc(all, func(a, b Workspace) int {
+	core.Sort(all, func(a, b Workspace) int {
 		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.WorkspaceID, b.WorkspaceID))
 	})
 	return all

@@ -20,12 +20,15 @@ func Pick[T any](all []T, err error, f Filter, of func(T) Traits) (Page[T], erro
 		return Page[T]{}, err
 	}
 	var kept []T
-	for _, v := range all {
-		x := of(v)
-		if Wants(f.Status, x.Status) && Wants(f.Agent, x.Agent) && Wants(f.Kind, x.Kind) && Wants(f.Session, x.Session) &&
-			Wants(f.Trace, x.Trace) && f.Within(x.At) && f.Finds(x.Text) {
-			kept = append(kept, v)
+	for i := range all {
+		if f.wants(of(all[i])) {
+			kept = append(kept, all[i])
 		}
 	}
 	return PageOf(kept, f), nil
+}
+
+func (f *Filter) wants(x Traits) bool {
+	return Wants(f.Status, x.Status) && Wants(f.Agent, x.Agent) && Wants(f.Kind, x.Kind) && Wants(f.Session, x.Session) &&
+		Wants(f.Trace, x.Trace) && f.Within(x.At) && f.Finds(x.Text)
 }

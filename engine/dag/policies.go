@@ -3,7 +3,6 @@ package dag
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -261,7 +260,7 @@ func (r reader) parents(of NodeRef, depth int) (all []Ancestor, known bool, err 
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Ancestor) int {
+	core.Sort(all, func(a, b Ancestor) int {
 		return cmp.Or(a.TS.at.Compare(b.TS.at), cmp.Compare(a.EventID, b.EventID))
 	})
 	return all, known, nil

@@ -304,6 +304,6 @@ func (r *Recording) hangUp(how CallStatus, why string) (affects []EventRef) {
 		affects = append(affects, EventRef{open.id})
 		r.answer(open, ModelAnswer{Status: how, Error: &Fault{Code: why, Message: "the request was cut off"}})
 	}
-	slices.SortFunc(affects, func(a, b EventRef) int { return strings.Compare(a.EventID, b.EventID) })
+	core.Sort(affects, func(a, b EventRef) int { return strings.Compare(a.EventID, b.EventID) })
 	return affects
 }

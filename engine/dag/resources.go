@@ -131,7 +131,7 @@ func (r reader) spans(what byte, at time.Time) ([]span, error) {
 		all = append(all, s)
 		return len(all) < maxSpanned, nil
 	})
-	slices.SortFunc(all, func(a, b span) int {
+	core.Sort(all, func(a, b span) int {
 		return cmp.Or(b.from.Compare(a.from), cmp.Compare(b.pos, a.pos), cmp.Compare(b.i, a.i))
 	})
 	return all, err

@@ -3,7 +3,6 @@ package document
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -32,7 +31,7 @@ func Sort(problems []Problem) {
 			rank[p.File] = len(rank)
 		}
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
+	core.Sort(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(rank[a.File], rank[b.File]), cmp.Compare(a.Line, b.Line))
 	})
 }

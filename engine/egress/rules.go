@@ -2,7 +2,6 @@ package egress
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // ruleKind keeps the rules.
 func (s *Service) ruleKind() record.Table[Rule] {
-	return &record.Kind[Rule]{
+	return &record.Kind[*Rule]{
 		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {
@@ -114,13 +113,13 @@ func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone R
 	if err := s.kind.ByOperator(ctx, by, id); err != nil {
 		return gone, err
 	}
-	return s.kind.Delete(ctx, by, "egress.removed", id)
+	return record.Value(s.kind.Delete(ctx, by, "egress.removed", id))
 }
 
 // Rules lists a tenant's rules by host; expired ones too.
 func (s *Service) Rules(ctx context.Context, tenant string) ([]Rule, error) {
-	all, err := s.kind.List(ctx, tenant)
-	slices.SortFunc(all, compareRules)
+	all, err := record.Values(s.kind.List(ctx, tenant))
+	core.Sort(all, compareRules)
 	return all, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"swarmdeck/engine/core"
 )
 
 // Sum is what went between a run and a host.
@@ -55,10 +57,12 @@ func (s *sums) add(to Target, more Sum) {
 // the others together.
 func (s *sums) list(most int) (all []HostSum) {
 	rest, more := s.rest, s.rest != Sum{}
-	for _, to := range slices.SortedFunc(maps.Keys(s.hosts), func(a, b Target) int {
+	hosts := slices.Collect(maps.Keys(s.hosts))
+	core.Sort(hosts, func(a, b Target) int {
 		x, y := s.hosts[a], s.hosts[b]
 		return cmp.Or(cmp.Compare(y.Sent+y.Received, x.Sent+x.Received), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
-	}) {
+	})
+	for _, to := range hosts {
 		if len(all) == most {
 			rest.add(*s.hosts[to])
 			more = true

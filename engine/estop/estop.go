@@ -66,7 +66,7 @@ const (
 // New makes them; Read brings in what a tenant's record says.
 func New(opt Options) *Stops {
 	s := &Stops{opt: opt, states: map[string]State{}, unrecorded: map[string]func(context.Context) error{}}
-	s.kind = &record.Kind[State]{
+	s.kind = &record.Kind[*State]{
 		Noun: "estop", Bucket: bucket, Ledger: opt.Ledger, Follow: s.follow,
 		Unread: func(tenant, _ string) { // it may be on
 			s.follow(tenant, tenant, &State{TenantID: tenant, On: true, Reason: "its record can't be read"})

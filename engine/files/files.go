@@ -47,7 +47,7 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{ledger: opt.Ledger, own: opt.Own, rules: map[string]map[string]Rule{}}
-	s.kind = &record.Kind[Rule]{
+	s.kind = &record.Kind[*Rule]{
 		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow, Unread: s.unread,
 		ID: (*Rule).ID,
 		Head: func(r *Rule) record.Head {
@@ -113,13 +113,13 @@ func (s *Service) Remove(ctx context.Context, by core.Caller, id string) (gone R
 	if err := s.kind.ByOperator(ctx, by, id); err != nil {
 		return gone, err
 	}
-	return s.kind.Delete(ctx, by, "files.removed", id)
+	return record.Value(s.kind.Delete(ctx, by, "files.removed", id))
 }
 
 // Rules lists a tenant's rules by path.
 func (s *Service) Rules(ctx context.Context, tenant string) ([]Rule, error) {
-	all, err := s.kind.List(ctx, tenant)
-	slices.SortFunc(all, compareRules)
+	all, err := record.Values(s.kind.List(ctx, tenant))
+	core.Sort(all, compareRules)
 	return all, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -129,8 +128,8 @@ func (f *Fleet) Activity(ctx context.Context, tenant, name string, known time.Ti
 	if same {
 		return nil, nil
 	}
-	slices.SortFunc(out.Calls, func(a, b Call) int { return a.Number - b.Number })
-	slices.SortFunc(out.Diffs, func(a, b Diff) int { return a.Number - b.Number })
+	core.Sort(out.Calls, func(a, b Call) int { return a.Number - b.Number })
+	core.Sort(out.Diffs, func(a, b Diff) int { return a.Number - b.Number })
 	return &out, nil
 }
 

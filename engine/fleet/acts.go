@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -254,6 +253,6 @@ func (a *acts) running() (all []Call) {
 			all = append(all, *c)
 		}
 	}
-	slices.SortFunc(all, func(x, y Call) int { return cmp.Compare(y.Number, x.Number) })
+	core.Sort(all, func(x, y Call) int { return cmp.Compare(y.Number, x.Number) })
 	return all
 }

@@ -194,7 +194,7 @@ const (
 )
 
 func (f *Fleet) agentKind() record.Table[Agent] {
-	return &record.Kind[Agent]{
+	return &record.Kind[*Agent]{
 		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
 		ID: func(a *Agent) string { return a.Name },
 		Head: func(a *Agent) record.Head {
@@ -202,7 +202,7 @@ func (f *Fleet) agentKind() record.Table[Agent] {
 		},
 		Stored:  func(a *Agent) any { return stored{a, a.Env} },
 		State:   stateOf,
-		Indexes: []record.Index[Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
+		Indexes: []record.Index[*Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
 	}
 }
 
@@ -233,7 +233,7 @@ func stateOf(a *Agent) any {
 }
 
 func (f *Fleet) projectKind() record.Table[Project] {
-	return &record.Kind[Project]{
+	return &record.Kind[*Project]{
 		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
 		ID:    func(p *Project) string { return p.ID },
 		Place: (*Project).key,
@@ -246,7 +246,7 @@ func (p *Project) key() record.Key { return record.Key(p.Name) }
 func (r *Role) key() record.Key { return record.Text(r.ProjectName).Last(r.Name) }
 
 func (f *Fleet) roleKind() record.Table[Role] {
-	return &record.Kind[Role]{
+	return &record.Kind[*Role]{
 		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
 		ID:    func(r *Role) string { return r.ID },
 		Place: (*Role).key,

@@ -236,7 +236,7 @@ func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Pa
 			all = append(all, *a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Agent) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	core.Sort(all, func(a, b Agent) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return core.PageOf(all, q), nil
 }
 
@@ -326,13 +326,13 @@ func (f *Fleet) Runtimes() []string { return slices.Sorted(maps.Keys(f.opt.Runti
 
 // Projects lists the projects by name.
 func (f *Fleet) Projects(ctx context.Context, tenant string) ([]Project, error) {
-	return f.projects.List(ctx, tenant)
+	return record.Values(f.projects.List(ctx, tenant))
 }
 
 // Roles lists the roles by project and name; of one project when it is given.
 func (f *Fleet) Roles(ctx context.Context, tenant, project string) (all []Role, err error) {
 	if project == "" {
-		return f.roles.List(ctx, tenant)
+		return record.Values(f.roles.List(ctx, tenant))
 	}
 	if err := checkLabel("project", project); err != nil {
 		return nil, err

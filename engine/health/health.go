@@ -195,7 +195,7 @@ func (t *Troubles) list(tenants ...string) (all []Trouble) {
 			all = append(all, *one)
 		}
 	}
-	slices.SortFunc(all, func(a, b Trouble) int {
+	core.Sort(all, func(a, b Trouble) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), a.Since.Compare(b.Since),
 			cmp.Compare(a.Component, b.Component), cmp.Compare(a.About, b.About))
 	})

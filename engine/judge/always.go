@@ -264,7 +264,7 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 
 // Rules lists the always rules, newest first; revoked and expired ones too.
 func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
-	out, err := j.rules.List(ctx, tenant)
+	out, err := record.Values(j.rules.List(ctx, tenant))
 	if err != nil {
 		return nil, fmt.Errorf("list the always rules: %w", err)
 	}
@@ -297,7 +297,7 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 
 // ruleKind keeps the always rules.
 func (j *Judge) ruleKind() record.Table[Rule] {
-	return &record.Kind[Rule]{
+	return &record.Kind[*Rule]{
 		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
 		ID:  func(r *Rule) string { return r.RuleID },
 		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
@@ -349,7 +349,7 @@ func (j *Judge) liveRules(ctx context.Context, tenant string) (*ruleSet, error) 
 		set := ruleSet{}
 		for _, r := range all {
 			if r.alive(now) {
-				set = append(set, &liveRule{Rule: r, spent: &atomic.Bool{}})
+				set = append(set, &liveRule{Rule: *r, spent: &atomic.Bool{}})
 			}
 		}
 		return &set, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -130,7 +129,7 @@ func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n in
 	for _, g := range groups {
 		rep.Groups = append(rep.Groups, *g)
 	}
-	slices.SortFunc(rep.Groups, func(a, b Flip) int {
+	core.Sort(rep.Groups, func(a, b Flip) int {
 		return cmp.Or(b.Count-a.Count, cmp.Compare(a.From+a.To+a.Tool+a.RuleID+a.Reason, b.From+b.To+b.Tool+b.RuleID+b.Reason))
 	})
 	rep.TookMs = time.Since(began).Milliseconds()

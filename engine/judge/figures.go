@@ -115,7 +115,7 @@ func (j *Judge) Figures(ctx context.Context, tenant string, since time.Time) (ou
 		}
 		out = append(out, *f)
 	}
-	slices.SortFunc(out, func(a, b Figures) int { return strings.Compare(a.Operator, b.Operator) })
+	core.Sort(out, func(a, b Figures) int { return strings.Compare(a.Operator, b.Operator) })
 	return out, all, err
 }
 

@@ -37,14 +37,14 @@ func keyOf(id string) record.Key {
 }
 
 func (j *Judge) approvalKind() record.Table[Approval] {
-	return &record.Kind[Approval]{
+	return &record.Kind[*Approval]{
 		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
 		Head: func(a *Approval) record.Head {
 			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}
 		},
 		Decode: decodeApproval, State: func(a *Approval) any { return a.state() },
-		Indexes: []record.Index[Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
+		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()
 			}
@@ -61,13 +61,13 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 // decisionKind keeps decisions: an event of the caller, or of the decision
 // itself, tells of each.
 func (j *Judge) decisionKind() record.Table[decisionRow] {
-	return &record.Kind[decisionRow]{
+	return &record.Kind[*decisionRow]{
 		Noun: "decision", Bucket: decisionBucket, Ledger: j.ledger, Quiet: true,
 		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
 		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
 		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
 		Encode: func(b []byte, r *decisionRow) ([]byte, error) { return r.encode(b), nil },
-		Indexes: []record.Index[decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
+		Indexes: []record.Index[*decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
 			if r.Decision == Approve {
 				return ""
 			}
@@ -77,7 +77,7 @@ func (j *Judge) decisionKind() record.Table[decisionRow] {
 }
 
 func (j *Judge) policyKind() record.Table[Policy] {
-	return &record.Kind[Policy]{
+	return &record.Kind[*Policy]{
 		Noun: "policy", Bucket: "policy", Ledger: j.ledger,
 		ID: func(p *Policy) string { return p.PolicyID }, Number: record.Numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
 		Head: func(p *Policy) record.Head {

@@ -20,7 +20,7 @@ func (j *Judge) Approval(ctx context.Context, tenant, id string) (Approval, erro
 	if err := j.local(ctx, core.Self(tenant, "judge"), core.ApprovalPrefix, "approval", id); err != nil {
 		return Approval{}, err
 	}
-	return j.approvals.Get(ctx, tenant, id)
+	return record.Value(j.approvals.Get(ctx, tenant, id))
 }
 
 // ApprovalIn is Approval inside a transaction, of an id that is known to be the
@@ -90,7 +90,7 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 				return err
 			}
 		}
-		page, err = j.approvals.Page(ctx, tx, q)
+		page, err = record.Paged(j.approvals.Page(ctx, tx, q))
 		return err
 	})
 	return page, err
@@ -131,7 +131,7 @@ func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (co
 		return none, core.Invalid("status", f.Status, "approve, deny, hitl")
 	}
 	var items []GateDecision
-	var page core.Page[decisionRow]
+	var page core.Page[*decisionRow]
 	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 		if narrows(f) {
 			q.Match = func(r *decisionRow) (bool, error) {
@@ -142,8 +142,8 @@ func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (co
 			}
 		}
 		page, err = j.decisions.Page(ctx, tx, q)
-		for i := range page.Items {
-			d, bad := j.decision(tx.Tx, &page.Items[i])
+		for _, r := range page.Items {
+			d, bad := j.decision(tx.Tx, r)
 			items, err = append(items, d), errors.Join(err, bad)
 		}
 		return err
@@ -159,12 +159,12 @@ func (j *Judge) Past(ctx context.Context, tenant string, a Approval, n int) ([]A
 	}
 	var out []Approval
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err := j.approvals.Page(ctx, tx, record.Query[Approval]{
+		page, err := j.approvals.Page(ctx, tx, record.Query[*Approval]{
 			Filter: core.Filter{Page: 1, Size: n + 1}, Along: approvalShape, Word: a.shape(),
 		})
 		for _, past := range page.Items {
 			if past.ApprovalID != a.ApprovalID && len(out) < n {
-				out = append(out, past)
+				out = append(out, *past)
 			}
 		}
 		return err
@@ -183,7 +183,7 @@ func narrows(f core.Filter) bool {
 
 // queryOf is the query of a filter, the end of whose time is within it. Records
 // that can't match are told by their bytes, undecoded.
-func queryOf[T any](f core.Filter) (q record.Query[T], err error) {
+func queryOf[T any](f core.Filter) (q record.Query[*T], err error) {
 	if q.Filter, err = f.Check(); err != nil {
 		return q, err
 	}

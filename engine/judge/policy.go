@@ -155,7 +155,7 @@ func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail,
 
 // Policies lists a tenant's policies, newest first.
 func (j *Judge) Policies(ctx context.Context, tenant string) ([]Policy, error) {
-	all, err := j.policies.List(ctx, tenant)
+	all, err := record.Values(j.policies.List(ctx, tenant))
 	if err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}

@@ -46,7 +46,7 @@ func newTopicIndex(topics []topic) (*topicIndex, error) {
 	}
 	// The longest phrase first, so that an exception wins over its own word.
 	for _, ps := range x.phrases {
-		slices.SortStableFunc(ps, func(a, b phrase) int { return len(b.words) - len(a.words) })
+		core.Sort(ps, func(a, b phrase) int { return len(b.words) - len(a.words) })
 	}
 	return x, nil
 }

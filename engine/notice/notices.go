@@ -66,7 +66,7 @@ type Notices struct {
 // New makes the service; Run sends.
 func New(opt Options) *Notices {
 	s := &Notices{opt: opt, ledger: opt.Ledger, live: map[place]uint64{}}
-	s.kind = &record.Kind[Notice]{
+	s.kind = &record.Kind[*Notice]{
 		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(n *Notice) string { return n.Name },
 		Head: func(n *Notice) record.Head {

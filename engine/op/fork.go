@@ -105,6 +105,6 @@ func (c *Call) planned(text string) ([]dag.VolumePlan, error) {
 	for name, mode := range modes {
 		list = append(list, dag.VolumePlan{Resource: name, Mode: mode})
 	}
-	slices.SortFunc(list, func(a, b dag.VolumePlan) int { return strings.Compare(a.Resource, b.Resource) })
+	core.Sort(list, func(a, b dag.VolumePlan) int { return strings.Compare(a.Resource, b.Resource) })
 	return list, nil
 }

@@ -151,7 +151,16 @@ func (o *Op) Run(ctx context.Context, c *Call) (any, error) {
 
 // define makes an operation of its description and the function that carries it
 // out, which finds the parameters' values where the description points.
+//
+//go:noinline
 func define[Out any](o Op, run func(ctx context.Context, c *Call) (Out, error)) *Op {
+	return o.made(reflect.TypeFor[Out](), func(ctx context.Context, c *Call) (any, error) { return run(ctx, c) })
+}
+
+// made is define without the type, so that it is there once: neither is inlined.
+//
+//go:noinline
+func (o Op) made(out reflect.Type, run func(ctx context.Context, c *Call) (any, error)) *Op {
 	if o.Effect == "" {
 		o.Effect = Writes
 	}
@@ -164,13 +173,13 @@ func define[Out any](o Op, run func(ctx context.Context, c *Call) (Out, error)) 
 	if o.Confirm == "" {
 		o.Confirm = ConfirmNone
 	}
-	o.Out = reflect.TypeFor[Out]()
+	o.Out = out
 	o.run = func(ctx context.Context, c *Call) (any, error) {
-		out, err := run(ctx, c)
-		if failed := new(Failed); err != nil && (!errors.As(err, &failed) || reflect.ValueOf(&out).Elem().IsZero()) {
+		v, err := run(ctx, c)
+		if failed := new(Failed); err != nil && (!errors.As(err, &failed) || v == nil || reflect.ValueOf(v).IsZero()) {
 			return nil, err
 		}
-		return out, err
+		return v, err
 	}
 	return &o
 }

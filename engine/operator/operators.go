@@ -32,7 +32,7 @@ type Operators struct {
 // New reads who may enter. A record that can't be read lets nobody in.
 func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenants func(context.Context) ([]string, error)) (*Operators, error) {
 	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
-	o.kind = &record.Kind[Operator]{
+	o.kind = &record.Kind[*Operator]{
 		Noun: "operator", Bucket: "operator", Ledger: ledger, Follow: o.follow,
 		ID: func(who *Operator) string { return who.Name },
 		Head: func(who *Operator) record.Head {
@@ -110,15 +110,15 @@ func (o *Operator) shares(other *Operator) error {
 
 // Remove takes an operator away; their sessions end.
 func (o *Operators) Remove(ctx context.Context, by core.Caller, name string) (Operator, error) {
-	return o.kind.Delete(ctx, by, "operator.removed", name)
+	return record.Value(o.kind.Delete(ctx, by, "operator.removed", name))
 }
 
 // Operator is one of a tenant's.
 func (o *Operators) Operator(ctx context.Context, tenant, name string) (Operator, error) {
-	return o.kind.Get(ctx, tenant, name)
+	return record.Value(o.kind.Get(ctx, tenant, name))
 }
 
 // List lists a tenant's operators by name.
 func (o *Operators) List(ctx context.Context, tenant string) ([]Operator, error) {
-	return o.kind.List(ctx, tenant)
+	return record.Values(o.kind.List(ctx, tenant))
 }

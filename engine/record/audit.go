@@ -8,25 +8,38 @@ import (
 )
 
 // Auditable is the kind for reconcile.
-func (k *Kind[T]) Auditable() audit.Auditable { return auditable[T]{k} }
+func (k *Kind[P]) Auditable() audit.Auditable { return auditable[P]{k} }
 
-type auditable[T any] struct{ k *Kind[T] }
+// auditable only hands on: the compiler makes what stands here anew for each kind.
+type auditable[P any] struct{ k *Kind[P] }
 
-func (a auditable[T]) Subject() string { return a.k.subject() }
+func (a auditable[P]) Subject() string { return a.k.subject() }
 
 // States visits what the log should say of each record that can be read; of any
 // other it says enough that its digest differs.
-func (a auditable[T]) States(tx store.Tx, visit func(id string, state any) error) error {
-	if a.k.State == nil {
-		return nil
-	}
-	return a.readable(tx, func(v *T) error { return visit(a.k.ID(v), a.k.State(v)) })
+func (a auditable[P]) States(tx store.Tx, visit func(id string, state any) error) error {
+	return a.k.states(tx, visit)
 }
 
 // Derives implements audit.Deriver.
-func (a auditable[T]) Derives() []string {
-	names := []string{"#" + string(a.k.Bucket)}
-	for _, x := range a.k.Indexes {
+func (a auditable[P]) Derives() []string { return a.k.derives() }
+
+// Derive implements audit.Deriver: the counts and the indexes.
+func (a auditable[P]) Derive(tx store.Tx, d *audit.Derivation) error { return a.k.derive(tx, d) }
+
+func (k *Kind[P]) states(tx store.Tx, visit func(id string, state any) error) error {
+	if k.State == nil {
+		return nil
+	}
+	return k.readable(tx, func(v P) error { return visit(k.ID(v), k.State(v)) })
+}
+
+// derives is not inlined, or it would be there for each kind.
+//
+//go:noinline
+func (k *Kind[P]) derives() []string {
+	names := []string{"#" + string(k.Bucket)}
+	for _, x := range k.Indexes {
 		if x.Bucket != "" {
 			names = append(names, string(x.Bucket))
 		}
@@ -37,14 +50,13 @@ func (a auditable[T]) Derives() []string {
 	return names
 }
 
-// Derive implements audit.Deriver: the counts and the indexes.
-func (a auditable[T]) Derive(tx store.Tx, d *audit.Derivation) error {
+func (k *Kind[P]) derive(tx store.Tx, d *audit.Derivation) error {
 	counts := map[string]int64{}
-	err := tx.Scan(a.k.Bucket, nil, nil, false, func(_, _ []byte) bool { counts[string(a.k.Bucket)]++; return true })
-	err = errors.Join(err, a.readable(tx, func(v *T) error {
-		for i := range a.k.Indexes {
-			x := &a.k.Indexes[i]
-			for _, r := range a.k.rows(tx.Tenant(), x, v) {
+	err := tx.Scan(k.Bucket, nil, nil, false, func(_, _ []byte) bool { counts[string(k.Bucket)]++; return true })
+	err = errors.Join(err, k.readable(tx, func(v P) error {
+		for i := range k.Indexes {
+			x := &k.Indexes[i]
+			for _, r := range k.rows(tx.Tenant(), x, v) {
 				d.Row(x.Bucket, r.key, r.value)
 			}
 			if word := x.word(v); x.Count != "" && word != "" {
@@ -60,9 +72,9 @@ func (a auditable[T]) Derive(tx store.Tx, d *audit.Derivation) error {
 }
 
 // readable visits the records that can be decoded.
-func (a auditable[T]) readable(tx store.Tx, visit func(*T) error) error {
-	return Scan(tx, a.k.Bucket, nil, nil, false, func(key, data []byte) (bool, error) {
-		if v, err := a.k.decode(tx.Tenant(), key, data); err == nil {
+func (k *Kind[P]) readable(tx store.Tx, visit func(P) error) error {
+	return Scan(tx, k.Bucket, nil, nil, false, func(key, data []byte) (bool, error) {
+		if v, err := k.decode(tx.Tenant(), key, data); err == nil {
 			return true, visit(v)
 		}
 		return true, nil

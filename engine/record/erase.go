@@ -97,8 +97,8 @@ type Sweep struct {
 // Erase erases a slice of the records of a kind, as an Erase does. take takes
 // out of a record what is the subject's, and says whether there was something;
 // e is nil where it is only asked. kind is what the event calls the records.
-func (k *Kind[T]) Erase(ctx context.Context, by core.Caller, of *Subject, from []byte, kind string, take func(tx *audit.Tx, e *Erasure, v *T) (some bool, err error)) (next []byte, n int, err error) {
-	return k.Sweep(of, kind, func(tx *audit.Tx, e *Erasure, key, value []byte, v *T) (bool, error) {
+func (k *Kind[P]) Erase(ctx context.Context, by core.Caller, of *Subject, from []byte, kind string, take func(tx *audit.Tx, e *Erasure, v P) (some bool, err error)) (next []byte, n int, err error) {
+	return k.Sweep(of, kind, func(tx *audit.Tx, e *Erasure, key, value []byte, v P) (bool, error) {
 		some, err := take(tx, e, v)
 		if err != nil || !some || e == nil {
 			return some, err
@@ -113,7 +113,7 @@ func (k *Kind[T]) Erase(ctx context.Context, by core.Caller, of *Subject, from [
 }
 
 // Sweep is a sweep along the records of a kind whose erase writes them itself.
-func (k *Kind[T]) Sweep(of *Subject, kind string, erase func(tx *audit.Tx, e *Erasure, key, value []byte, v *T) (some bool, err error)) Sweep {
+func (k *Kind[P]) Sweep(of *Subject, kind string, erase func(tx *audit.Tx, e *Erasure, key, value []byte, v P) (some bool, err error)) Sweep {
 	return Sweep{Ledger: k.Ledger, Kind: kind, Bucket: k.Bucket, Erase: func(tx *audit.Tx, e *Erasure, key, value []byte) (bool, error) {
 		v, err := k.decode(tx.Tenant(), key, bytes.Clone(value))
 		if bad := core.DamagedIn(err); len(bad) > 0 {

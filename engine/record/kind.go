@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -20,13 +21,15 @@ import (
 	"swarmdeck/store"
 )
 
-// Kind declares a noun whose records are T. It is not changed once it is used.
-type Kind[T any] struct {
+// Kind declares a noun. It is not changed once it is used. P is the pointer to a
+// record: the compiler makes one body for all pointers (as long as the constraint
+// is any), where one for each type of record took megabytes and half of a build.
+type Kind[P any] struct {
 	Noun    string       // in errors: "operator"
 	Subject string       // in the audit log and in changes; "" is the Noun
 	Bucket  store.Bucket // key → record; its name is also that of the count
 	// ID identifies a record in its tenant.
-	ID func(*T) string
+	ID func(P) string
 	// Key is where the record of an id is kept, nil when no record can have that
 	// id. Without it the id is the key.
 	Key func(tenant, id string) Key
@@ -39,24 +42,24 @@ type Kind[T any] struct {
 	Number func(tenant, id string) (uint64, error)
 	// Place is where a record is kept, where that does not follow from its id:
 	// such records are read by At.
-	Place func(*T) Key
+	Place func(P) Key
 	// Head points to the members that saving fills in; nil for none.
-	Head func(*T) Head
+	Head func(P) Head
 	// Stored is what the store keeps, where that is not the record's own JSON;
-	// it must decode into a T. nil is the record.
-	Stored func(*T) any
+	// it must decode into a record. nil is the record.
+	Stored func(P) any
 	// Encode and Decode are the codec where JSON of the record is not it. Encode
 	// appends to b; Decode keeps no reference to data.
-	Encode func(b []byte, v *T) ([]byte, error)
-	Decode func(data []byte) (*T, error)
+	Encode func(b []byte, v P) ([]byte, error)
+	Decode func(data []byte) (P, error)
 	// Brief is Decode without what is large, for who looks at many; see Glance.
-	Brief func(data []byte) (*T, error)
+	Brief func(data []byte) (P, error)
 	// State is what events say of a record in words, a JSON object that holds no
 	// secret; nil says nothing more than the digest of all that is stored.
-	State func(*T) any
+	State func(P) any
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
-	Indexes []Index[T]
+	Indexes []Index[P]
 	// Quiet records come and go with others, whose changes watchers are told.
 	Quiet bool
 
@@ -65,7 +68,7 @@ type Kind[T any] struct {
 	// Follow learns of every record: of those that are there when Read is
 	// called, and of each that a commit saved, or removed (nil), in commit order
 	// on the store's goroutine. It must be quick and must not change the record.
-	Follow func(tenant, id string, v *T)
+	Follow func(tenant, id string, v P)
 	// Unread learns in Read of each record that can't be decoded, by its name,
 	// so that what it may have held back stays held back; nil ignores it.
 	Unread func(tenant, name string)
@@ -80,31 +83,31 @@ type Head struct {
 }
 
 // Index finds records by something else than their id, by Keys or by a Word.
-type Index[T any] struct {
+type Index[P any] struct {
 	Bucket store.Bucket // "" finds nothing, and only counts
 	// Keys are the keys under which a record is found, none or more; the value
 	// is the record's id.
-	Keys func(*T) []Key
+	Keys func(P) []Key
 	// Word is what a record is found by, in the order of the records' keys: the
 	// key is the word and theirs, the value Value, nil for nothing. "" is none.
-	Word  func(*T) string
-	Value func(*T) []byte
+	Word  func(P) string
+	Value func(P) []byte
 	// Count begins the names of the counters that say how many records have each
 	// word: COUNT.WORD. "" counts none.
 	Count string
 }
 
 // Called is the Noun.
-func (k *Kind[T]) Called() string { return k.Noun }
+func (k *Kind[P]) Called() string { return k.Noun }
 
 // Hold has the ledger hold how many records there are, how many were ever made,
 // and other counters.
-func (k *Kind[T]) Hold(more ...string) {
+func (k *Kind[P]) Hold(more ...string) {
 	k.Ledger.Hold("", append(more, string(k.Bucket), k.seq())...)
 }
 
 // subject is what the audit log and watchers call the kind.
-func (k *Kind[T]) subject() string {
+func (k *Kind[P]) subject() string {
 	if k.Subject != "" {
 		return k.Subject
 	}
@@ -115,15 +118,15 @@ func (k *Kind[T]) subject() string {
 type Counters interface{ Counter(name string) int64 }
 
 // Count is how many records the tenant has.
-func (k *Kind[T]) Count(c Counters) int64 { return c.Counter(string(k.Bucket)) }
+func (k *Kind[P]) Count(c Counters) int64 { return c.Counter(string(k.Bucket)) }
 
 // Counted is how many records have a word, by an index that counts.
-func (k *Kind[T]) Counted(c Counters, count, word string) int64 {
+func (k *Kind[P]) Counted(c Counters, count, word string) int64 {
 	return c.Counter(count + "." + word)
 }
 
 // encode is what is stored of a record; b may be used for it.
-func (k *Kind[T]) encode(b []byte, v *T) (data []byte, err error) {
+func (k *Kind[P]) encode(b []byte, v P) (data []byte, err error) {
 	switch {
 	case k.Encode != nil:
 		data, err = k.Encode(b, v)
@@ -138,27 +141,40 @@ func (k *Kind[T]) encode(b []byte, v *T) (data []byte, err error) {
 	return data, nil
 }
 
-func (k *Kind[T]) decode(tenant string, key, data []byte) (*T, error) {
+func (k *Kind[P]) decode(tenant string, key, data []byte) (P, error) {
 	return k.decodeBy(k.Decode, tenant, key, data)
 }
 
-func (k *Kind[T]) decodeBy(codec func([]byte) (*T, error), tenant string, key, data []byte) (v *T, err error) {
+func (k *Kind[P]) decodeBy(codec func([]byte) (P, error), tenant string, key, data []byte) (v P, err error) {
 	if codec != nil {
 		v, err = codec(data)
 	} else {
-		v = new(T)
+		v = fresh[P]()
 		err = core.DecodeStored(data, v)
 	}
 	if err == nil && !k.is(tenant, v, key) {
 		err = fmt.Errorf("it says that it is %q", k.ID(v))
 	}
 	if err != nil {
-		return nil, k.damaged(tenant, key, err)
+		var none P
+		return none, k.damaged(tenant, key, err)
 	}
 	return v, nil
 }
 
-func (k *Kind[T]) damaged(tenant string, key []byte, err error) error {
+// fresh is a new record.
+func fresh[P any]() P { return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P) }
+
+// assign makes a record what another is.
+func assign[P any](to, from P) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }
+
+// isNil reports whether there is no record.
+func isNil[P any](v P) bool {
+	var none P
+	return any(v) == any(none)
+}
+
+func (k *Kind[P]) damaged(tenant string, key []byte, err error) error {
 	name := string(key)
 	switch {
 	case k.Name != nil:
@@ -170,7 +186,7 @@ func (k *Kind[T]) damaged(tenant string, key []byte, err error) error {
 }
 
 // key is where the record of an id is, nil where none can be.
-func (k *Kind[T]) key(tenant, id string) Key {
+func (k *Kind[P]) key(tenant, id string) Key {
 	switch {
 	case k.Number != nil:
 		if n, err := k.Number(tenant, id); err == nil {
@@ -184,7 +200,7 @@ func (k *Kind[T]) key(tenant, id string) Key {
 }
 
 // place is where a record is kept.
-func (k *Kind[T]) place(tenant string, v *T) Key {
+func (k *Kind[P]) place(tenant string, v P) Key {
 	if k.Place != nil {
 		return k.Place(v)
 	}
@@ -192,22 +208,22 @@ func (k *Kind[T]) place(tenant string, v *T) Key {
 }
 
 // is says whether a record is one that is kept at a key.
-func (k *Kind[T]) is(tenant string, v *T, key []byte) bool {
+func (k *Kind[P]) is(tenant string, v P, key []byte) bool {
 	if k.Place == nil && k.Number == nil && k.Key == nil {
 		return k.ID(v) == string(key)
 	}
 	return bytes.Equal(k.place(tenant, v), key)
 }
 
-func (k *Kind[T]) head(v *T) (h Head) {
-	if k.Head != nil && v != nil {
+func (k *Kind[P]) head(v P) (h Head) {
+	if k.Head != nil && !isNil(v) {
 		h = k.Head(v)
 	}
 	return h
 }
 
 // state is what an event says of a record: what the kind wants said.
-func (k *Kind[T]) state(v *T) any {
+func (k *Kind[P]) state(v P) any {
 	if k.State == nil {
 		return nil
 	}
@@ -215,52 +231,53 @@ func (k *Kind[T]) state(v *T) any {
 }
 
 // Load reads one record; nil when there is none.
-func (k *Kind[T]) Load(tx store.Tx, id string) (*T, error) {
+func (k *Kind[P]) Load(tx store.Tx, id string) (P, error) {
 	v, err := k.At(tx, k.key(tx.Tenant(), id))
-	if v != nil && k.ID(v) != id && k.Number != nil { // of an id, the number is only a part
-		return nil, nil
+	if !isNil(v) && k.ID(v) != id && k.Number != nil { // of an id, the number is only a part
+		var none P
+		return none, nil
 	}
 	return v, err
 }
 
 // Need reads one record; core.NotFound when there is none.
-func (k *Kind[T]) Need(tx store.Tx, id string) (*T, error) {
+func (k *Kind[P]) Need(tx store.Tx, id string) (v P, err error) {
 	if k.Number != nil {
 		if _, err := k.Number(tx.Tenant(), id); err != nil {
-			return nil, err
+			return v, err
 		}
 	}
-	v, err := k.Load(tx, id)
-	if err == nil && v == nil {
+	v, err = k.Load(tx, id)
+	if err == nil && isNil(v) {
 		err = core.Missing(k.Noun, id)
 	}
 	return v, err
 }
 
 // At reads the record at a key; nil when there is none.
-func (k *Kind[T]) At(tx store.Tx, key Key) (*T, error) { return k.at(tx, key, k.Decode) }
+func (k *Kind[P]) At(tx store.Tx, key Key) (P, error) { return k.at(tx, key, k.Decode) }
 
 // Glance is At by Brief.
-func (k *Kind[T]) Glance(tx store.Tx, key Key) (*T, error) {
+func (k *Kind[P]) Glance(tx store.Tx, key Key) (P, error) {
 	if k.Brief != nil {
 		return k.at(tx, key, k.Brief)
 	}
 	return k.at(tx, key, k.Decode)
 }
 
-func (k *Kind[T]) at(tx store.Tx, key Key, codec func([]byte) (*T, error)) (*T, error) {
+func (k *Kind[P]) at(tx store.Tx, key Key, codec func([]byte) (P, error)) (v P, err error) {
 	if len(key) == 0 || len(key) > store.MaxKey {
-		return nil, nil
+		return v, nil
 	}
 	data, err := tx.Get(k.Bucket, key)
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
-		return nil, k.damaged(tx.Tenant(), key, err)
+		return v, k.damaged(tx.Tenant(), key, err)
 	case err != nil:
-		return nil, fmt.Errorf("read %s %q: %w", k.Noun, key, err)
+		return v, fmt.Errorf("read %s %q: %w", k.Noun, key, err)
 	}
 	if data == nil {
-		return nil, nil
+		return v, nil
 	}
 	return k.decodeBy(codec, tx.Tenant(), key, data)
 }
@@ -271,22 +288,22 @@ const maxNamed = 10
 // Each visits the records in the order of their keys, until visit fails. Those
 // that can't be decoded are passed over and named in the error, once all others
 // have been visited.
-func (k *Kind[T]) Each(tx store.Tx, visit func(*T) error) error {
+func (k *Kind[P]) Each(tx store.Tx, visit func(P) error) error {
 	return k.each(tx, visit, func(error) {})
 }
 
 // each is Each; unread hears of every record that can't be decoded.
-func (k *Kind[T]) each(tx store.Tx, visit func(*T) error, unread func(error)) error {
+func (k *Kind[P]) each(tx store.Tx, visit func(P) error, unread func(error)) error {
 	return k.scan(tx, k.Bucket, nil, visit, unread)
 }
 
 // Under is Each of the records whose keys begin so.
-func (k *Kind[T]) Under(tx store.Tx, under Key, visit func(*T) error) error {
+func (k *Kind[P]) Under(tx store.Tx, under Key, visit func(P) error) error {
 	return k.scan(tx, k.Bucket, under, visit, func(error) {})
 }
 
 // Along is Each of the records that an index with that bucket finds by a word.
-func (k *Kind[T]) Along(tx store.Tx, index store.Bucket, word string, visit func(*T) error) error {
+func (k *Kind[P]) Along(tx store.Tx, index store.Bucket, word string, visit func(P) error) error {
 	return k.scan(tx, index, Text(word), visit, func(error) {})
 }
 
@@ -294,15 +311,15 @@ func (k *Kind[T]) Along(tx store.Tx, index store.Bucket, word string, visit func
 var ErrStop = errors.New("enough")
 
 // scan visits the records that a bucket, or an index by words, has under a key.
-func (k *Kind[T]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(*T) error, unread func(error)) error {
+func (k *Kind[P]) scan(tx store.Tx, bucket store.Bucket, under Key, visit func(P) error, unread func(error)) error {
 	return scanReadable(tx, bucket, under, unread, func(key, data []byte) (bad, err error) {
-		var v *T
+		var v P
 		if bucket == k.Bucket {
 			v, bad = k.decode(tx.Tenant(), key, data)
 		} else {
 			v, bad = k.At(tx, key[len(under):])
 		}
-		if v == nil || bad != nil {
+		if isNil(v) || bad != nil {
 			return bad, nil
 		}
 		return nil, visit(v)

@@ -10,7 +10,7 @@ import (
 
 // Query is what a page of a kind shows. The greatest keys come first: of
 // numbered kinds the newest records.
-type Query[T any] struct {
+type Query[P any] struct {
 	// Filter is checked. Its page counts, and of a numbered kind its times: those
 	// of a record's making.
 	Filter core.Filter
@@ -21,7 +21,7 @@ type Query[T any] struct {
 	// Among are the numbers that are looked at, in order; nil is all.
 	Among []uint64
 	// Match lets a record pass; nil lets all, and the total needs no look at them.
-	Match func(*T) (bool, error)
+	Match func(P) (bool, error)
 	// Raw is a look at a stored record, before Match; nil lets all pass.
 	Raw func(data []byte) bool
 }
@@ -29,8 +29,8 @@ type Query[T any] struct {
 // Page reads one page. Records that can't be read are left out, and the ledger is
 // told of them. What it costs without Match and Along does not depend on
 // how many records there are.
-func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error) {
-	p := pager[T]{k: k, tx: tx, q: &q, total: -1, skip: q.Filter.Offset()}
+func (k *Kind[P]) Page(ctx context.Context, tx store.Tx, q Query[P]) (core.Page[P], error) {
+	p := pager[P]{k: k, tx: tx, q: &q, total: -1, skip: q.Filter.Offset()}
 	bucket, under := k.Bucket, Key(nil)
 	if q.Along != "" {
 		bucket, under = q.Along, Text(q.Word)
@@ -40,7 +40,7 @@ func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[
 	if k.Number != nil && (q.Along == "" || !q.Filter.Since.IsZero() || !q.Filter.Until.IsZero()) {
 		var err error
 		if lo, hi, err = k.Span(tx, q.Filter); err != nil {
-			return core.Page[T]{}, err
+			return core.Page[P]{}, err
 		}
 		if q.Along == "" && q.Match == nil {
 			p.total, p.skip = int(hi-lo), 0
@@ -74,20 +74,20 @@ func (k *Kind[T]) Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[
 }
 
 // pager gathers a page.
-type pager[T any] struct {
-	k     *Kind[T]
+type pager[P any] struct {
+	k     *Kind[P]
 	tx    store.Tx
-	q     *Query[T]
+	q     *Query[P]
 	total int // -1 until it is counted
 	skip  int // records before the page
 	n     int // records that are wanted, so far
 	seen  int // records that were looked at
-	items []T
+	items []P
 }
 
 // take looks at the record at a key; data is nil where it is to be read. It
 // returns false when the page is there.
-func (p *pager[T]) take(key Key, data []byte) (more bool, err error) {
+func (p *pager[P]) take(key Key, data []byte) (more bool, err error) {
 	if p.total >= 0 && p.n < p.skip {
 		p.n++
 		return true, nil
@@ -112,15 +112,15 @@ func (p *pager[T]) take(key Key, data []byte) (more bool, err error) {
 			return err == nil, err
 		}
 	}
-	if v != nil && p.n >= p.skip && p.n < p.skip+p.q.Filter.Size {
-		p.items = append(p.items, *v)
+	if !isNil(v) && p.n >= p.skip && p.n < p.skip+p.q.Filter.Size {
+		p.items = append(p.items, v)
 	}
 	p.n++
 	return p.total < 0 || p.n < p.skip+p.q.Filter.Size, nil
 }
 
 // counter begins the names of an index's counters.
-func (k *Kind[T]) counter(index store.Bucket) string {
+func (k *Kind[P]) counter(index store.Bucket) string {
 	for i := range k.Indexes {
 		if k.Indexes[i].Bucket == index {
 			return k.Indexes[i].Count
@@ -131,13 +131,13 @@ func (k *Kind[T]) counter(index store.Bucket) string {
 
 // Span is the half-open range of the numbers of the records that were made
 // within the filter's times, of a numbered kind: greater ones were made later.
-func (k *Kind[T]) Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
+func (k *Kind[P]) Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
 	n := int(k.Count(tx))
 	first := k.Newest(tx) + 1 - uint64(n)
 	from, to, err := f.Span(n, func(i int) (time.Time, error) {
 		for ; i >= 0; i-- { // one that can't be read was made after those before it
 			v, err := k.Glance(tx, Seq(first+uint64(i)))
-			if v != nil {
+			if !isNil(v) {
 				return *k.Head(v).Created, nil
 			}
 			if err != nil && len(core.DamagedIn(err)) == 0 {

@@ -33,7 +33,7 @@ const (
 )
 
 type world struct {
-	*record.Kind[tool]
+	*record.Kind[*tool]
 	t     *testing.T
 	db    *store.DB
 	by    core.Caller
@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	w := &world{t: t, db: db, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}}
-	w.Kind = &record.Kind[tool]{
+	w.Kind = &record.Kind[*tool]{
 		Noun: "tool", Bucket: bTool, Limit: 4, Ledger: audit.New(db, audit.Options{
 			Unread: func(_, _ string, err error) { w.unread = append(w.unread, err.Error()) },
 		}),
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 				Color string `json:"color"`
 			}{v.Color}
 		},
-		Indexes: []record.Index[tool]{{Bucket: bColor, Keys: func(v *tool) []record.Key {
+		Indexes: []record.Index[*tool]{{Bucket: bColor, Keys: func(v *tool) []record.Key {
 			return []record.Key{record.Text(v.Color).Last(v.Name)}
 		}}},
 		Follow: func(tenant, id string, v *tool) {
@@ -325,11 +325,11 @@ type part struct {
 func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	w := newWorld(t)
 	const byTool store.Bucket = "part.tool"
-	k := record.Kind[part]{
+	k := record.Kind[*part]{
 		Noun: "part", Bucket: "part", Ledger: w.Ledger, Number: record.UUIDs("id"),
 		ID:      func(p *part) string { return p.ID },
 		Head:    func(p *part) record.Head { return record.Head{Created: &p.Made} },
-		Indexes: []record.Index[part]{{Bucket: byTool, Count: "part.tool", Word: func(p *part) string { return p.For }}},
+		Indexes: []record.Index[*part]{{Bucket: byTool, Count: "part.tool", Word: func(p *part) string { return p.For }}},
 	}
 	w.Ledger.Register(k.Auditable())
 	var made []part
@@ -356,7 +356,7 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	})
 	saw := func(p *part) (bool, error) { return p.For == "saw", nil }
 	type wanted struct {
-		q     record.Query[part]
+		q     record.Query[*part]
 		want  string
 		total int
 	}
@@ -364,7 +364,7 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		c.q.Filter.Size = 3
 		c.q.Filter.Page = max(1, c.q.Filter.Page)
 		got := ""
-		var page core.Page[part]
+		var page core.Page[*part]
 		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) (err error) {
 			page, err = k.Page(t.Context(), tx, c.q)
 			return err
@@ -378,16 +378,16 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]wanted{
-		"all":           {record.Query[part]{}, "765", 6},
-		"second page":   {record.Query[part]{Filter: core.Filter{Page: 2}}, "432", 6},
-		"past the end":  {record.Query[part]{Filter: core.Filter{Page: 9}}, "", 6},
-		"since":         {record.Query[part]{Filter: core.Filter{Since: made[3].Made}}, "765", 4},
-		"until":         {record.Query[part]{Filter: core.Filter{Until: made[3].Made}}, "32", 2},
-		"matched":       {record.Query[part]{Match: saw}, "74", 2},
-		"of a word":     {record.Query[part]{Along: byTool, Word: "saw"}, "74", 2},
-		"word and time": {record.Query[part]{Along: byTool, Word: "saw", Filter: core.Filter{Until: made[6].Made}}, "4", 1},
-		"among":         {record.Query[part]{Among: []uint64{1, 2, 5}, Match: func(*part) (bool, error) { return true, nil }}, "52", 2},
-		"undecoded":     {record.Query[part]{Match: saw, Raw: func(data []byte) bool { return strings.Contains(string(data), "axe") }}, "", 0},
+		"all":           {record.Query[*part]{}, "765", 6},
+		"second page":   {record.Query[*part]{Filter: core.Filter{Page: 2}}, "432", 6},
+		"past the end":  {record.Query[*part]{Filter: core.Filter{Page: 9}}, "", 6},
+		"since":         {record.Query[*part]{Filter: core.Filter{Since: made[3].Made}}, "765", 4},
+		"until":         {record.Query[*part]{Filter: core.Filter{Until: made[3].Made}}, "32", 2},
+		"matched":       {record.Query[*part]{Match: saw}, "74", 2},
+		"of a word":     {record.Query[*part]{Along: byTool, Word: "saw"}, "74", 2},
+		"word and time": {record.Query[*part]{Along: byTool, Word: "saw", Filter: core.Filter{Until: made[6].Made}}, "4", 1},
+		"among":         {record.Query[*part]{Among: []uint64{1, 2, 5}, Match: func(*part) (bool, error) { return true, nil }}, "52", 2},
+		"undecoded":     {record.Query[*part]{Match: saw, Raw: func(data []byte) bool { return strings.Contains(string(data), "axe") }}, "", 0},
 	} {
 		check(name, c)
 	}
@@ -396,9 +396,9 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	}
 	w.forge(func(tx store.Tx) error { return tx.Put("part", record.Seq(4), []byte(`{"id":7}`)) })
 	for name, c := range map[string]wanted{
-		"a damaged one is left out":     {record.Query[part]{Filter: core.Filter{Page: 2}}, "32", 6},
-		"and the times about it":        {record.Query[part]{Filter: core.Filter{Since: made[4].Made}}, "765", 3},
-		"and what is matched beside it": {record.Query[part]{Match: saw}, "7", 1},
+		"a damaged one is left out":     {record.Query[*part]{Filter: core.Filter{Page: 2}}, "32", 6},
+		"and the times about it":        {record.Query[*part]{Filter: core.Filter{Since: made[4].Made}}, "765", 3},
+		"and what is matched beside it": {record.Query[*part]{Match: saw}, "7", 1},
 	} {
 		check(name, c)
 	}

@@ -17,18 +17,18 @@ type Event struct {
 }
 
 // seq is the counter of the numbers that were given out.
-func (k *Kind[T]) seq() string { return string(k.Bucket) + ".seq" }
+func (k *Kind[P]) seq() string { return string(k.Bucket) + ".seq" }
 
 // Next takes the number of a record to be made; none is given twice.
-func (k *Kind[T]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(k.seq(), 1)) }
+func (k *Kind[P]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(k.seq(), 1)) }
 
 // Newest is the number that Next gave last, 0 for none.
-func (k *Kind[T]) Newest(c Counters) uint64 { return uint64(c.Counter(k.seq())) }
+func (k *Kind[P]) Newest(c Counters) uint64 { return uint64(c.Counter(k.seq())) }
 
 // Save keeps v in place of old, which is the record as it was loaded in this
 // transaction, or nil for a new one. It fills v's head in. More than Limit
 // records are a core.Conflict.
-func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
+func (k *Kind[P]) Save(tx *audit.Tx, e Event, old, v P) error {
 	head := k.head(v)
 	fill(head.Updated, tx.Now())
 	fill(head.Seq, tx.Next())
@@ -36,7 +36,7 @@ func (k *Kind[T]) Save(tx *audit.Tx, e Event, old, v *T) error {
 }
 
 // Keep is Save in place of what is stored of v, which it reads.
-func (k *Kind[T]) Keep(tx *audit.Tx, e Event, v *T) error {
+func (k *Kind[P]) Keep(tx *audit.Tx, e Event, v P) error {
 	old, err := k.At(tx, k.place(tx.Tenant(), v))
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (k *Kind[T]) Keep(tx *audit.Tx, e Event, v *T) error {
 
 // Write is Save for what an event about something else tells of: the head's time
 // and seq of the newest change stay.
-func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
+func (k *Kind[P]) Write(tx *audit.Tx, old, v P) error {
 	return k.write(tx, nil, old, v)
 }
 
@@ -55,8 +55,8 @@ func (k *Kind[T]) Write(tx *audit.Tx, old, v *T) error {
 const usualSize = 512
 
 // write is Save; e is nil where no event is to be recorded.
-func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
-	if old == nil {
+func (k *Kind[P]) write(tx *audit.Tx, e *Event, old, v P) error {
+	if isNil(old) {
 		if err := more(tx, k.Bucket, k.Limit, k.Noun, k.ID(v)); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (k *Kind[T]) write(tx *audit.Tx, e *Event, old, v *T) error {
 		return err
 	}
 	if e != nil {
-		if old != nil && k.ID(old) != k.ID(v) && k.State != nil {
+		if !isNil(old) && k.ID(old) != k.ID(v) && k.State != nil {
 			tx.Gone(k.subject(), k.ID(old))
 		}
 		if err := k.record(tx, *e, k.ID(v), k.state(v), was.seq()); err != nil {
@@ -108,7 +108,7 @@ func (h Head) made(tx *audit.Tx, was Head) {
 }
 
 // Remove takes a record away that was loaded in this transaction.
-func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
+func (k *Kind[P]) Remove(tx *audit.Tx, e Event, old P) error {
 	var gone any
 	if k.State != nil {
 		gone = audit.Gone
@@ -121,7 +121,7 @@ func (k *Kind[T]) Remove(tx *audit.Tx, e Event, old *T) error {
 
 // Leave is Remove for what an event about more than one record tells of; r
 // takes the record in unless it is nil.
-func (k *Kind[T]) Leave(tx *audit.Tx, r *Removal, old *T) error {
+func (k *Kind[P]) Leave(tx *audit.Tx, r *Removal, old P) error {
 	if r != nil {
 		row, err := tx.Get(k.Bucket, k.place(tx.Tenant(), old))
 		if err != nil {
@@ -135,9 +135,9 @@ func (k *Kind[T]) Leave(tx *audit.Tx, r *Removal, old *T) error {
 	return k.drop(tx, old)
 }
 
-func (k *Kind[T]) drop(tx *audit.Tx, old *T) error {
+func (k *Kind[P]) drop(tx *audit.Tx, old P) error {
 	tx.Derived().Add(string(k.Bucket), -1)
-	if err := k.reindex(tx.Derived(), old, nil); err != nil {
+	if err := k.reindex(tx.Derived(), old, *new(P)); err != nil {
 		return err
 	}
 	k.changed(tx, old, true)
@@ -146,29 +146,29 @@ func (k *Kind[T]) drop(tx *audit.Tx, old *T) error {
 
 // Leaving is the oldest record of a numbered kind if the limit lets it go, else
 // nil. ended is when a record ended, zero while it has not.
-func (k *Kind[T]) Leaving(tx store.Tx, limit Limit, ended func(*T) time.Time) (*T, error) {
+func (k *Kind[P]) Leaving(tx store.Tx, limit Limit, ended func(P) time.Time) (v P, err error) {
 	n := k.Count(tx)
 	if n == 0 || limit.Excess(n) == 0 && limit.Before.IsZero() {
-		return nil, nil
+		return v, nil
 	}
-	v, err := k.Glance(tx, Seq(k.Newest(tx)+1-uint64(n)))
-	if err != nil || v == nil {
-		return nil, err
+	oldest, err := k.Glance(tx, Seq(k.Newest(tx)+1-uint64(n)))
+	if err != nil || isNil(oldest) {
+		return v, err
 	}
-	if at := ended(v); at.IsZero() || limit.Excess(n) == 0 && !limit.Old(at) {
-		return nil, nil
+	if at := ended(oldest); at.IsZero() || limit.Excess(n) == 0 && !limit.Old(at) {
+		return v, nil
 	}
-	return v, nil
+	return oldest, nil
 }
 
-func (k *Kind[T]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
+func (k *Kind[P]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
 	_, err := tx.Record(audit.Entry{Type: e.Type, Trace: e.Trace, Subject: k.subject(), ID: id, State: state, Detail: e.Detail, Prev: prev})
 	return err
 }
 
 // changed tells watchers and the follower, after the commit, that v was saved or
 // removed.
-func (k *Kind[T]) changed(tx *audit.Tx, v *T, gone bool) {
+func (k *Kind[P]) changed(tx *audit.Tx, v P, gone bool) {
 	id := k.ID(v)
 	if !k.Quiet {
 		tx.Changed(k.subject(), id)
@@ -176,10 +176,11 @@ func (k *Kind[T]) changed(tx *audit.Tx, v *T, gone bool) {
 	if k.Follow == nil {
 		return
 	}
-	tenant, now := tx.Tenant(), (*T)(nil)
+	tenant := tx.Tenant()
+	var now P
 	if !gone {
-		kept := *v
-		now = &kept
+		now = fresh[P]()
+		assign(now, v)
 	}
 	tx.OnCommit(func() { k.Follow(tenant, id, now) })
 }
@@ -191,7 +192,7 @@ type indexRow struct {
 }
 
 // reindex brings the indexes from old to v; either may be nil.
-func (k *Kind[T]) reindex(tx store.Tx, old, v *T) error {
+func (k *Kind[P]) reindex(tx store.Tx, old, v P) error {
 	for i := range k.Indexes {
 		x := &k.Indexes[i]
 		if x.Count != "" {
@@ -237,8 +238,8 @@ func count(tx store.Tx, name, word string, by int64) {
 }
 
 // rows are what an index has of a record.
-func (k *Kind[T]) rows(tenant string, x *Index[T], v *T) (rows []indexRow) {
-	if v == nil || x.Bucket == "" {
+func (k *Kind[P]) rows(tenant string, x *Index[P], v P) (rows []indexRow) {
+	if isNil(v) || x.Bucket == "" {
 		return nil
 	}
 	if word := x.word(v); word != "" {
@@ -256,8 +257,8 @@ func (k *Kind[T]) rows(tenant string, x *Index[T], v *T) (rows []indexRow) {
 	return rows
 }
 
-func (x *Index[T]) word(v *T) string {
-	if v == nil || x.Word == nil {
+func (x *Index[P]) word(v P) string {
+	if isNil(v) || x.Word == nil {
 		return ""
 	}
 	return x.Word(v)

@@ -25,7 +25,7 @@ type Table[T any] interface {
 	Each(tx store.Tx, visit func(*T) error) error
 	Under(tx store.Tx, under Key, visit func(*T) error) error
 	Along(tx store.Tx, index store.Bucket, word string, visit func(*T) error) error
-	Page(ctx context.Context, tx store.Tx, q Query[T]) (core.Page[T], error)
+	Page(ctx context.Context, tx store.Tx, q Query[*T]) (core.Page[*T], error)
 	Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error)
 
 	Next(tx *audit.Tx) uint64
@@ -37,10 +37,10 @@ type Table[T any] interface {
 	Leave(tx *audit.Tx, r *Removal, old *T) error
 	Leaving(tx store.Tx, limit Limit, ended func(*T) time.Time) (*T, error)
 
-	Get(ctx context.Context, tenant, id string) (T, error)
-	List(ctx context.Context, tenant string) ([]T, error)
+	Get(ctx context.Context, tenant, id string) (*T, error)
+	List(ctx context.Context, tenant string) ([]*T, error)
 	Map(ctx context.Context, tenant string) (map[string]*T, error)
-	Delete(ctx context.Context, by core.Caller, event, id string) (T, error)
+	Delete(ctx context.Context, by core.Caller, event, id string) (*T, error)
 	ByOperator(ctx context.Context, by core.Caller, id string) error
 	Erase(ctx context.Context, by core.Caller, of *Subject, from []byte, kind string, take func(tx *audit.Tx, e *Erasure, v *T) (some bool, err error)) (next []byte, n int, err error)
 	Sweep(of *Subject, kind string, erase func(tx *audit.Tx, e *Erasure, key, value []byte, v *T) (some bool, err error)) Sweep
@@ -53,4 +53,30 @@ type Table[T any] interface {
 	Count(c Counters) int64
 	Counted(c Counters, count, word string) int64
 	Newest(c Counters) uint64
+}
+
+// Value is a record that is handed on by value; the zero one for nil.
+func Value[T any](v *T, err error) (out T, _ error) {
+	if v != nil {
+		out = *v
+	}
+	return out, err
+}
+
+// Values are records that are handed on by value.
+func Values[T any](list []*T, err error) ([]T, error) {
+	if list == nil {
+		return nil, err
+	}
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = *v
+	}
+	return out, err
+}
+
+// Paged is a page whose records are handed on by value.
+func Paged[T any](page core.Page[*T], err error) (core.Page[T], error) {
+	items, err := Values(page.Items, err)
+	return core.Page[T]{Items: items, Info: page.Info}, err
 }

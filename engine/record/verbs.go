@@ -21,7 +21,7 @@ const (
 // without a type is SUBJECT.created or SUBJECT.changed. A record that is the
 // same by same, or with nil in all that is stored but its head, is left as it
 // was, and v becomes that.
-func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (action string, err error) {
+func (k *Kind[P]) Put(tx *audit.Tx, e Event, v P, same func(a, b P) bool) (action string, err error) {
 	if same == nil {
 		same = k.same
 	}
@@ -29,10 +29,10 @@ func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (act
 	switch {
 	case err != nil:
 		return "", err
-	case old == nil:
+	case isNil(old):
 		action = Created
 	case same(old, v):
-		*v = *old
+		assign(v, old)
 		return Unchanged, nil
 	default:
 		action = Changed
@@ -44,15 +44,16 @@ func (k *Kind[T]) Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (act
 }
 
 // same compares all but the heads.
-func (k *Kind[T]) same(old, v *T) bool {
-	c := *v
-	was, head := k.head(old), k.head(&c)
+func (k *Kind[P]) same(old, v P) bool {
+	c := fresh[P]()
+	assign(c, v)
+	was, head := k.head(old), k.head(c)
 	copyTo(head.Tenant, was.Tenant)
 	copyTo(head.Created, was.Created)
 	copyTo(head.Updated, was.Updated)
 	copyTo(head.Seq, was.Seq)
 	a, errA := k.encode(nil, old)
-	b, errB := k.encode(nil, &c)
+	b, errB := k.encode(nil, c)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
@@ -63,12 +64,9 @@ func copyTo[V any](to, from *V) {
 }
 
 // Get is one record of a tenant; core.NotFound when there is none.
-func (k *Kind[T]) Get(ctx context.Context, tenant, id string) (v T, err error) {
+func (k *Kind[P]) Get(ctx context.Context, tenant, id string) (v P, err error) {
 	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		found, err := k.Need(tx, id)
-		if err == nil {
-			v = *found
-		}
+		v, err = k.Need(tx, id)
 		return err
 	})
 	return v, err
@@ -76,10 +74,10 @@ func (k *Kind[T]) Get(ctx context.Context, tenant, id string) (v T, err error) {
 
 // List lists a tenant's records by key. Damaged ones are named in the error, and
 // all others returned beside it.
-func (k *Kind[T]) List(ctx context.Context, tenant string) (all []T, err error) {
+func (k *Kind[P]) List(ctx context.Context, tenant string) (all []P, err error) {
 	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return k.Each(tx, func(v *T) error {
-			all = append(all, *v)
+		return k.Each(tx, func(v P) error {
+			all = append(all, v)
 			return nil
 		})
 	})
@@ -87,10 +85,10 @@ func (k *Kind[T]) List(ctx context.Context, tenant string) (all []T, err error) 
 }
 
 // Map is List by id.
-func (k *Kind[T]) Map(ctx context.Context, tenant string) (map[string]*T, error) {
-	all := map[string]*T{}
+func (k *Kind[P]) Map(ctx context.Context, tenant string) (map[string]P, error) {
+	all := map[string]P{}
 	err := k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return k.Each(tx, func(v *T) error {
+		return k.Each(tx, func(v P) error {
 			all[k.ID(v)] = v
 			return nil
 		})
@@ -100,21 +98,19 @@ func (k *Kind[T]) Map(ctx context.Context, tenant string) (map[string]*T, error)
 
 // Delete removes the record of an id and returns it, with an event of that
 // type; core.NotFound when there is none.
-func (k *Kind[T]) Delete(ctx context.Context, by core.Caller, event, id string) (gone T, err error) {
+func (k *Kind[P]) Delete(ctx context.Context, by core.Caller, event, id string) (gone P, err error) {
 	err = k.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := k.Need(tx, id)
-		if err != nil {
+		if gone, err = k.Need(tx, id); err != nil {
 			return err
 		}
-		gone = *old
-		return k.Remove(tx, Event{Type: event}, old)
+		return k.Remove(tx, Event{Type: event}, gone)
 	})
 	return gone, err
 }
 
 // ReadAll is Read for every tenant. What can't be read is a trouble of its
 // tenant; the error is what no tenant is the cause of.
-func (k *Kind[T]) ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error {
+func (k *Kind[P]) ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error {
 	all, err := tenants(ctx)
 	if err != nil {
 		return fmt.Errorf("list tenants: %w", err)
@@ -124,7 +120,7 @@ func (k *Kind[T]) ReadAll(ctx context.Context, book *health.Troubles, tenants fu
 
 // ByOperator reports a change that somebody wants to make who is no person, and
 // audits it as SUBJECT.refused.
-func (k *Kind[T]) ByOperator(ctx context.Context, by core.Caller, id string) error {
+func (k *Kind[P]) ByOperator(ctx context.Context, by core.Caller, id string) error {
 	if by.Kind == core.Operator {
 		return nil
 	}
@@ -138,9 +134,9 @@ func refuse(ctx context.Context, ledger *audit.Ledger, by core.Caller, noun, sub
 
 // Read tells Follow of the records that a tenant has. Damaged ones are told to
 // Unread and named in the error; the others are followed.
-func (k *Kind[T]) Read(ctx context.Context, tenant string) error {
+func (k *Kind[P]) Read(ctx context.Context, tenant string) error {
 	err := k.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return k.each(tx, func(v *T) error {
+		return k.each(tx, func(v P) error {
 			k.Follow(tenant, k.ID(v), v)
 			return nil
 		}, func(err error) {

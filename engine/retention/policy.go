@@ -89,7 +89,7 @@ func (p *Policy) limit(now time.Time) record.Limit {
 }
 
 func (s *Service) policies() record.Table[Policy] {
-	return &record.Kind[Policy]{
+	return &record.Kind[*Policy]{
 		Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID: func(p *Policy) string { return p.Kind },
 		Head: func(p *Policy) record.Head {
@@ -122,7 +122,7 @@ func (s *Service) Set(ctx context.Context, by core.Caller, p Policy) (_ Policy, 
 
 // List are the tenant's policies.
 func (s *Service) List(ctx context.Context, tenant string) ([]Policy, error) {
-	return s.kind.List(ctx, tenant)
+	return record.Values(s.kind.List(ctx, tenant))
 }
 
 // Delete removes a policy: things of its kind stay from now on.
@@ -130,7 +130,7 @@ func (s *Service) Delete(ctx context.Context, by core.Caller, kind string) (Poli
 	if err := s.kind.ByOperator(ctx, by, kind); err != nil {
 		return Policy{}, err
 	}
-	return s.kind.Delete(ctx, by, "retention.deleted", kind)
+	return record.Value(s.kind.Delete(ctx, by, "retention.deleted", kind))
 }
 
 // follow learns of policies as they are kept and removed.

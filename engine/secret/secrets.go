@@ -72,7 +72,7 @@ type Options struct {
 func New(opt Options) *Secrets {
 	s := &Secrets{
 		ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held,
-		kind: &record.Kind[stored]{
+		kind: &record.Kind[*stored]{
 			Noun: "secret", Bucket: "secret", Limit: MaxSecrets, Ledger: opt.Ledger,
 			ID: func(one *stored) string { return one.Name },
 			Head: func(one *stored) record.Head {
@@ -158,7 +158,7 @@ func (s *Secrets) writing(ctx context.Context, tenant string) (key *age.X25519Id
 
 // Delete removes a secret. What refers to it does not start any more.
 func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (Secret, error) {
-	gone, err := s.kind.Delete(ctx, by, "secret.deleted", core.Cut(name, 64))
+	gone, err := record.Value(s.kind.Delete(ctx, by, "secret.deleted", core.Cut(name, 64)))
 	return gone.Secret, err
 }
 

@@ -16,7 +16,7 @@ func (s *Sessions) Get(ctx context.Context, tenant, id string) (Session, error) 
 	if err != nil {
 		return Session{}, err
 	}
-	ses, err := s.kind.Get(ctx, tenant, id)
+	ses, err := record.Value(s.kind.Get(ctx, tenant, id))
 	ses.Pausing = s.opt.Work.Unpaused(tenant, id)
 	return ses, err
 }
@@ -30,13 +30,13 @@ func (s *Sessions) List(ctx context.Context, tenant string, f core.Filter) (core
 	if err != nil {
 		return core.Page[Session]{}, err
 	}
-	q := record.Query[Session]{Filter: f}
+	q := record.Query[*Session]{Filter: f}
 	if f.Narrows() {
 		q.Match = func(ses *Session) (bool, error) { return ses.matches(f), nil }
 	}
 	var page core.Page[Session]
 	err = s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		page, err = s.kind.Page(ctx, tx, q)
+		page, err = record.Paged(s.kind.Page(ctx, tx, q))
 		return err
 	})
 	for i := range page.Items {

@@ -83,7 +83,7 @@ const (
 )
 
 func (s *Sessions) declared() record.Table[Session] {
-	return &record.Kind[Session]{
+	return &record.Kind[*Session]{
 		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID:     func(ses *Session) string { return ses.SessionID },
 		Number: record.Numbers(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
@@ -91,7 +91,7 @@ func (s *Sessions) declared() record.Table[Session] {
 			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
 		},
 		State: func(ses *Session) any { return map[string]State{"state": ses.State} },
-		Indexes: []record.Index[Session]{{Bucket: store.Bucket(names), Keys: func(ses *Session) []record.Key {
+		Indexes: []record.Index[*Session]{{Bucket: store.Bucket(names), Keys: func(ses *Session) []record.Key {
 			if ses.Name == "" || ses.State == Stopped {
 				return nil
 			}

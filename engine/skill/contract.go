@@ -260,7 +260,7 @@ func violationsOf(err *jsonschema.ValidationError) []violation {
 		}
 	}
 	walk(err)
-	slices.SortStableFunc(found, func(a, b violation) int { return slices.Compare(a.path, b.path) })
+	core.Sort(found, func(a, b violation) int { return slices.Compare(a.path, b.path) })
 	found = slices.CompactFunc(found, func(a, b violation) bool { return slices.Equal(a.path, b.path) && a.message == b.message })
 	if len(found) > maxViolations {
 		found = append(found[:maxViolations], violation{message: fmt.Sprintf("%d more mistakes", len(found)-maxViolations)})

@@ -89,7 +89,7 @@ const (
 )
 
 func (s *Skills) execKind() record.Table[Execution] {
-	return &record.Kind[Execution]{
+	return &record.Kind[*Execution]{
 		Noun: "execution", Bucket: "execution", Ledger: s.ledger,
 		ID: func(e *Execution) string { return e.ExecutionID }, Number: record.UUIDs("execution_id"),
 		Head: func(e *Execution) record.Head {
@@ -102,7 +102,7 @@ func (s *Skills) execKind() record.Table[Execution] {
 				Result  string `json:"result_digest,omitempty"`
 			}{e.Status, e.RetryCount, core.SHA256(string(e.Result))}
 		},
-		Indexes: []record.Index[Execution]{
+		Indexes: []record.Index[*Execution]{
 			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
 			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},
 			{Bucket: bExecStatus, Count: string(bExecStatus), Word: func(e *Execution) string { return string(e.Status) }},

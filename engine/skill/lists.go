@@ -13,7 +13,7 @@ import (
 
 // find reads a subagent of the caller's tenant.
 func (s *Skills) find(ctx context.Context, by core.Caller, id string) (Subagent, error) {
-	a, err := s.agents.Get(ctx, by.Tenant, id)
+	a, err := record.Value(s.agents.Get(ctx, by.Tenant, id))
 	return a, s.foreign(ctx, by, id, err)
 }
 
@@ -43,7 +43,7 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 	if f.Status != "" && !slices.Contains(States(), State(f.Status)) {
 		return core.Page[Subagent]{}, core.Invalid("state", f.Status, fmt.Sprint("one of ", States()))
 	}
-	q, rest := record.Query[Subagent]{Filter: f}, f
+	q, rest := record.Query[*Subagent]{Filter: f}, f
 	rest.Since, rest.Until = time.Time{}, time.Time{}
 	if f.Status != "" {
 		q.Along, q.Word, rest.Status = bAgentState, f.Status, ""
@@ -53,7 +53,7 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 	}
 	var page core.Page[Subagent]
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if page, err = s.agents.Page(ctx, tx, q); err != nil {
+		if page, err = record.Paged(s.agents.Page(ctx, tx, q)); err != nil {
 			return err
 		}
 		for i := range page.Items {
@@ -78,7 +78,7 @@ func (a *Subagent) fits(f core.Filter) bool {
 
 // Execution returns one execution.
 func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, error) {
-	e, err := s.execs.Get(ctx, tenant, id)
+	e, err := record.Value(s.execs.Get(ctx, tenant, id))
 	e.left = s.left(e.Status == StatusPending)
 	return e, s.foreign(ctx, core.Self(tenant, "reader"), id, err)
 }
@@ -104,7 +104,7 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 			return core.Page[Execution]{}, err
 		}
 	}
-	q, rest, of := record.Query[Execution]{Filter: f}, f, skill
+	q, rest, of := record.Query[*Execution]{Filter: f}, f, skill
 	rest.Since, rest.Until = time.Time{}, time.Time{}
 	switch {
 	case f.Agent != "":
@@ -119,7 +119,7 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 	}
 	var page core.Page[Execution]
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err = s.execs.Page(ctx, tx, q)
+		page, err = record.Paged(s.execs.Page(ctx, tx, q))
 		return err
 	})
 	if err != nil {

@@ -285,7 +285,7 @@ func (s *Skills) Reactions(tenant string) []Reaction {
 	for _, r := range s.reactions.Of(tenant) {
 		all = append(all, *r)
 	}
-	slices.SortFunc(all, func(a, b Reaction) int {
+	core.Sort(all, func(a, b Reaction) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ReactionID, b.ReactionID))
 	})
 	return all
@@ -293,7 +293,7 @@ func (s *Skills) Reactions(tenant string) []Reaction {
 
 // reactionKind keeps the reactions.
 func (s *Skills) reactionKind() record.Table[Reaction] {
-	return &record.Kind[Reaction]{
+	return &record.Kind[*Reaction]{
 		Noun: "reaction", Bucket: "skill.reaction", Limit: maxReactions, Ledger: s.ledger, Follow: s.reactions.Follow,
 		ID:    func(r *Reaction) string { return r.ReactionID },
 		Head:  func(r *Reaction) record.Head { return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt} },

@@ -36,7 +36,7 @@ type Source struct {
 }
 
 func (r *registry) sourceKind() record.Table[Source] {
-	return &record.Kind[Source]{
+	return &record.Kind[*Source]{
 		Noun: "source", Subject: "skill.source", Bucket: "skill.source", Ledger: r.ledger, Follow: r.sources.Follow,
 		ID:    func(s *Source) string { return s.Path },
 		Head:  func(s *Source) record.Head { return record.Head{Tenant: &s.TenantID, Created: &s.AddedAt} },
@@ -51,7 +51,7 @@ type stored struct {
 }
 
 func (r *registry) skillKind() record.Table[Skill] {
-	return &record.Kind[Skill]{
+	return &record.Kind[*Skill]{
 		Noun: "skill", Bucket: "skill", Ledger: r.ledger, ID: (*Skill).Ref,
 		Key:  func(_, ref string) record.Key { return refKey(ref) },
 		Name: func(_ string, key []byte) string { return refOf(key) },
@@ -135,7 +135,7 @@ type refusal struct {
 }
 
 func (r *registry) refusalKind() record.Table[refusal] {
-	return &record.Kind[refusal]{
+	return &record.Kind[*refusal]{
 		Noun: "refused file", Subject: "skill.file", Bucket: "skill.refused", Quiet: true, Ledger: r.ledger, Follow: r.bad.Follow,
 		ID:  func(b *refusal) string { return b.File },
 		Key: func(_, file string) record.Key { return record.Hash(file) }, // paths may be longer than keys

@@ -153,7 +153,7 @@ const (
 )
 
 func (s *Skills) agentKind() record.Table[Subagent] {
-	return &record.Kind[Subagent]{
+	return &record.Kind[*Subagent]{
 		Noun: "subagent", Bucket: "subagent", Ledger: s.ledger, Follow: s.follow,
 		ID: func(a *Subagent) string { return a.AgentID }, Number: record.UUIDs("agent_id"),
 		Head: func(a *Subagent) record.Head {
@@ -173,7 +173,7 @@ func (s *Skills) agentKind() record.Table[Subagent] {
 				Error   string `json:"error_sha256,omitempty"`
 			}{a.State, a.TaskID, a.AssignedSkill, a.Waiting, core.SHA256(a.Error)}
 		},
-		Indexes: []record.Index[Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
+		Indexes: []record.Index[*Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
 	}
 }
 

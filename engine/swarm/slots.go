@@ -32,7 +32,7 @@ type Slots struct {
 }
 
 func (s *Swarm) slotKind() record.Table[Slots] {
-	return &record.Kind[Slots]{
+	return &record.Kind[*Slots]{
 		Noun: "slots", Bucket: "slots", Ledger: s.ledger,
 		Follow: func(tenant, id string, now *Slots) {
 			s.slots.Follow(tenant, id, now)

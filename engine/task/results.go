@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -38,7 +37,7 @@ func (b *Table) Results(ctx context.Context, tenant string, f core.Filter) (core
 		if err != nil {
 			return err
 		}
-		slices.SortStableFunc(found, func(a, b came) int { return cmp.Compare(b.at, a.at) })
+		core.Sort(found, func(a, b came) int { return cmp.Compare(b.at, a.at) })
 		from := min(f.Offset(), len(found))
 		for _, c := range found[from:min(from+f.Size, len(found))] {
 			r, err := b.ResultIn(tx, core.NewID(core.TaskPrefix, tenant, c.seq))

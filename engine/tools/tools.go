@@ -73,7 +73,7 @@ type Tools struct {
 
 // New makes it.
 func New(opt Options) *Tools {
-	t := &Tools{ledger: opt.Ledger, source: opt.Source, secrets: opt.Secrets, kind: &record.Kind[Server]{
+	t := &Tools{ledger: opt.Ledger, source: opt.Source, secrets: opt.Secrets, kind: &record.Kind[*Server]{
 		Noun: "server", Subject: "mcp_server", Bucket: "mcp.server", Ledger: opt.Ledger,
 		ID: func(s *Server) string { return s.Name },
 		Head: func(s *Server) record.Head {
@@ -213,17 +213,17 @@ func (t *Tools) conceal(ctx context.Context, by core.Caller, s *Server) (changed
 
 // Remove forgets a server.
 func (t *Tools) Remove(ctx context.Context, by core.Caller, name string) (Server, error) {
-	return t.kind.Delete(ctx, by, "mcp_server.removed", name)
+	return record.Value(t.kind.Delete(ctx, by, "mcp_server.removed", name))
 }
 
 // Server returns one server.
 func (t *Tools) Server(ctx context.Context, tenant, name string) (Server, error) {
-	return t.kind.Get(ctx, tenant, name)
+	return record.Value(t.kind.Get(ctx, tenant, name))
 }
 
 // Servers lists the servers by name.
 func (t *Tools) Servers(ctx context.Context, tenant string) ([]Server, error) {
-	return t.kind.List(ctx, tenant)
+	return record.Values(t.kind.List(ctx, tenant))
 }
 
 // List lists the tools of one server by name, or with "" of all.

@@ -50,7 +50,7 @@ type Witnesses struct {
 // New makes the service; Run publishes.
 func New(opt Options) *Witnesses {
 	s := &Witnesses{opt: opt, ledger: opt.Ledger}
-	s.kind = &record.Kind[Witness]{
+	s.kind = &record.Kind[*Witness]{
 		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.crew.Follow,
 		ID: func(w *Witness) string { return w.Name },
 		Head: func(w *Witness) record.Head {

@@ -30,23 +30,28 @@ type column[T any] struct {
 func list[T any](c *call, page core.Page[T], cols []column[T]) error {
 	var out bytes.Buffer
 	if c.g.Output == "json" {
-		for _, v := range page.Items {
-			if err := putJSON(&out, v); err != nil {
+		for i := range page.Items {
+			if err := putJSON(&out, &page.Items[i]); err != nil {
 				return err
 			}
 		}
-		if c.flags.Changed("page") {
-			if err := putJSON(&out, page.Info); err != nil {
-				return err
-			}
+	} else {
+		table(&out, page.Items, cols, c.g.Output == "wide")
+	}
+	return c.place(&out, page.Info)
+}
+
+// place ends a list with the page's place, where that is of interest.
+func (c *call) place(out *bytes.Buffer, i core.PageInfo) error {
+	switch asked := c.flags.Changed("page"); {
+	case c.g.Output != "json" && (asked || i.Next):
+		fmt.Fprintf(out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
+	case c.g.Output == "json" && asked:
+		if err := putJSON(out, i); err != nil {
+			return err
 		}
-		return c.flush(&out)
 	}
-	table(&out, page.Items, cols, c.g.Output == "wide")
-	if i := page.Info; c.flags.Changed("page") || i.Next {
-		fmt.Fprintf(&out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
-	}
-	return c.flush(&out)
+	return c.flush(out)
 }
 
 // record prints one record the way list would.
@@ -141,39 +146,50 @@ func visible(data []byte) []byte {
 }
 
 func table[T any](w io.Writer, items []T, cols []column[T], wide bool) {
-	kept := textTable{lines: make([]strings.Builder, len(items)+1)}
-	for _, col := range cols {
-		if col.wide && !wide {
-			continue
-		}
-		texts := make([]string, len(items))
-		for i := range items {
-			texts[i] = term.Clean(col.text(items[i]))
-			if !wide && col.most > 0 {
-				texts[i] = term.Cut(texts[i], col.most)
+	t := textTable{lines: make([]strings.Builder, len(items)+1), wide: wide}
+	for c := range cols {
+		if col := &cols[c]; t.begin(col.title, col.wide, col.most) {
+			for i := range items {
+				t.add(col.text(items[i]))
 			}
+			t.end(col.right)
 		}
-		kept.add(col.title, texts, col.right)
 	}
-	kept.print(w)
+	t.print(w)
 }
 
 // textTable gathers a table column by column. It knows texts alone, so that there is
 // one of it for all that is listed.
-type textTable struct{ lines []strings.Builder }
+type textTable struct {
+	lines []strings.Builder
+	wide  bool
+	// Of the column that is gathered:
+	texts       []string
+	width, most int
+}
 
-func (t *textTable) add(title string, texts []string, right bool) {
-	width := term.Width(title)
-	for i := range texts {
-		texts[i] = cmp.Or(texts[i], "-")
-		width = max(width, term.Width(texts[i]))
+// begin says whether a column is shown.
+func (t *textTable) begin(title string, wide bool, most int) bool {
+	t.texts, t.width, t.most = []string{title}, term.Width(title), most
+	return t.wide || !wide
+}
+
+func (t *textTable) add(text string) {
+	text = term.Clean(text)
+	if !t.wide && t.most > 0 {
+		text = term.Cut(text, t.most)
 	}
-	for i, text := range append([]string{title}, texts...) {
+	text = cmp.Or(text, "-")
+	t.texts, t.width = append(t.texts, text), max(t.width, term.Width(text))
+}
+
+func (t *textTable) end(right bool) {
+	for i, text := range t.texts {
 		line := &t.lines[i]
 		if line.Len() > 0 {
 			line.WriteString("  ")
 		}
-		gap := strings.Repeat(" ", width-term.Width(text))
+		gap := strings.Repeat(" ", t.width-term.Width(text))
 		if right {
 			line.WriteString(gap + text)
 		} else {

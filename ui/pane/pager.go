@@ -44,7 +44,10 @@ func NewPager[T any](name string) *Pager[T] {
 	return &Pager[T]{name: name, pages: map[int][]T{}, asked: map[int]bool{}}
 }
 
-// Reset forgets everything and narrows the list to f.
+// Reset forgets everything and narrows the list to f. It is too large to be there
+// wherever it is called.
+//
+//go:noinline
 func (p *Pager[T]) Reset(f core.Filter) {
 	p.filter, p.total, p.ready, p.stale, p.err = f, 0, false, false, nil
 	p.gen++

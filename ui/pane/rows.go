@@ -1,9 +1,9 @@
 package pane
 
 import (
-	"slices"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
 )
 
@@ -109,7 +109,7 @@ type place struct {
 }
 
 func order(rows []place, down bool) {
-	slices.SortStableFunc(rows, func(a, b place) int {
+	core.Sort(rows, func(a, b place) int {
 		if down {
 			a, b = b, a
 		}

@@ -1,25 +1,28 @@
 package kernel
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 )
 
-// wasm is Manifold 3.5.4, taken by the script fetch in this folder.
+// packed is Manifold 3.5.4 in gzip, taken by the script fetch in this folder.
 //
-//go:embed manifold.wasm
-var wasm []byte
+//go:embed manifold.wasm.gz
+var packed []byte
 
 // wasmSum is the SHA-256 of the one build that the import letters of host.go
-// fit.
+// fit, unpacked.
 const wasmSum = "73e3b419ad31294f6b1cc478173944e50efc4a34bfdeeff0107bdfc12975f11c"
 
 const page = 64 << 10
@@ -104,9 +107,26 @@ func (e *Engine) ready(ctx context.Context) (wazero.Runtime, wazero.CompiledModu
 	return e.runtime, e.compiled, nil
 }
 
-func (e *Engine) prepare(ctx context.Context) (err error) {
+// unpack is the module as its makers built it.
+func unpack() ([]byte, error) {
+	from, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack manifold.wasm: %w", err)
+	}
+	wasm, err := io.ReadAll(from)
+	if err != nil {
+		return nil, fmt.Errorf("unpack manifold.wasm: %w", err)
+	}
 	if sum := sha256.Sum256(wasm); hex.EncodeToString(sum[:]) != wasmSum {
-		return fmt.Errorf("manifold.wasm has SHA-256 %x, expected %s", sum, wasmSum)
+		return nil, fmt.Errorf("manifold.wasm has SHA-256 %x, expected %s", sum, wasmSum)
+	}
+	return wasm, nil
+}
+
+func (e *Engine) prepare(ctx context.Context) error {
+	wasm, err := unpack()
+	if err != nil {
+		return err
 	}
 	config := wazero.NewRuntimeConfig().
 		WithCloseOnContextDone(e.options.Interruptible).

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"swarmdeck/engine/core"
 )
@@ -25,7 +24,7 @@ func uncrossed(loops []Loop) error {
 			parts = append(parts, part{Segment: s, low: low, high: high, loop: i, at: j, neighbours: len(l)})
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.low.X, b.low.X) })
+	core.Sort(parts, func(a, b part) int { return cmp.Compare(a.low.X, b.low.X) })
 	for i, a := range parts {
 		for _, b := range parts[i+1:] {
 			if b.low.X > a.high.X+Joint {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"swarmdeck/engine/core"
 )
 
 // Bounds of what is kept of each tenant's files, so that a person who is asked
@@ -109,7 +110,7 @@ func (s *shelf) prune() {
 			s.bytes, s.count = s.bytes+info.Size(), s.count+1
 		}
 	}
-	slices.SortFunc(list, func(a, b entry) int { return a.at.Compare(b.at) })
+	core.Sort(list, func(a, b entry) int { return a.at.Compare(b.at) })
 	for _, e := range list {
 		if s.bytes <= maxShelf*3/4 && s.count <= maxEntries*3/4 {
 			return

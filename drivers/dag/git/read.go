@@ -262,7 +262,7 @@ func posOf(line []byte) (uint64, error) {
 
 // merge hands the lines over in the record's order.
 func (r *reader) merge(ctx context.Context, each func(dag.Record) error) error {
-	slices.SortFunc(r.index, func(a, b place) int { return cmp.Compare(a.pos, b.pos) })
+	core.Sort(r.index, func(a, b place) int { return cmp.Compare(a.pos, b.pos) })
 	var buf, before []byte
 	for i, p := range r.index {
 		if err := ctx.Err(); err != nil {

@@ -291,7 +291,7 @@ func (m *merger) overlapping(b *solidBounds, near []*solidBounds) (list []Confli
 		c.Description = fmt.Sprintf("%s of %s and %s of %s share %.6g mm³", b.ID, c.Source, t.ID, c.Target, v)
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b Conflict) int {
+	core.Sort(list, func(a, b Conflict) int {
 		return m.target.entities[a.WithID].place - m.target.entities[b.WithID].place
 	})
 	return list, nil

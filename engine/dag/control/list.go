@@ -108,7 +108,7 @@ func join(a, b string) string {
 // reads through them. f.Kind is an action, f.Match looks at id, subject, agent
 // and why.
 func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, openOnly bool) (page core.Page[Intent], err error) {
-	q := record.Query[Intent]{}
+	q := record.Query[*Intent]{}
 	if q.Filter, err = f.Check(); err != nil {
 		return page, err
 	}
@@ -122,7 +122,7 @@ func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, ope
 				return i.matches(q.Filter), err
 			}
 		}
-		if page, err = c.intents.Page(ctx, tx, q); err != nil || q.Match != nil {
+		if page, err = record.Paged(c.intents.Page(ctx, tx, q)); err != nil || q.Match != nil {
 			return err
 		}
 		for n := range page.Items {

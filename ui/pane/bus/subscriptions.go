@@ -2,13 +2,13 @@ package bus
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -84,7 +84,7 @@ func readSubscriptions(ctx context.Context, of Bus, tenant string) ([]reader, er
 			all = append(all, reader{bus.SubscriptionInfo{RecipientID: b.RecipientID, Lag: b.Open}, b.Oldest})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b reader) int { return b.Lag - a.Lag })
+	core.Sort(all, func(a, b reader) int { return b.Lag - a.Lag })
 	return all, nil
 }
 
