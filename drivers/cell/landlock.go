@@ -30,20 +30,18 @@ func see(abi int, read, write []string) error {
 	all := known[min(abi, len(known))-1]
 	all.HandledAccessNet = 0 // seccomp and the name space hold the network
 	var rules []landlock.Rule
-	for _, path := range append(read, "/proc/self/exe") {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			rules = append(rules, landlock.RODirs(path).IgnoreIfMissing())
-		} else if err == nil {
-			rules = append(rules, landlock.ROFiles(path).IgnoreIfMissing())
+	allow := func(paths []string, dirs, files func(...string) landlock.FSRule) {
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				rules = append(rules, dirs(path).IgnoreIfMissing())
+			} else if err == nil {
+				rules = append(rules, files(path).IgnoreIfMissing())
+			}
 		}
 	}
-	for _, path := range write {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			rules = append(rules, landlock.PathAccess(all.HandledAccessFS, path).IgnoreIfMissing())
-		} else if err == nil {
-			rules = append(rules, landlock.RWFiles(path).WithIoctlDev().IgnoreIfMissing())
-		}
-	}
+	allow(append(read, "/proc/self/exe"), landlock.RODirs, landlock.ROFiles)
+	allow(write, func(paths ...string) landlock.FSRule { return landlock.PathAccess(all.HandledAccessFS, paths...) },
+		func(paths ...string) landlock.FSRule { return landlock.RWFiles(paths...).WithIoctlDev() })
 	// The library's Restrict is for the whole process; this is for what the thread
 	// becomes.
 	set, flags, err := all.NewRulesetFD(rules...)

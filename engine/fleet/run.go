@@ -122,7 +122,7 @@ func (r *run) work(ctx context.Context) {
 	out, err := r.attempt(ctx)
 	defer r.keep()()
 	// What happened must reach the disk although the engine is closing.
-	ctx, stop := core.Lastly(ctx, 10*time.Second)
+	ctx, stop := core.Outlast(ctx, 10*time.Second)
 	defer stop()
 	if lost := r.log.flush(ctx); err == nil && lost != nil {
 		err = lost

@@ -45,13 +45,8 @@ func (c *Call) follow(ctx context.Context, next func() (over bool, err error)) e
 		if over, err := next(); over || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case _, open := <-bell:
-			if !open {
-				return core.Errorf(core.Unavailable, "the engine has closed")
-			}
+		if _, open := <-bell; !open { // ctx has ended, or the engine
+			return cmp.Or[error](ctx.Err(), core.Errorf(core.Unavailable, "the engine has closed"))
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) er
 		return nil
 	}
 	// The outcome must reach the disk although the engine is closing.
-	end, cancel := core.Lastly(ctx, 10*time.Second)
+	end, cancel := core.Outlast(ctx, 10*time.Second)
 	defer cancel()
 	if ctx.Err() != nil {
 		return ignoreLate(s.giveBack(end, by, t, out))

@@ -290,10 +290,12 @@ func TestInterruptedCommandsExitWith130(t *testing.T) {
 	d := newDeck(t)
 	slow := str(d.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}'`)["task_id"])
 	for _, args := range [][]string{{"task", "wait", slow}, {"task", "log", slow, "--follow"}} {
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(50*time.Millisecond, cancel)
-		if code, _, stderr := d.runIn(ctx, d.env, args...); code != command.ExitInterrupted {
-			t.Errorf("%v: exit %d, %s", args, code, stderr)
+		for at := range 20 { // whatever it is at
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(time.Duration(at)*2*time.Millisecond, cancel)
+			if code, _, stderr := d.runIn(ctx, d.env, args...); code != command.ExitInterrupted {
+				t.Errorf("%v: exit %d, %s", args, code, stderr)
+			}
 		}
 	}
 	d.line("task cancel " + slow)

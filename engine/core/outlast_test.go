@@ -10,7 +10,7 @@ import (
 func TestWhatIsLeftToDoHasTimeFromTheEndOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
-		last, stop := Lastly(ctx, time.Second)
+		last, stop := Outlast(ctx, time.Second)
 		defer stop()
 		time.Sleep(time.Hour)
 		if last.Err() != nil {

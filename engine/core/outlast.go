@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Lastly is for what must still be done when ctx ends: it goes on for d after
+// Outlast is for what must still be done when ctx ends: it lasts for d after
 // that. While ctx lasts it has no deadline, for a slow or full disk is waited for.
-func Lastly(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func Outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(d, cancel)
