@@ -52,9 +52,11 @@ release:
 	.ci/release dist
 
 # check is for before a commit, and takes up to three minutes on two cores once all
-# is built: format, vet, lint, and the short forms of the tests that need Go alone.
+# is built: format, vet, lint, and the short forms of the tests that need Go alone,
+# of the drivers only whether the tools are those that are listed.
 check: lint
 	go test -short ./app ./rules ./store/... ./engine/... ./ui/...
+	go test -run 'Inventory|Agree' ./drivers/mcp
 
 lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@echo "gofumpt -l ."

@@ -3,6 +3,7 @@ package ui
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
 )
 
 func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
@@ -218,6 +221,22 @@ func TestEveryPaneCanBeChosen(t *testing.T) {
 	r.keys("j", "j", "j", "enter")
 	if got := r.m.focused().Name(); got != r.m.lists[3] {
 		t.Fatalf("it went to %s", got)
+	}
+}
+
+func TestEveryPaneIsCompletedAndHasKeysOfItsOwn(t *testing.T) {
+	r := newRig(t, 80, 24)
+	words := keymap.Words()
+	for name, p := range r.m.panes {
+		if !slices.Contains(words.Scopes, name) {
+			t.Errorf("%s is no scope of keys", name)
+		}
+		if p.Kind() == pane.List {
+			r.keys(":")
+			r.typeText(name[:len(name)-1])
+			r.has(name + " ")
+			r.keys("esc")
+		}
 	}
 }
 

@@ -95,6 +95,12 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 				cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: m.opt.Keys.KeyFor(m.scopes(), c.Text)})
 			}
 		}
+		for _, name := range m.lists {
+			known := func(c overlay.Candidate) bool { return c.Text == name }
+			if msg.line != "" && strings.HasPrefix(name, msg.line) && !slices.ContainsFunc(cands, known) {
+				cands = append(cands, overlay.Candidate{Text: name, Help: "go to this list"})
+			}
+		}
 	}
 	if head == "open " {
 		for name, pn := range m.panes {
