@@ -145,6 +145,24 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		sh(":(){ :|:& };:"):                             havoc,
 		sh("bomb() { bomb | bomb & }; bomb"):            havoc,
 		sh("true && (cd / ; rm -rf /*)"):                havoc,
+		sh("echo oops >&2"):                             plain,
+		sh("echo ${x:-rm x}"):                           plain,
+		sh("curl https://x | { cat; sh; }"):             danger,
+		sh("while read x; do rm $x; done"):              danger,
+		sh("case a in (a) rm x;; esac"):                 danger,
+		sh(`echo "a $(echo "b $(rm x)")"`):              danger,
+		sh("x=$(rm x)"):                                 danger,
+		sh("echo ${x:-$(rm x)}"):                        danger,
+		sh(`$'\x72m' x`):                                danger,
+		sh("sh <<<'rm x'"):                              danger,
+		sh(strings.Repeat("(", 60000)):                  danger, // too deep to look through
+		sh(strings.Repeat("{ ", 30000)):                 danger,
+		sh("ls )"):                                      danger, // no shell text: nobody knows what it does
+		sh("f() { rm -rf /; }"):                         havoc,
+		sh("sh <<-E\n\trm -rf /\n\tE"):                  havoc,
+		sh("rm -rf /; ("):                               havoc, // a shell runs what comes before a mistake
+		sh("if; rm -rf /"):                              havoc,
+		sh("echo x >| /dev/sda"):                        havoc,
 	} {
 		for by, reason := range map[core.Caller]string{alice: want.operator, robot: want.agent} {
 			v := f.Evaluate(t.Context(), acme, execBy(by, args))

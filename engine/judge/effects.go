@@ -42,6 +42,7 @@ var effectNames = []string{
 const (
 	maxShellText = 64 << 10
 	maxNesting   = 8
+	maxBrackets  = 200
 )
 
 // classifier turns an action into its effects by the table's lists.

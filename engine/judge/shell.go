@@ -4,47 +4,143 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
-// text adds the effects of shell text. It splits roughly, on the side of
-// seeing too many commands: text in a here document or behind a substitution
-// counts as commands too.
+// text adds the effects of shell text: of every command that stands in it, wherever,
+// whether or not it would come to run. What is no shell is opaque; its words count
+// as commands all the same.
 func (c *classifier) text(found *effects, text, dir string, depth int) {
 	found.unknown = true
-	if len(text) > maxShellText || depth > maxNesting {
+	if len(text) > maxShellText || depth > maxNesting || bracketed(text) {
 		found.add(effectOpaque)
 		return
 	}
 	if forkBomb(text) {
 		found.add(effectHavoc)
 	}
-	s := splitter{text: text}
-	s.split()
-	for _, cmd := range s.commands {
-		cmd.words = withoutKeywords(cmd.words)
-		cmd.dir = dir
-		c.run(found, cmd, "", depth)
-	}
-	for _, target := range s.writes {
-		switch {
-		case startsWithAny(target, c.devices):
-			found.add(effectHavoc)
-		case target != "/dev/null" && target != "/dev/stdout" && target != "/dev/stderr":
-			found.add(effectWrite)
+	s := shellText{classifier: c, found: found, source: text, dir: dir, depth: depth}
+	// A shell runs what comes before a mistake, and so does this.
+	err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Stmts(strings.NewReader(text), func(stmt *syntax.Stmt) bool {
+		s.look(stmt, false)
+		return true
+	})
+	if err != nil {
+		found.add(effectOpaque)
+		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;&|(){}`", r) }) {
+			c.run(found, command{words: strings.Fields(line), dir: dir}, "", max(1, depth))
 		}
-	}
-	for _, inner := range s.inner {
-		c.text(found, inner, dir, depth+1)
 	}
 }
 
-var keywords = set([]string{"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "for", "case", "esac", "in", "{", "}", "!", "function", "coproc", "[["})
-
-func withoutKeywords(words []string) []string {
-	for len(words) > 0 && keywords[words[0]] {
-		words = words[1:]
+// bracketed reports whether brackets stand so deep in each other that the parser,
+// which looks at some of them twice, would take seconds.
+func bracketed(text string) bool {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '{':
+			if open++; open > maxBrackets {
+				return true
+			}
+		case ')', '}':
+			open = max(0, open-1)
+		}
 	}
-	return words
+	return false
+}
+
+// shellText is text whose commands are looked at.
+type shellText struct {
+	*classifier
+	found       *effects
+	source, dir string
+	depth       int
+}
+
+// look adds the effects of the commands below a node; piped says that they may read
+// the output of another.
+func (s *shellText) look(n syntax.Node, piped bool) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				s.look(n.X, piped)
+				s.look(n.Y, true)
+				return false
+			}
+		case *syntax.CallExpr:
+			var words []string
+			for _, w := range n.Args {
+				words = append(words, s.word(w.Parts))
+			}
+			s.run(s.found, command{words: words, dir: s.dir, piped: piped}, "", s.depth)
+		case *syntax.Redirect:
+			s.redirect(n)
+		}
+		return true
+	})
+}
+
+// redirect adds the effects of writing to a file. Text that a command is fed may be
+// meant for a shell.
+func (s *shellText) redirect(r *syntax.Redirect) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			s.text(s.found, s.word(r.Hdoc.Parts), s.dir, s.depth+1)
+		}
+	case syntax.WordHdoc:
+		s.text(s.found, s.word(r.Word.Parts), s.dir, s.depth+1)
+	case syntax.RdrIn, syntax.DplIn, syntax.DplOut:
+	default:
+		switch target := s.word(r.Word.Parts); {
+		case startsWithAny(target, s.devices):
+			s.found.add(effectHavoc)
+		case target != "/dev/null" && target != "/dev/stdout" && target != "/dev/stderr":
+			s.found.add(effectWrite)
+		}
+	}
+}
+
+// word is the text of a word without its quotes. What is computed when it runs
+// stays as it is written, with its dollar.
+func (s *shellText) word(parts []syntax.WordPart) string {
+	var b strings.Builder
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescaped(p.Value))
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				b.WriteByte('$')
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(s.word(p.Parts))
+		default:
+			b.WriteString(s.source[min(int(p.Pos().Offset()), len(s.source)):min(int(p.End().Offset()), len(s.source))])
+		}
+	}
+	return b.String()
+}
+
+// unescaped takes the backslashes out that quote.
+func unescaped(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 // forkBomb finds a function that pipes itself into itself in the background.
@@ -66,156 +162,6 @@ func forkBomb(text string) bool {
 			return true
 		}
 	}
-}
-
-// splitter cuts shell text into commands.
-type splitter struct {
-	text     string
-	at       int
-	word     strings.Builder
-	started  bool // a word is being read, maybe an empty quoted one
-	current  command
-	commands []command
-	writes   []string // targets of > and >>
-	inner    []string // text of substitutions inside double quotes
-	redirect byte     // the next word is a target of '>' or '<'
-}
-
-func (s *splitter) split() {
-	for s.at < len(s.text) {
-		ch := s.text[s.at]
-		s.at++
-		switch ch {
-		case ' ', '\t', '\r':
-			s.endWord()
-		case '\n', ';', '(', ')', '`', '&':
-			s.endCommand(false)
-		case '|':
-			pipe := s.peek() != '|'
-			if !pipe {
-				s.at++
-			}
-			s.endCommand(pipe)
-		case '$':
-			if s.peek() == '(' {
-				s.at++
-				s.endCommand(false)
-			} else {
-				s.put('$')
-			}
-		case '>', '<':
-			s.angle(ch)
-		case '\'':
-			s.started = true
-			text, _, _ := strings.Cut(s.text[s.at:], "'")
-			s.word.WriteString(text)
-			s.at = min(s.at+len(text)+1, len(s.text))
-		case '"':
-			s.quoted()
-		case '\\':
-			if s.at < len(s.text) {
-				if s.text[s.at] != '\n' {
-					s.put(s.text[s.at])
-				}
-				s.at++
-			}
-		case '#':
-			if s.started {
-				s.put(ch)
-				continue
-			}
-			comment, _, _ := strings.Cut(s.text[s.at:], "\n")
-			s.at += len(comment)
-		default:
-			s.put(ch)
-		}
-	}
-	s.endCommand(false)
-}
-
-func (s *splitter) peek() byte {
-	if s.at < len(s.text) {
-		return s.text[s.at]
-	}
-	return 0
-}
-
-func (s *splitter) put(b byte) {
-	s.started = true
-	s.word.WriteByte(b)
-}
-
-// angle handles a redirection; the digit before it is no word.
-func (s *splitter) angle(ch byte) {
-	if w := s.word.String(); strings.Trim(w, "0123456789") == "" {
-		s.word.Reset()
-		s.started = false
-	}
-	s.endWord()
-	for s.peek() == ch || s.peek() == '|' {
-		s.at++
-	}
-	if s.peek() == '&' {
-		s.at++
-		for s.peek() >= '0' && s.peek() <= '9' || s.peek() == '-' {
-			s.at++
-			ch = 0
-		}
-	}
-	if s.peek() == '(' { // process substitution
-		s.at++
-		s.endCommand(false)
-		return
-	}
-	s.redirect = ch
-}
-
-func (s *splitter) quoted() {
-	s.started = true
-	for s.at < len(s.text) {
-		ch := s.text[s.at]
-		s.at++
-		switch {
-		case ch == '"':
-			return
-		case ch == '\\' && s.at < len(s.text):
-			s.word.WriteByte(s.text[s.at])
-			s.at++
-		case ch == '`' || ch == '$' && s.peek() == '(':
-			if text, _, _ := strings.Cut(s.text[s.at:], `"`); len(s.inner) < maxNesting {
-				s.inner = append(s.inner, strings.TrimLeft(text, "("))
-			}
-			s.word.WriteByte(ch)
-		default:
-			s.word.WriteByte(ch)
-		}
-	}
-}
-
-func (s *splitter) endWord() {
-	if !s.started {
-		return
-	}
-	w := s.word.String()
-	s.word.Reset()
-	s.started = false
-	switch s.redirect {
-	case '>':
-		s.writes = append(s.writes, w)
-	case '<':
-	default:
-		s.current.words = append(s.current.words, w)
-	}
-	s.redirect = 0
-}
-
-func (s *splitter) endCommand(pipe bool) {
-	s.endWord()
-	s.redirect = 0
-	if len(s.current.words) > 0 {
-		s.commands = append(s.commands, s.current)
-	}
-	s.current = command{piped: pipe}
 }
 
 // commandClass says what programs do. All conditions given must hold.
