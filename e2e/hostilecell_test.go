@@ -286,8 +286,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 		settings = append(settings, celltest.Settings()...)
 	}
 	for _, as := range settings {
-		t.Run(as.Name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(as.Name, func(t *testing.T) { // one by one: an attacker takes all of a machine
 			s := siegeAs(t, attacker, as)
 			_, line := pair(t, 9)
 			mark := "siege" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(as.Name, " ", "-")
