@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -22,11 +23,14 @@ func (c *classifier) text(found *effects, text, dir string, depth int) {
 	}
 	s := shellText{classifier: c, found: found, source: text, dir: dir, depth: depth}
 	// A shell runs what comes before a mistake, and so does this.
-	err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Stmts(strings.NewReader(text), func(stmt *syntax.Stmt) bool {
-		s.look(stmt, false)
-		return true
-	})
-	if err != nil {
+	var mistake error
+	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
+		if stmt != nil {
+			s.look(stmt, false)
+		}
+		mistake = cmp.Or(err, mistake)
+	}
+	if mistake != nil {
 		found.add(effectOpaque)
 		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;&|(){}`", r) }) {
 			c.run(found, command{words: strings.Fields(line), dir: dir}, "", max(1, depth))
