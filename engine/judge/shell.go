@@ -10,13 +10,20 @@ import (
 )
 
 // text adds the effects of shell text: of every command that stands in it, wherever,
-// whether or not it would come to run. What is no shell is opaque; its words count
-// as commands all the same.
+// whether or not it would come to run. What is no shell text is opaque.
 func (c *classifier) text(found *effects, text, dir string, depth int) {
+	if !c.parsed(found, text, dir, depth) {
+		found.add(effectOpaque)
+	}
+}
+
+// parsed is text; it says whether all of it is shell text. The words of what is not
+// count as commands all the same.
+func (c *classifier) parsed(found *effects, text, dir string, depth int) bool {
 	found.unknown = true
 	if len(text) > maxShellText || depth > maxNesting || bracketed(text) {
 		found.add(effectOpaque)
-		return
+		return true
 	}
 	if forkBomb(text) {
 		found.add(effectHavoc)
@@ -31,10 +38,22 @@ func (c *classifier) text(found *effects, text, dir string, depth int) {
 		mistake = cmp.Or(err, mistake)
 	}
 	if mistake != nil {
-		found.add(effectOpaque)
-		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;&|(){}`", r) }) {
-			c.run(found, command{words: strings.Fields(line), dir: dir}, "", max(1, depth))
+		c.rough(found, text, dir, depth)
+	}
+	return mistake == nil
+}
+
+// rough takes the words between signs for commands, without quotes.
+func (c *classifier) rough(found *effects, text, dir string, depth int) {
+	plain := strings.NewReplacer("'", "", `"`, "", `\\`, "", ">", " > ").Replace(text)
+	for line := range strings.FieldsFuncSeq(plain, func(r rune) bool { return strings.ContainsRune("\n;&|(){}`", r) }) {
+		words := strings.Fields(line)
+		for i, w := range words {
+			if i > 0 && words[i-1] == ">" && startsWithAny(w, c.devices) {
+				found.add(effectHavoc)
+			}
 		}
+		c.run(found, command{words: words, dir: dir}, "", max(1, depth))
 	}
 }
 
@@ -82,24 +101,29 @@ func (s *shellText) look(n syntax.Node, piped bool) {
 			s.run(s.found, command{words: words, dir: s.dir, piped: piped}, "", s.depth)
 		case *syntax.Redirect:
 			s.redirect(n)
+			return n.Hdoc == nil // its substitutions are looked at with its text
 		}
 		return true
 	})
 }
 
-// redirect adds the effects of writing to a file. Text that a command is fed may be
-// meant for a shell.
+// redirect adds the effects of writing to a file, and those of text that a command
+// is fed: it may be meant for a shell, and is mostly prose.
 func (s *shellText) redirect(r *syntax.Redirect) {
+	if r.Hdoc != nil {
+		s.parsed(s.found, s.word(r.Hdoc.Parts), s.dir, s.depth+1)
+	}
+	if r.Word == nil {
+		return
+	}
+	target := s.word(r.Word.Parts)
 	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
-		if r.Hdoc != nil {
-			s.text(s.found, s.word(r.Hdoc.Parts), s.dir, s.depth+1)
-		}
 	case syntax.WordHdoc:
-		s.text(s.found, s.word(r.Word.Parts), s.dir, s.depth+1)
-	case syntax.RdrIn, syntax.DplIn, syntax.DplOut:
+		s.parsed(s.found, target, s.dir, s.depth+1)
+	case syntax.Hdoc, syntax.DashHdoc, syntax.RdrIn, syntax.DplIn:
 	default:
-		switch target := s.word(r.Word.Parts); {
+		switch {
+		case r.Op == syntax.DplOut && strings.Trim(target, "0123456789-") == "":
 		case startsWithAny(target, s.devices):
 			s.found.add(effectHavoc)
 		case target != "/dev/null" && target != "/dev/stdout" && target != "/dev/stderr":
@@ -124,7 +148,8 @@ func (s *shellText) word(parts []syntax.WordPart) string {
 		case *syntax.DblQuoted:
 			b.WriteString(s.word(p.Parts))
 		default:
-			b.WriteString(s.source[min(int(p.Pos().Offset()), len(s.source)):min(int(p.End().Offset()), len(s.source))])
+			end := min(int(p.End().Offset()), len(s.source))
+			b.WriteString(s.source[min(int(p.Pos().Offset()), end):end])
 		}
 	}
 	return b.String()
