@@ -96,6 +96,7 @@ func start(t *testing.T, dsn string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxIdleConns(30) // of the two that are usual all others are opened anew, for each query
 	if err := migrations.Up(db); err != nil {
 		t.Fatal(err)
 	}
