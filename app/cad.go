@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -60,7 +59,7 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 			return freecad.Open(ctx, freecad.Options{Installation: found})
 		}, func() error { return nil }
 	}
-	engine := embedded.New(embedded.Options{CacheDir: codeCache(), Tolerance: o.Tolerance})
+	engine := embedded.New(embedded.Options{CacheDir: embedded.CodeCache(), Tolerance: o.Tolerance})
 	return engine.Open, engine.Close
 }
 
@@ -70,7 +69,7 @@ func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Opt
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
 		Files: need.Data + ".cad",
-		Kernels: []pool.Kernel{{Name: env.Embedded, Extra: cached}, {Name: env.OCCT, Find: func(ctx context.Context) error {
+		Kernels: []pool.Kernel{{Name: env.Embedded, Extra: embedded.ShareCache}, {Name: env.OCCT, Find: func(ctx context.Context) error {
 			_, err := freecad.Find(ctx, sup)
 			return err
 		}}},
@@ -85,27 +84,3 @@ func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Opt
 
 // cadPatience is how long the processes that compute geometry may take to end.
 const cadPatience = 10 * time.Second
-
-// cached has a process find the code that was compiled before: its home is not
-// the user's.
-func cached() (write []string, env map[string]string) {
-	dir := codeCache()
-	if dir == "" {
-		return nil, nil
-	}
-	return []string{dir}, map[string]string{"XDG_CACHE_HOME": filepath.Dir(filepath.Dir(dir))}
-}
-
-// codeCache is where compiled code is kept between runs; "" where nothing can
-// be kept, which only costs time.
-func codeCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir = filepath.Join(dir, "swarmdeck", "code")
-	if os.MkdirAll(dir, 0o700) != nil {
-		return ""
-	}
-	return dir
-}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,15 +26,7 @@ import (
 var engine *embedded.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.UserCacheDir()
-	if err == nil {
-		dir = filepath.Join(dir, "swarmdeck", "code")
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil {
-		dir = "" // compiled anew
-	}
-	engine = embedded.New(embedded.Options{CacheDir: dir})
+	engine = embedded.New(embedded.Options{CacheDir: embedded.CodeCache()})
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
 		if missing := forgotten(); len(missing) > 0 {

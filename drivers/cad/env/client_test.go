@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,15 +20,7 @@ import (
 var engine *embedded.Engine
 
 func TestMain(m *testing.M) {
-	dir, err := os.UserCacheDir()
-	if err == nil {
-		dir = filepath.Join(dir, "swarmdeck", "code")
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil {
-		dir = ""
-	}
-	engine = embedded.New(embedded.Options{CacheDir: dir})
+	engine = embedded.New(embedded.Options{CacheDir: embedded.CodeCache()})
 	code := m.Run()
 	engine.Close()
 	os.Exit(code)
