@@ -26,7 +26,8 @@ type forger struct {
 }
 
 // forged changes, removes and adds rows of each bucket that any command writes, in
-// a copy. FORGED_ROWS is how many of a bucket, 1 unless it is said; 0 is all.
+// a copy. FORGED_ROWS is how many of a bucket and tenant; unless it is said, one row
+// is forged of each bucket, of the first tenant that has any; 0 is all.
 func (w *walk) forged(t *testing.T) {
 	spilled := str(w.object(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
 	copied := filepath.Join(w.dir, "forged.db")
@@ -39,19 +40,25 @@ func (w *walk) forged(t *testing.T) {
 	defer eng.Close()
 	tenants, err := db.Tenants(t.Context())
 	w.no(err)
-	most := 1
+	most, short := 1, true
 	if s := os.Getenv("FORGED_ROWS"); s != "" {
 		_, err := fmt.Sscan(s, &most)
 		w.no(err)
+		short = false
 	}
-	total := 0
+	total, tried := 0, map[store.Bucket]bool{}
 	for _, tenant := range tenants {
 		f := &forger{t, db, eng, tenant}
 		if n, how := f.found(); n > 0 {
 			t.Fatalf("%s: %d differences before anything was forged: %s", tenant, n, how)
 		}
 		for _, b := range f.buckets() {
-			total += f.bucket(b, most)
+			if short && tried[b] {
+				continue
+			}
+			n := f.bucket(b, most)
+			total += n
+			tried[b] = n > 0
 		}
 		total += f.counters(most)
 	}
