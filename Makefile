@@ -31,12 +31,14 @@ BUSY_ROUNDS ?= 5
 # the seconds that it took, and at the end which took longest. A package that
 # fails is shown whole. It takes up to 40 minutes on two cores. With SWARMDECK_CI=1
 # a test that skips itself is a failure too; those with real agents never do here.
+# lint has vetted all, and one package more than there are cores runs at once, as
+# some wait more than they work.
 test: need lint agents mcp coder agentapi ipld cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
 	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
 		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) \
-		go test -race -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
+		go test -race -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
 test-coder: need coder agentapi
@@ -110,6 +112,7 @@ trials: need
 	CELL_SETTINGS=all go test -count=1 -timeout 30m -run HostileRun -v ./e2e
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
+	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"

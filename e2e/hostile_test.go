@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell/celltest"
+
 	"golang.org/x/crypto/ssh"
 )
 
@@ -81,7 +83,7 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 	all.Wait()
 	// Those that are refused hold a file until their turn to be closed comes.
 	await(t, "end of those beyond the most", func() bool { return d.files() <= files+200 })
-	if mb := d.memory(); mb > memory+60 && !raceOn {
+	if mb := d.memory(); mb > memory+60 && !celltest.Race {
 		t.Errorf("%.0f MB with 1,000 connections; %.0f before", mb, memory)
 	}
 	for _, c := range conns {
@@ -112,7 +114,7 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 
 func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	places, conns := 20, 3
-	if raceOn { // the detector takes ten times the memory
+	if celltest.Race { // the detector takes ten times the memory
 		places, conns = 3, 1
 	}
 	u := newUser(t)
@@ -175,7 +177,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	}
 	mb := d.memory() - memory
 	t.Logf("%.0f MB for %d screens of any size", mb, places)
-	if mb > 800 && !raceOn {
+	if mb > 800 && !celltest.Race {
 		t.Errorf("%.0f MB", mb)
 	}
 

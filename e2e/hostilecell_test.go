@@ -52,18 +52,8 @@ func siegeAs(t *testing.T, attacker string, as celltest.Setting) *siege {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"work/program", "work/attacker"} {
-		from := attacker
-		if name == "work/program" {
-			from = "/proc/self/exe"
-		}
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(in(name), data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	for name, from := range map[string]string{"engine": "/proc/self/exe", "program": (&user{t: t}).built(), "attacker": attacker} {
+		celltest.Copy(t, from, in("work/"+name))
 	}
 	s.give(t, as.Owner(), root)
 	s.give(t, workerOf(as), in("work"))
@@ -77,7 +67,7 @@ func siegeAs(t *testing.T, attacker string, as celltest.Setting) *siege {
 	s.ok("tenant", "create", "t_acme")
 	s.ok("session", "create", "--name", s.secret)
 	engine := *s.user
-	engine.attr = &as.Attr
+	engine.program, engine.attr = in("work/engine"), &as.Attr
 	if as.Refuse {
 		engine.env = append(slices.Clone(s.env), celltest.WithoutSpaces+"=1")
 	}
@@ -277,9 +267,9 @@ func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 // and in an agent, both workers of the built program, as whom and with how much
 // of a wall there may be. The agent tries to be a person too.
 func TestAHostileRunIsHeldAndKnown(t *testing.T) {
-	attacker := filepath.Join(t.TempDir(), "attacker")
-	if out, err := exec.Command("go", "test", "-c", "-o", attacker, "swarmdeck/drivers/cell").CombinedOutput(); err != nil {
-		t.Fatalf("build the attacker: %v\n%s", err, out)
+	attacker, err := celltest.Built("cell.test", "test", "-c", "-vet=off", "swarmdeck/drivers/cell")
+	if err != nil {
+		t.Fatal(err)
 	}
 	settings := []celltest.Setting{{Name: "this user", Spaces: true}}
 	if os.Geteuid() == 0 {
@@ -292,7 +282,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 			mark := "siege" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(as.Name, " ", "-")
 			for name, text := range map[string]string{
 				"key.pub":   line,
-				"swarmdeck": "#!/bin/sh\nSWARMDECK_TEST_AS_PROGRAM=1 exec " + s.program + " \"$@\"\n",
+				"swarmdeck": "#!/bin/sh\nexec " + s.program + " \"$@\"\n",
 				"asker.sh":  "read x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
 				"agent.sh":  "read x\nif mkdir once; then exec ./attacker attack </dev/null >attacked 2>&1; fi\nsh usurp.sh by-agent\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
 			} {

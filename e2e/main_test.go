@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +61,10 @@ func set(name string) (given bool) {
 // it takes, for a machine may be busy.
 const patience = 2 * time.Minute
 
+// built is the program without the race detector, as that takes four times as long to
+// begin.
+var built = sync.OnceValues(func() (string, error) { return celltest.Built("swarmdeck", "build", "swarmdeck") })
+
 // user is someone with a home directory of their own.
 type user struct {
 	t    testing.TB
@@ -73,8 +79,12 @@ type user struct {
 
 func newUser(t testing.TB) *user {
 	home := t.TempDir()
+	cache, err := os.UserCacheDir() // or each compiles the kernel of solids anew
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &user{t: t, home: home, env: []string{
-		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8",
+		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8", "XDG_CACHE_HOME=" + cache,
 		"GORACE=atexit_sleep_ms=0", // or each program of a race test ends a second later
 	}}
 }
@@ -89,10 +99,23 @@ func (u *user) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// built is the program for what ends by itself.
+func (u *user) built() string {
+	u.t.Helper()
+	program, err := built()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return program
+}
+
 // run runs the program and returns its exit code and what it printed.
 func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	cmd := u.command(args...)
+	if u.program == "" && !slices.Contains(args, "--script") && !slices.Contains(args, "demo") {
+		cmd.Path = u.built()
+	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell/celltest"
+
 	"golang.org/x/crypto/ssh"
 )
 
@@ -293,7 +295,7 @@ func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 	t.Parallel()
 	const askers = 4
 	races := 1000
-	if raceOn || testing.Short() {
+	if celltest.Race || testing.Short() {
 		races = 100 // 3,000 command lines are more than the race detector does in time
 	}
 	u := newUser(t)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -17,7 +18,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r, err := NewRuntime(newSupervisor(t), opt)
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

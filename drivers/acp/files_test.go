@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
@@ -122,7 +123,7 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := place{sup: newSupervisor(t)}
+	p := place{sup: drivertest.Cells(t, cell.Options{})}
 	p.spec.Dir = dir
 	n := func(i int) *int { return &i }
 	for _, c := range []struct {
@@ -241,7 +242,7 @@ func TestWhatIsHiddenIsNotServed(t *testing.T) {
 	}
 	text := "new"
 	for profile, served := range map[cell.Profile]string{cell.Worker: "keys/b c", cell.Reader: "", cell.Open: "keys/a keys/b .env c"} {
-		p := place{sup: newSupervisor(t)}
+		p := place{sup: drivertest.Cells(t, cell.Options{})}
 		p.spec.Dir = dir
 		p.spec.Wall = cell.Wall{Profile: profile, More: files.Places{Hide: []string{filepath.Join(dir, "keys"), filepath.Join(dir, ".env")}, Read: []string{filepath.Join(dir, "keys/b")}}}
 		var read, wrote []string
@@ -288,7 +289,7 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := place{sup: newSupervisor(t), own: own}
+	p := place{sup: drivertest.Cells(t, cell.Options{}), own: own}
 	p.spec.Dir = dir
 	if err := os.WriteFile(data+".key", []byte("KEY"), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/builtin"
+	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/engine/task"
 )
 
@@ -48,8 +49,8 @@ func TestHostileQueriesFailAlone(t *testing.T) {
 		{strings.Repeat("x", 70_000), "at most 64 KiB"},
 		{``, "query"},
 	} {
-		if unbounded && strings.Contains(c.query, "00000") {
-			continue
+		if celltest.Race && strings.Contains(c.query, "00000") {
+			continue // its process can't be held to maxData, which this would exceed by far
 		}
 		o := b.run("json-query", map[string]any{"query": c.query, "input": []int{1}})
 		if o.Status != task.Failed || !strings.Contains(o.Error.Message, c.say) {

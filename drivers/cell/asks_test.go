@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"swarmdeck/drivers/cell/celltest"
 )
 
 // asksOfItsOwn asks of a run's own files in every way, each line an answer.
@@ -184,8 +182,7 @@ func TestProcessIn(t *testing.T) {
 
 // BenchmarkStat is what one question costs a run.
 func BenchmarkStat(b *testing.B) {
-	exe := filepath.Join(yard(b), "asker")
-	celltest.Copy(b, exe)
+	exe := copiedTo(b)
 	for name, without := range map[string][]string{"name spaces": nil, "answered": {layerSpaces}} {
 		b.Run(name, func(b *testing.B) {
 			p := start(b, newSupervisor(b, without...), Spec{Argv: []string{exe, "asks", strconv.Itoa(b.N)}, Wall: Wall{Profile: Worker, Read: []string{exe}}})

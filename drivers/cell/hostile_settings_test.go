@@ -46,7 +46,7 @@ func inSetting(t *testing.T, c celltest.Setting, tests string) (said string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	celltest.Passable(t, dir)
 	program := filepath.Join(dir, "cell.test")
-	celltest.Copy(t, program)
+	copyTo(t, program)
 	tmp := filepath.Join(dir, "t")
 	if err := os.Mkdir(tmp, 0o777); err != nil {
 		t.Fatal(err)
@@ -71,10 +71,19 @@ func inSetting(t *testing.T, c celltest.Setting, tests string) (said string) {
 	return string(out)
 }
 
-// copiedTo puts this program where a worker may run it: the test's own may lie where only
+// copiedTo puts the attacker where a worker may run it: the test's own may lie where only
 // root comes.
-func copiedTo(t *testing.T) string {
+func copiedTo(t testing.TB) string {
 	exe := filepath.Join(yard(t), "attacker")
-	celltest.Copy(t, exe)
+	copyTo(t, exe)
 	return exe
+}
+
+func copyTo(t testing.TB, path string) {
+	t.Helper()
+	program, err := celltest.Attacker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	celltest.Copy(t, program, path)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -88,7 +89,7 @@ func (w *watch) texts(kind string) []string {
 
 func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	t.Helper()
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

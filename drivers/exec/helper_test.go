@@ -160,7 +160,7 @@ func (s *jsonLines) Noise() {
 // actor is the test binary as an agent.
 func actor(t *testing.T, role string) drivertest.Subject {
 	t.Helper()
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

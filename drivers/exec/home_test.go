@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -16,7 +18,7 @@ import (
 // another of a shell line.
 func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out string, log []string)) {
 	t.Helper()
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")})
 	if err != nil {
 		t.Fatal(err)
 	}

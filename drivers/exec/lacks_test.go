@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/fleet"
 )
 
@@ -18,10 +19,7 @@ func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
 		{[]string{"name spaces", "cgroup"}, "WARN the wall around it lacks: name spaces, cgroup; swarmdeck doctor says why", "name spaces, cgroup"},
 		{[]string{"cgroup"}, "", ""},
 	} {
-		sup, err := cell.NewSupervisor(cell.Options{Instance: "lacks", Without: c.without})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sup := drivertest.Cells(t, cell.Options{Instance: "lacks", Without: c.without})
 		r, err := NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

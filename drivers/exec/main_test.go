@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,20 +41,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-func newSupervisor(t *testing.T) *cell.Supervisor {
-	t.Helper()
-	s, err := cell.NewSupervisor(cell.Options{Instance: "test" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close supervisor: %v", err)
-		}
-	})
-	return s
 }
 
 // eventually waits for a condition of the outside world.

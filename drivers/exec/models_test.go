@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
@@ -96,7 +98,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 	dir := t.TempDir()
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: dir, Models: proxy})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: dir, Models: proxy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
 	dir := t.TempDir()
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: dir, Models: proxy, Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: dir, Models: proxy, Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
 		env = maps.Clone(env)
 		if env["OPENAI_API_KEY"] == "@KEY" {
 			env["OPENAI_API_KEY"] = given
@@ -232,7 +234,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	t.Cleanup(m.Close)
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir(), Models: proxy})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), Models: proxy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +265,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 }
 
 func TestModelsAreRecordedOnlyWhereThatCanBe(t *testing.T) {
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

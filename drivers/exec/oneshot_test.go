@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -84,7 +86,7 @@ func TestACommandIsNeverStartedUnasked(t *testing.T) {
 
 func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tool")
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +120,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 }
 
 func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

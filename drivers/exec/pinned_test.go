@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 )
@@ -71,7 +73,7 @@ func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
 func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	dir := t.TempDir()
 	rewrite(t, dir, "job.sh", `echo '{"n":1}'`)
-	r, err := NewSkillRunner(newSupervisor(t), RunnerOptions{Dir: dir, Pins: newPins(t)})
+	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir, Pins: newPins(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

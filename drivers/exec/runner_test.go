@@ -48,7 +48,7 @@ func newRunner(t *testing.T, opt RunnerOptions) *Runner {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r, err := NewRunner(newSupervisor(t), opt)
+	r, err := NewRunner(drivertest.Cells(t, cell.Options{}), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -22,7 +23,7 @@ import (
 
 func newSkillRunner(t *testing.T, dir string) *SkillRunner {
 	t.Helper()
-	r, err := NewSkillRunner(newSupervisor(t), RunnerOptions{Dir: dir})
+	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -147,7 +149,7 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 }
 
 func TestAnEndedContextClosesTheAgent(t *testing.T) {
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 // TestTheByteThatInterruptsAnAgentIsItsOwn (requirement 4.1): it gets that alone,
 // and lives on.
 func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
-	r, err := NewRuntime(newSupervisor(t), RuntimeOptions{Dir: t.TempDir()})
+	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

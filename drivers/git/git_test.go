@@ -7,21 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 )
-
-func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
-	os.Exit(m.Run())
-}
 
 func TestEverySettingThatRunsSomethingIsKnown(t *testing.T) {
 	if names := gittest.Unsorted(t); len(names) > 0 {

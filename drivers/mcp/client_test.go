@@ -30,9 +30,6 @@ import (
 
 // The test binary is also a server, when its environment says so.
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	if os.Getenv("MCP_TEST_SERVER") != "" {
 		actAsServer()
 		os.Exit(0)

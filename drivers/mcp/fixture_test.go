@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -66,10 +67,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "swarmdeck-mcp-test-" + core.NewTrace(nil)[:8]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sup := drivertest.Cells(t, cell.Options{Instance: "swarmdeck-mcp-test-" + core.NewTrace(nil)[:8]})
 	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +98,6 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 			t.Error(err)
 		}
 		_ = h.eng.Close()
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -16,11 +16,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	driver "swarmdeck/drivers/notice"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/notice"
@@ -29,9 +29,6 @@ import (
 const key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -48,13 +45,9 @@ func hasty(t *testing.T) *driver.Sender { return patient(t, 500*time.Millisecond
 
 func patient(t *testing.T, patience time.Duration, env map[string]string) *driver.Sender {
 	t.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "test-notice-" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := driver.New(driver.Options{Supervisor: sup, Dir: t.TempDir(), Getenv: func(n string) string { return env[n] }, Patience: patience})
+	s := driver.New(driver.Options{Supervisor: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir(), Getenv: func(n string) string { return env[n] }, Patience: patience})
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), sup.Close()); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/judge"
 )
 
@@ -30,16 +30,7 @@ func program(interpreter []string, source string) *judge.Program {
 
 func runner(t testing.TB, opt Options) *Runner {
 	t.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "policy" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	opt.Supervisor = sup
+	opt.Supervisor = drivertest.Cells(t, cell.Options{Program: os.Getenv(ownInit)})
 	r, err := New(opt)
 	if err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func TestHostileProgramsAsAnOrdinaryUser(t *testing.T) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run", "TestHostileProgramsAlwaysAskAPerson|TestHostileProgramsThatStay|TestAGoodProgramDecides", "-test.v", "-test.timeout", limit.String())
-	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=/tmp", "HOME=/", "POLICY_ROUNDS=" + os.Getenv("POLICY_ROUNDS")}
+	cmd.Dir, cmd.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=/tmp", "HOME=/", "POLICY_ROUNDS=" + os.Getenv("POLICY_ROUNDS"), ownInit + "=/proc/self/exe"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestHostileProgramsAlwaysAskAPerson") {

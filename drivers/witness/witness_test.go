@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/git/gittest"
 	driver "swarmdeck/drivers/witness"
 	"swarmdeck/engine/core"
@@ -20,9 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	if err := cell.BecomeSubreaper(); err != nil {
 		panic(err)
 	}
@@ -41,16 +38,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "test-witness-" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &world{driver.New(driver.Options{Cells: sup, Dir: dir, Own: own}), t, dir}
+	return &world{driver.New(driver.Options{Cells: drivertest.Cells(t, cell.Options{}), Dir: dir, Own: own}), t, dir}
 }
 
 func (w *world) at(name string) string { return filepath.Join(w.dir, name) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,13 +19,10 @@ import (
 const cadWorker = "COMMAND_TEST_CAD_WORKER"
 
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	if os.Getenv(cadWorker) == "" {
 		os.Exit(m.Run())
 	}
-	kernel := embedded.New(embedded.Options{CacheDir: filepath.Join(os.TempDir(), "swarmdeck-cad-test")})
+	kernel := embedded.New(embedded.Options{CacheDir: embedded.CodeCache()})
 	e, err := env.New(context.Background(), env.Options{Open: kernel.Open, Journal: true})
 	if err == nil {
 		err = e.Serve(context.Background(), os.Stdin, os.Stdout)
@@ -41,7 +36,10 @@ func TestMain(m *testing.M) {
 
 // geometry is a pool of such workers; it starts none before one is needed.
 func geometry(t testing.TB, sup *cell.Supervisor) cad.Pool {
-	p := pool.New(pool.Options{Supervisor: sup, Command: []string{os.Args[0]}, Env: map[string]string{cadWorker: "1"}, Max: 1})
+	p := pool.New(pool.Options{
+		Supervisor: sup, Command: []string{os.Args[0]}, Env: map[string]string{cadWorker: "1"}, Max: 1, Start: 2 * time.Minute,
+		Kernels: []pool.Kernel{{Name: env.Embedded, Extra: embedded.ShareCache}},
+	})
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()

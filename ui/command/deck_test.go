@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/dag/formats"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
@@ -62,8 +63,7 @@ func newDeck(t testing.TB) *deck {
 	d.no(err)
 	db, err := store.Open(d.data, store.Options{Seal: sealer.Seal})
 	d.no(err)
-	sup, err := cell.NewSupervisor(cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
-	d.no(err)
+	sup := drivertest.Cells(t, cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
 	pins, err := pin.New(filepath.Join(dir, "spill", "approved"), nil)
 	d.no(err)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
@@ -92,7 +92,6 @@ func newDeck(t testing.TB) *deck {
 			t.Errorf("engine: %v", err)
 		}
 		d.eng.Close()
-		sup.Close()
 		db.Close()
 	})
 	d.env = command.Env{

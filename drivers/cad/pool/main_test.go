@@ -8,9 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,9 +25,6 @@ import (
 const roleVariable = "POOL_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	if r := os.Getenv(roleVariable); r != "" {
 		os.Exit(play(r))
 	}
@@ -65,9 +60,8 @@ func play(role string) int {
 }
 
 func serve() int {
-	dir := os.Getenv("POOL_TEST_CACHE")
 	e, err := env.New(context.Background(), env.Options{
-		Open: embedded.New(embedded.Options{CacheDir: dir}).Open, Journal: true,
+		Open: embedded.New(embedded.Options{CacheDir: embedded.CodeCache()}).Open, Journal: true,
 	})
 	if err == nil {
 		err = e.Serve(context.Background(), os.Stdin, os.Stdout)
@@ -159,14 +153,10 @@ func fake(kernel string) {
 // rig is a pool of workers of this program.
 func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	t.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "pool" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := Options{
-		Supervisor: sup, Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: time.Second,
-		Env:     map[string]string{"GORACE": "atexit_sleep_ms=0", roleVariable: role, "POOL_TEST_CACHE": os.TempDir() + "/swarmdeck-pool-test"},
-		Kernels: []Kernel{{Name: "embedded"}, {Name: "occt"}},
+		Supervisor: drivertest.Cells(t, cell.Options{}), Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: time.Second, Start: 2 * time.Minute,
+		Env:     map[string]string{"GORACE": "atexit_sleep_ms=0", roleVariable: role},
+		Kernels: []Kernel{{Name: "embedded", Extra: embedded.ShareCache}, {Name: "occt"}},
 	}
 	for _, c := range change {
 		c(&o)
@@ -180,9 +170,6 @@ func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 		}
 		if all, _ := p.Running(); all != 0 {
 			t.Errorf("%d workers are left", all)
-		}
-		if err := sup.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	return p

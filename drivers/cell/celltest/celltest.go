@@ -84,10 +84,10 @@ func Begin() {
 	os.Exit(1)
 }
 
-// Copy puts this program where others may run it.
-func Copy(t testing.TB, to string) {
+// Copy puts a program where others may run it.
+func Copy(t testing.TB, program, to string) {
 	t.Helper()
-	from, err := os.Open("/proc/self/exe")
+	from, err := os.Open(program)
 	if err != nil {
 		t.Fatal(err)
 	}

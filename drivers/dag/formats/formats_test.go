@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/audit"
@@ -20,13 +18,6 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/store"
 )
-
-func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
-	os.Exit(m.Run())
-}
 
 // rig is a record over a store, with as many tenants as are asked for.
 type rig struct {

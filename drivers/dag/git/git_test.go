@@ -2,24 +2,14 @@ package git
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
 )
-
-func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
-	os.Exit(m.Run())
-}
 
 // forked is a record in which an agent is forked in the middle of its run, and
 // the fork goes on.

@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/resource/docker"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -22,16 +21,7 @@ const tenant = "t_test"
 
 func newDriver(t *testing.T, cli docker.CLI) *docker.Driver {
 	t.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "docker-test-" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	d, err := docker.New(docker.Options{CLI: cli, Cells: sup, Dir: t.TempDir()})
+	d, err := docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,20 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/resource/docker"
 )
 
 func TestMain(m *testing.M) {
-	if code, is := cell.Entered(os.Args, os.Environ()); is {
-		syscall.Exit(code) // os.Exit of a race build takes a second
-	}
 	runtime.LockOSThread() // the engine ends with the thread that started it
 	started.start()
 	code := m.Run()
@@ -126,20 +123,13 @@ func engine(t *testing.T) *engineCLI {
 	if started.why != "" {
 		t.Skip(started.why)
 	}
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "docker-engine-test-" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &engineCLI{CLI: docker.Command{Cells: sup}, t: t}
+	e := &engineCLI{CLI: docker.Command{Cells: drivertest.Cells(t, cell.Options{})}, t: t}
 	e.image("busybox")
 	t.Cleanup(func() {
 		for kind, list := range map[string]string{"container": "--all", "volume": "--quiet", "image": "--all"} {
 			for _, id := range strings.Fields(e.docker(kind, "ls", "--quiet", list)) {
 				_, _ = exec.Command("docker", kind, "rm", "--force", id).CombinedOutput() // an image has more names than one
 			}
-		}
-		if err := sup.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	return e
