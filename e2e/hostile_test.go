@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/cell/celltest"
-
 	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/drivers/cell/celltest"
 )
 
 // files is how many the daemon has open.

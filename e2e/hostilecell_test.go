@@ -267,7 +267,7 @@ func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 // and in an agent, both workers of the built program, as whom and with how much
 // of a wall there may be. The agent tries to be a person too.
 func TestAHostileRunIsHeldAndKnown(t *testing.T) {
-	attacker, err := celltest.Built("cell.test", "test", "-c", "-vet=off", "swarmdeck/drivers/cell")
+	attacker, err := celltest.Attacker()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,8 @@ func (u *user) built() string {
 	return program
 }
 
-// run runs the program and returns its exit code and what it printed.
+// run runs the program and returns its exit code and what it printed. Scripts and the
+// demo, which are engines with all their work, have the race detector if this has it.
 func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	cmd := u.command(args...)

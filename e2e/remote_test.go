@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/drivers/cell/celltest"
-
 	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/drivers/cell/celltest"
 )
 
 // daemon is swarmdeck serve, with an address for operators.

@@ -20,7 +20,11 @@ func Built(name, command string, args ...string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	for _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
+	for {
+		_, err := os.Stat(filepath.Join(root, "go.mod"))
+		if err == nil {
+			break
+		}
 		if root == filepath.Dir(root) {
 			return "", fmt.Errorf("find the module: %w", err)
 		}
@@ -38,8 +42,5 @@ func Built(name, command string, args ...string) (path string, err error) {
 // Attacker is the tests of drivers/cell, which are also the attacker that they let
 // loose: an attack that needs no detector begins in a quarter of the time.
 var Attacker = sync.OnceValues(func() (string, error) {
-	if !Race {
-		return "/proc/self/exe", nil
-	}
 	return Built("cell.test", "test", "-c", "-vet=off", "swarmdeck/drivers/cell")
 })
