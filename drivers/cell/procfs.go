@@ -26,7 +26,9 @@ func look(pid int) (proc, bool) {
 	return proc{s}, err == nil
 }
 
-// childrenOf lists the pids of a process's children, over all its threads.
+// childrenOf lists the pids of a process's children, over all its threads. A
+// thread that ends leaves its children to another, perhaps to one that was read
+// already: of a process with threads two looks have to agree.
 func childrenOf(pid int) []int {
 	if !hasChildrenFiles() {
 		return slices.DeleteFunc(numbers("/proc"), func(kid int) bool {
@@ -34,9 +36,25 @@ func childrenOf(pid int) []int {
 			return !ok || p.Parent != pid
 		})
 	}
+	var before []int
+	for look := range maxLooks {
+		kids, threads := childrenByThread(pid)
+		if threads < 2 || look > 0 && slices.Equal(kids, before) {
+			return kids
+		}
+		before = kids
+	}
+	return before
+}
+
+// maxLooks ends the looking at a process whose children never stay the same.
+const maxLooks = 8
+
+// childrenByThread is one look, by number.
+func childrenByThread(pid int) (kids []int, threads int) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
-	var kids []int
-	for _, tid := range numbers(dir) {
+	tids := numbers(dir)
+	for _, tid := range tids {
 		data, err := os.ReadFile(dir + strconv.Itoa(tid) + "/children")
 		if err != nil {
 			continue
@@ -47,7 +65,8 @@ func childrenOf(pid int) []int {
 			}
 		}
 	}
-	return kids
+	slices.Sort(kids)
+	return slices.Compact(kids), len(tids)
 }
 
 // descendants lists the live and unreaped processes below one, oldest first.
