@@ -54,9 +54,9 @@ func inSetting(t *testing.T, c celltest.Setting, tests string) (said string) {
 	if err := os.Chown(tmp, c.Owner(), c.Owner()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
-	cmd := exec.CommandContext(ctx, program, "-test.run", tests, "-test.v", "-test.timeout", "110s")
+	cmd := exec.CommandContext(ctx, program, "-test.run", tests, "-test.v", "-test.timeout", "9m")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, "HOME=" + tmp}, &c.Attr
 	if c.Refuse {
 		cmd.Env = append(cmd.Env, celltest.WithoutSpaces+"=1")

@@ -85,7 +85,7 @@ func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 // were read, and returns what it acknowledged.
 func killedInFlight(t *testing.T, dir string, before []string) []string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=50s")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=10m")
 	cmd.Env = append(os.Environ(), flightDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -119,7 +119,7 @@ func killed(t *testing.T, dir string, after time.Duration) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.timeout=10m") // only for one that nobody kills
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
