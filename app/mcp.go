@@ -37,7 +37,7 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 	if m.HTTP != "" {
 		return serveTokens(ctx, env, s, m, server)
 	}
-	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator}
+	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator, Proof: s.Caller.Proof, Person: s.Caller.Person}
 	switch {
 	case m.Viewer, env.Role == command.Viewer:
 		id.Role = op.Viewer

@@ -33,7 +33,7 @@ func Run(args []string) int {
 			cmp.Or(command.Describe(args).Path, "cockpit"))
 	}
 	return command.Run(ctx, &command.Env{
-		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Person: socket.Person()},
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof()},
 		Dir:    dir,
 		Stdin:  os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,

@@ -165,9 +165,9 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 		s.press("i")
 		s.see(`approval ◆ open`)
 	}
-	first.see(`\(alice looks too\)`)
+	first.see(`\(` + u.name() + ` looks too\)`)
 	u.ok("approval", "deny", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "no")
-	first.see(`denied by alice`)
+	first.see(`denied by ` + u.name())
 	u.ok("task", "wait", id, "--status", "blocked")
 	second.press("\x1a") // a program without a shell can't be stopped: it goes on
 	second.press("3")

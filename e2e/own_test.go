@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,8 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
 	_, line := pair(t, 9)
+	signer, key := pair(t, 3)
+	u.ok("operator", "set", "dora", "--role", "approver", "--key", key)
 	for name, text := range map[string]string{
 		"key.pub":  line,
 		"asker.sh": "read x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
@@ -155,9 +158,9 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		return "eve"
 	})
 	// Who may not approve has a task do it.
-	signer, key := pair(t, 4)
+	operator, key := pair(t, 4)
 	u.ok("operator", "set", "opal", "--role", "operator", "--key", key)
-	opal := d.enter("opal", signer)
+	opal := d.enter("opal", operator)
 	try("by-task", func() string {
 		code, out, stderr := opal.run(`task dispatch --kind exec.run --input '{"argv":["sh","` + script + `","by-task"],"profile":"open"}' -o json`)
 		if code != 0 {
@@ -175,19 +178,37 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	})
 
 	// The person at the same terminal is one still, and one only.
-	u.ok("approval", "approve", critical, "--reason", "I looked", "--as", "boss")
-	if code, _, stderr := u.run("approval", "approve", critical, "--reason", "me too", "--as", "chief", "-o", "json"); code != 1 || field(stderr, "code") != "DENIED" {
-		t.Errorf("two names were two persons: exit %d %s", code, stderr)
+	denied := func(why, stderr string, code int) {
+		t.Helper()
+		if code != 1 || field(stderr, "code") != "DENIED" {
+			t.Errorf("%s: exit %d %s", why, code, stderr)
+		}
 	}
-	if got := u.ok("approval", "show", critical, "-o", "json"); field(got, "status") != "open" || field(got, "first_approved_by") != "boss" {
+	approve := func(reason string, more ...string) (int, string) {
+		code, _, stderr := u.run(append([]string{"approval", "approve", critical, "-o", "json", "--reason", reason}, more...)...)
+		return code, stderr
+	}
+	code, stderr := approve("I looked", "--as", "boss")
+	denied("a name without a person", stderr, code)
+	if code, stderr := approve("I looked"); code != 0 {
+		t.Errorf("exit %d %s", code, stderr)
+	}
+	code, stderr = approve("me too")
+	denied("one person twice", stderr, code)
+	u.ok("operator", "set", "chief", "--role", "admin", "--uid", strconv.Itoa(os.Getuid()))
+	code, stderr = approve("me too", "--as", "chief")
+	denied("one user under another name", stderr, code)
+	late, key := pair(t, 5)
+	u.ok("operator", "set", "late", "--role", "approver", "--key", key)
+	code, _, stderr = d.enter("late", late).run("approval approve " + critical + " --reason agreed -o json")
+	denied("a person made for it", stderr, code)
+	if got := u.ok("approval", "show", critical, "-o", "json"); field(got, "status") != "open" || field(got, "first_approved_by") != u.name() {
 		t.Errorf("%s", got)
 	}
-	signer, key = pair(t, 3)
-	u.ok("operator", "set", "dora", "--role", "approver", "--key", key)
 	if code, out, stderr := d.enter("dora", signer).run("approval approve " + critical + " --reason agreed"); code != 0 {
 		t.Errorf("a second person: exit %d %s%s", code, out, stderr)
 	}
-	u.ok("approval", "deny", open, "--reason", "not that", "--as", "carol")
+	u.ok("approval", "deny", open, "--reason", "not that")
 	u.ok("task", "wait", task, "--status", "blocked")
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")

@@ -203,7 +203,7 @@ func plainLines(t *testing.T, u *user, s *seat) {
 	s.press("\n")
 	s.until("left open", func() bool { return strings.Contains(s.output(), "left open") })
 	s.press("answer\n3\nnot today\n")
-	s.until("the answer", func() bool { return strings.Contains(s.output(), "state: denied; by alice: not today") })
+	s.until("the answer", func() bool { return strings.Contains(s.output(), "state: denied; by "+u.name()+": not today") })
 	s.press("\x04")
 	if code := s.ends(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -248,8 +248,8 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	plainLinesOnly(string(out))
 	for _, want := range []string{
 		"ended; state: succeeded; echo hi", "waits: rm -r x; risk: high; state: blocked", "1. approve exactly this, once",
-		"reason to approve a high risk", "left open", `"9" is none of the choices; left open`, "state: approved; by alice: it is now",
-		`unknown command "nonsense"`, "line ends inside ' quotes", "emergency stop: on; by alice: fire",
+		"reason to approve a high risk", "left open", `"9" is none of the choices; left open`, "state: approved; by " + u.name() + ": it is now",
+		`unknown command "nonsense"`, "line ends inside ' quotes", "emergency stop: on; by " + u.name() + ": fire",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in:\n%s", want, out)

@@ -75,7 +75,7 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 				"answered 100[+]20: " + c.shell + " .*echo hello > made.txt.*",
 				"call execute .*echo hello > made.txt.* on the answer",
 				"hitl by policy of execute",
-				"approve by alice of execute",
+				"approve by " + (&user{t: t}).name() + " of execute",
 				"result ok .*",
 				"asked, after .*tool: .*",
 				"answered 100[+]20: FINAL: the tool said: .*",

@@ -15,6 +15,8 @@ type Identity struct {
 	Name   string         // of an operator, or of an agent of the tenant
 	Kind   core.ActorKind // core.Operator or core.Agent
 	Role   op.Role        // of an operator: op.Viewer only looks, op.Operator does all that the judge lets it
+	Proof  string         // how an operator is known, and
+	Person string         // as whom, as in core.Caller; "" of one with a token, whose holder is not known
 }
 
 // Check reports the first bad field.
@@ -41,7 +43,7 @@ func (i Identity) Check() error {
 }
 
 func (i Identity) caller() core.Caller {
-	return core.Caller{Tenant: i.Tenant, Name: i.Name, Kind: i.Kind, Door: core.DoorMCP}
+	return core.Caller{Tenant: i.Tenant, Name: i.Name, Kind: i.Kind, Door: core.DoorMCP, Proof: i.Proof, Person: i.Person}
 }
 
 // String names it, the same for the same identity only.

@@ -1,6 +1,11 @@
 package core
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
 
 // ActorKind says what sort of party acts. Only an operator may answer an
 // approval (requirement 2.7).
@@ -33,16 +38,24 @@ type Caller struct {
 	Name   string // operator, agent or component name
 	Kind   ActorKind
 	Door   Door
-	// Person is who an operator is to the door, under whatever name: a user of
-	// the system, such as uid:1000, or the fingerprint of a key. "" is not
-	// known, and the name alone tells.
+	// Proof is what showed the door who an operator is, whatever the name: a user
+	// of the system, such as uid:1000, or the fingerprint of a key. "" is not known.
+	Proof string
+	// Person are all proofs of the operator whose Proof is, it among them, with a
+	// space between: one hand, by whichever of them it comes.
 	Person string
+	// Known is since when the proof is that operator's; zero is always.
+	Known time.Time
 }
 
-// Is says whether the caller is the one of that name or, under another, the
-// same person. A name that a line can choose adds no second person.
+// Is says whether the caller is the one of that name, or shares a proof with
+// that person. A name that a line can choose adds no second person.
 func (c Caller) Is(name, person string) bool {
-	return c.Name == name || c.Person != "" && c.Person == person
+	if c.Name == name {
+		return true
+	}
+	theirs := strings.Fields(person)
+	return slices.ContainsFunc(strings.Fields(c.Person), func(proof string) bool { return slices.Contains(theirs, proof) })
 }
 
 type callerKey struct{}

@@ -190,6 +190,9 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 		code = reasonEdited
 	}
 	if a.Risk == Critical {
+		if by.Known.After(a.CreatedAt) {
+			return core.Errorf(core.Denied, "approval %s: at critical risk who answers has to be known before it was asked; %s is %s since %s", a.ApprovalID, by.Proof, by.Name, clock(by.Known)), nil
+		}
 		if own {
 			return core.Errorf(core.Denied, "approval %s: at critical risk who asked may not approve", a.ApprovalID), nil
 		}

@@ -149,7 +149,8 @@ type GateDecision struct {
 	Digest        string    `json:"digest"`
 	PriorDigest   string    `json:"prior_digest,omitempty"` // digest before an edit
 	ApprovalID    string    `json:"approval_id,omitempty"`
-	DecidedBy     string    `json:"decided_by"` // operator, or "policy"
+	DecidedBy     string    `json:"decided_by"`      // operator, or "policy"
+	Proof         string    `json:"proof,omitempty"` // by which the door knew who decided: uid:N, or the fingerprint of a key
 	Door          core.Door `json:"door"`
 	ShownAt       time.Time `json:"shown_at,omitzero"`
 	SelfApproved  bool      `json:"self_approved,omitzero"`

@@ -173,6 +173,7 @@ func (r *decisionRow) encode(b []byte) []byte {
 	if d.DecidedBy != byPolicy {
 		b = field(b, "decided_by", d.DecidedBy)
 	}
+	b = field(b, "proof", d.Proof)
 	current := d.PolicyVersion == a.ruling.version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)

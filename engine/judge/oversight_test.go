@@ -73,6 +73,7 @@ func TestNamesAddNoPersons(t *testing.T) {
 		{"bob", "uid:2", "", judge.Open},
 		{"chief", "uid:2", core.Denied, ""},
 		{"bob", "SHA256:x", core.Denied, ""},
+		{"bobby", "SHA256:z uid:2", core.Denied, ""}, // bob's user, with a key
 		{"carol", "SHA256:y", "", judge.Approved},
 	} {
 		got, err := f.Answer(t.Context(), at(bob, c.name, c.person), a.ApprovalID, yes)
@@ -86,6 +87,26 @@ func TestNamesAddNoPersons(t *testing.T) {
 	if got, err := f.Answer(t.Context(), at(bob, "boss", "uid:1"), own.ApprovalID, yes); err != nil || !got.SelfApproved {
 		t.Errorf("an approval of one's own under another name: %+v, %v", got, err)
 	}
+}
+
+// Nobody makes the second person out of nothing once it was asked.
+func TestAtCriticalRiskWhoAnswersWasKnownBefore(t *testing.T) {
+	f := setup(t)
+	a := f.opened(critical(alice))
+	late, early := bob, bob
+	early.Name, early.Person, early.Known = "carol", "SHA256:c", a.CreatedAt.Add(-time.Second)
+	late.Name, late.Person, late.Known = "new", "SHA256:n", a.CreatedAt.Add(time.Second)
+	yes := judge.Answer{Approve: true, Reason: "agreed"}
+	for _, by := range []core.Caller{late, early, late, bob} {
+		got, err := f.Answer(t.Context(), by, a.ApprovalID, yes)
+		if want := core.Code(""); by == late && code(err) != core.Denied || by != late && code(err) != want {
+			t.Errorf("%s: %s, %v", by.Name, got.Status, err)
+		}
+	}
+	if got, err := f.Approval(t.Context(), "t_acme", a.ApprovalID); err != nil || got.Status != judge.Approved || got.FirstBy != "carol" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.healthy()
 }
 
 func TestOneCanDenyTheCritical(t *testing.T) {

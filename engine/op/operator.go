@@ -42,21 +42,31 @@ func operators() []*Op {
 
 func operatorSet() *Op {
 	role := "viewer"
-	var keys []string
+	var keys, users, groups []string
 	var who operator.Operator
 	return define(Op{
-		Name: "operator set", Short: "Let an operator in, in a role and with public keys", Role: Admin, Undo: "operator remove", Done: "let in",
-		Long: "Let an operator in over SSH, where `serve --ssh` listens. One of the same name is replaced: keys that are left out\n" +
-			"open nothing any more, and sessions that they opened end. Roles, each with those before it: viewer looks, operator\n" +
-			"dispatches and stops, approver answers approvals, admin keeps tenants, operators and the store.",
-		Example: "operator set bob --role approver --key @bob.pub",
+		Name: "operator set", Short: "Make a person known, in a role, by users of this machine and public keys", Role: Admin, Undo: "operator remove", Done: "let in",
+		Long: "Make a person known. With a key they enter over SSH, where `serve --ssh` listens. All their users and keys count as\n" +
+			"one person, wherever two must agree. One of the same name is replaced: keys that are left out open nothing any more,\n" +
+			"and sessions that they opened end. Roles, each with those before it: viewer looks, operator dispatches and stops,\n" +
+			"approver answers approvals, admin keeps tenants, operators and the store.",
+		Example: "operator set bob --role approver --key @bob.pub\noperator set ann --role admin --uid 1000 --key @ann.pub --group on-call",
 		Params: []*Param{
 			place(&who.Name, "NAME", ""),
 			flag(&role, "role", "what they may do: viewer|operator|approver|admin").enum("viewer", "operator", "approver", "admin"),
+			{Name: "uid", About: "`UID` of a user of this machine who is that person; may be repeated", Into: &users},
 			{Name: "key", About: "public `KEY` as in authorized_keys, or @FILE of such lines; may be repeated", Into: &keys, Whole: true},
+			{Name: "group", About: "`GROUP` that a rule may ask for; may be repeated", Into: &groups, Whole: true},
 		},
 		Check: func(c *Call) error {
-			who.Role, who.Keys = operator.Role(role), nil
+			who.Role, who.Users, who.Keys, who.Groups = operator.Role(role), nil, nil, groups
+			for _, uid := range users {
+				u, err := operator.ParseUser(uid)
+				if err != nil {
+					return err
+				}
+				who.Users = append(who.Users, u)
+			}
 			for _, given := range keys {
 				text, err := c.Read("key", given)
 				if err != nil {

@@ -1,10 +1,13 @@
-// Package operator keeps who may enter a tenant from elsewhere, with which
-// public keys and in which role. A process of this machine's own user needs no
-// entry: whoever can open the data file rules it.
+// Package operator keeps who the persons of a tenant are: by which users of the
+// system and which public keys each is known, and in which role they enter from
+// elsewhere. A process of this machine's own user needs no entry: whoever can
+// open the data file rules it.
 package operator
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -32,15 +35,19 @@ func Roles() []Role { return []Role{Viewer, Works, Approver, Admin} }
 // Limits of one operator.
 const (
 	MaxKeys    = 20
+	MaxUsers   = 8
+	MaxGroups  = 16
 	maxKeyLine = 16 << 10 // bytes, as OpenSSH's
 )
 
-// Operator is someone who may enter a tenant.
+// Operator is a person of a tenant. All their users and keys are one person.
 type Operator struct {
 	TenantID  string    `json:"tenant_id"`
 	Name      string    `json:"name"` // 1-64 printable characters; goes into the audit log
 	Role      Role      `json:"role"`
+	Users     []User    `json:"users,omitempty"`
 	Keys      []Key     `json:"keys"`
+	Groups    []string  `json:"groups,omitempty"` // whose approvals a rule may ask for, sorted
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`
@@ -51,7 +58,45 @@ type Key struct {
 	Fingerprint string `json:"fingerprint"` // SHA256:…, as ssh-keygen -l prints it
 	Key         string `json:"key"`         // type and base64, as in authorized_keys
 	Comment     string `json:"comment,omitempty"`
+	// Since is when it became theirs.
+	Since time.Time `json:"since,omitzero"`
 }
+
+// User is a user of the system.
+type User struct {
+	UID   uint32    `json:"uid"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// ParseUser reads a user's number.
+func ParseUser(uid string) (User, error) {
+	n, err := strconv.ParseUint(uid, 10, 32)
+	if err != nil {
+		return User{}, core.Invalid("uid", core.Clip(uid), "a user's number, as id -u prints it")
+	}
+	return User{UID: uint32(n)}, nil
+}
+
+// Proof is how a caller of that user is known (core.Caller).
+func (u User) Proof() string { return UserProof(int(u.UID)) }
+
+// UserProof is how a caller of a user of the system is known.
+func UserProof(uid int) string { return "uid:" + strconv.Itoa(uid) }
+
+// since is when each proof became the operator's.
+func (o *Operator) since() map[string]time.Time {
+	all := make(map[string]time.Time, len(o.Users)+len(o.Keys))
+	for _, u := range o.Users {
+		all[u.Proof()] = u.Since
+	}
+	for _, k := range o.Keys {
+		all[k.Fingerprint] = k.Since
+	}
+	return all
+}
+
+// Person names the operator as core.Caller does: by every proof.
+func (o *Operator) Person() string { return strings.Join(slices.Sorted(maps.Keys(o.since())), " ") }
 
 // ParseKey reads a line of an authorized_keys file (sshd(8)). Options before
 // the key are refused: they would be believed and not kept.
@@ -91,12 +136,28 @@ func (o *Operator) Check() error {
 	if !slices.Contains(Roles(), o.Role) {
 		return core.Invalid("role", string(o.Role), "viewer, operator, approver, admin")
 	}
-	if len(o.Keys) < 1 || len(o.Keys) > MaxKeys {
-		return core.Errorf(core.InvalidInput, "operator %s: %d keys; 1-%d are allowed", o.Name, len(o.Keys), MaxKeys).With("field", "keys")
+	if len(o.Keys)+len(o.Users) < 1 {
+		return core.Errorf(core.InvalidInput, "operator %s: neither a user of the system nor a key; one is needed, --uid or --key", o.Name).With("field", "keys")
+	}
+	for field, c := range map[string][2]int{"keys": {len(o.Keys), MaxKeys}, "uid": {len(o.Users), MaxUsers}, "group": {len(o.Groups), MaxGroups}} {
+		if c[0] > c[1] {
+			return core.Errorf(core.InvalidInput, "operator %s: %d of %s; at most %d are allowed", o.Name, c[0], field, c[1]).With("field", field)
+		}
 	}
 	for i, k := range o.Keys {
 		if slices.ContainsFunc(o.Keys[:i], func(other Key) bool { return other.Fingerprint == k.Fingerprint }) {
 			return core.Invalid("keys", k.Fingerprint, "each key once")
+		}
+	}
+	for i, u := range o.Users {
+		if slices.ContainsFunc(o.Users[:i], func(other User) bool { return other.UID == u.UID }) {
+			return core.Invalid("uid", u.UID, "each user once")
+		}
+	}
+	o.Groups = slices.Compact(slices.Sorted(slices.Values(o.Groups)))
+	for _, g := range o.Groups {
+		if err := CheckName("group", g); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -104,12 +165,9 @@ func (o *Operator) Check() error {
 
 // state is what reconcile compares.
 func (o *Operator) state() any {
-	prints := make([]string, len(o.Keys))
-	for i, k := range o.Keys {
-		prints[i] = k.Fingerprint
-	}
 	return struct {
-		Role Role     `json:"role"`
-		Keys []string `json:"keys"`
-	}{o.Role, prints}
+		Role   Role                 `json:"role"`
+		Proofs map[string]time.Time `json:"proofs"`
+		Groups []string             `json:"groups,omitempty"`
+	}{o.Role, o.since(), o.Groups}
 }

@@ -109,14 +109,14 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	if len(grants) != 2 {
 		t.Fatalf("%+v", grants)
 	}
-	bob := operator.Grant{Tenant: "t_acme", Name: "bob", Role: operator.Viewer, Print: key(t, 2).Fingerprint}
+	bob := operator.Grant{Tenant: "t_acme", Name: "bob", Role: operator.Viewer, Proof: key(t, 2).Fingerprint}
 	held, changed := ops.Holds(bob)
 	if !held {
 		t.Fatal("the grant does not hold")
 	}
 	put(by, "bob", operator.Approver, "changed", key(t, 1))
 	<-changed
-	if held, _ := ops.Holds(bob); held || len(ops.Grants(bob.Print)) != 0 {
+	if held, _ := ops.Holds(bob); held || len(ops.Grants(bob.Proof)) != 0 {
 		t.Error("a key that was taken away still opens")
 	}
 	if _, err := ops.Remove(ctx, other, "robert"); err != nil {
@@ -139,6 +139,43 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	}
 }
 
+func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
+	eng := open(t, filepath.Join(t.TempDir(), "s.db"))
+	ctx := t.Context()
+	by := core.Caller{Tenant: "t_acme", Name: "root", Kind: core.Operator, Door: core.DoorCLI}
+	if _, err := eng.Swarm.CreateTenant(ctx, by, "t_acme"); err != nil {
+		t.Fatal(err)
+	}
+	ann := operator.Operator{Name: "ann", Role: operator.Admin, Users: []operator.User{{UID: 7}}, Groups: []string{"on-call", "cad", "cad"}}
+	first, _, err := eng.Operators.Put(ctx, by, ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann.Keys = []operator.Key{key(t, 1)}
+	second, _, err := eng.Operators.Put(ctx, by, ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, ok := eng.Operators.Whose("t_acme", "uid:7")
+	printed, also := eng.Operators.Whose("t_acme", key(t, 1).Fingerprint)
+	if !ok || !also || user.Person != printed.Person || user.Person != key(t, 1).Fingerprint+" uid:7" || len(second.Groups) != 2 {
+		t.Errorf("%+v, %+v, %v", user, printed, second.Groups)
+	}
+	if !user.Since.Equal(first.Users[0].Since) || !printed.Since.After(user.Since) {
+		t.Errorf("the user since %v, the key since %v", user.Since, printed.Since)
+	}
+	if _, there := eng.Operators.Whose("t_beta", "uid:7"); there {
+		t.Error("a person of one tenant is known in another")
+	}
+	eve := operator.Operator{Name: "eve", Role: operator.Admin, Users: []operator.User{{UID: 7}}}
+	if _, _, err := eng.Operators.Put(ctx, by, eve); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("another's user: %v", err)
+	}
+	if deltas, err := eng.Reconcile(ctx, "t_acme"); err != nil || len(deltas) > 0 {
+		t.Errorf("%v, %v", deltas, err)
+	}
+}
+
 func TestMistakesInAnOperatorAreNamed(t *testing.T) {
 	many := make([]operator.Key, operator.MaxKeys+1)
 	for i := range many {
@@ -154,6 +191,9 @@ func TestMistakesInAnOperatorAreNamed(t *testing.T) {
 		{"role", operator.Operator{Name: "bob", Role: "root", Keys: many[:1]}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: many}},
+		{"uid", operator.Operator{Name: "bob", Role: operator.Viewer, Users: []operator.User{{UID: 1}, {UID: 1}}}},
+		{"uid", operator.Operator{Name: "bob", Role: operator.Viewer, Users: make([]operator.User, operator.MaxUsers+1)}},
+		{"group", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: many[:1], Groups: []string{"a\nb"}}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: []operator.Key{many[0], many[0]}}},
 	} {
 		if err := c.who.Check(); core.AsError(err).Details["field"] != c.field {

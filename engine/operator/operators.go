@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"slices"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -10,12 +11,19 @@ import (
 	"swarmdeck/engine/record"
 )
 
-// Grant is what a key opens.
+// Grant is what a proof opens: whose it is in a tenant.
 type Grant struct {
 	Tenant string
 	Name   string
 	Role   Role
-	Print  string // the key's fingerprint
+	Proof  string // of core.Caller
+	Person string // likewise
+	Since  time.Time
+}
+
+// By is the caller that the grant makes of one who came with its proof.
+func (g Grant) By(door core.Door) core.Caller {
+	return core.Caller{Tenant: g.Tenant, Name: g.Name, Kind: core.Operator, Door: door, Proof: g.Proof, Person: g.Person, Known: g.Since}
 }
 
 // Operators keeps the operators of every tenant. It is safe for concurrent
@@ -26,7 +34,7 @@ type Operators struct {
 	kind    record.Table[Operator]
 
 	state  core.Condition     // of what follows
-	grants map[string][]Grant // by fingerprint
+	grants map[string][]Grant // by proof
 }
 
 // New reads who may enter. A record that can't be read lets nobody in.
@@ -47,65 +55,104 @@ func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenan
 	return o, nil
 }
 
-// follow notes what an operator's keys open; nil has gone.
+// follow notes what an operator's proofs open; nil has gone.
 func (o *Operators) follow(tenant, name string, who *Operator) {
 	o.state.Change(func() {
-		for print, all := range o.grants {
+		for proof, all := range o.grants {
 			all = slices.DeleteFunc(all, func(g Grant) bool { return g.Tenant == tenant && g.Name == name })
-			if o.grants[print] = all; len(all) == 0 {
-				delete(o.grants, print)
+			if o.grants[proof] = all; len(all) == 0 {
+				delete(o.grants, proof)
 			}
 		}
 		if who == nil {
 			return
 		}
-		for _, k := range who.Keys {
-			o.grants[k.Fingerprint] = append(o.grants[k.Fingerprint], Grant{tenant, name, who.Role, k.Fingerprint})
+		for proof, since := range who.since() {
+			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since})
 		}
 	})
 }
 
-// Grants tells what a key opens, by its fingerprint.
-func (o *Operators) Grants(print string) (all []Grant) {
-	o.state.Look(func() { all = slices.Clone(o.grants[print]) })
+// Grants tells what a proof opens.
+func (o *Operators) Grants(proof string) (all []Grant) {
+	o.state.Look(func() { all = slices.Clone(o.grants[proof]) })
 	return all
 }
 
-// Holds says whether a grant still stands as it was given, and returns a
+// Whose tells whose a proof is in a tenant.
+func (o *Operators) Whose(tenant, proof string) (Grant, bool) {
+	for _, g := range o.Grants(proof) {
+		if g.Tenant == tenant {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// Holds says whether a proof is still that name's, in that role, and returns a
 // channel that is closed at the next change of any.
 func (o *Operators) Holds(g Grant) (holds bool, changed <-chan struct{}) {
-	changed = o.state.Look(func() { holds = slices.Contains(o.grants[g.Print], g) })
+	changed = o.state.Look(func() {
+		holds = slices.ContainsFunc(o.grants[g.Proof], func(now Grant) bool { return now.Tenant == g.Tenant && now.Name == g.Name && now.Role == g.Role })
+	})
 	return holds, changed
 }
 
 // Put makes an operator as it is given and says what that did: created,
-// changed or unchanged. A key that another operator of the tenant has is
-// refused: who it is must be one.
+// changed or unchanged. A user or a key that another operator of the tenant has
+// is refused: who it is must be one. What was theirs before stays so since then.
 func (o *Operators) Put(ctx context.Context, by core.Caller, who Operator) (_ Operator, action string, err error) {
 	if err := who.Check(); err != nil {
 		return who, "", err
 	}
 	err = o.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		if err := o.kind.Each(tx, who.shares); err != nil {
+		var before Operator
+		if err := o.kind.Each(tx, func(other *Operator) error {
+			if other.Name == who.Name {
+				before = *other
+				return nil
+			}
+			return who.shares(other)
+		}); err != nil {
 			return err
 		}
+		who.keep(before.since(), tx.Now())
 		action, err = o.kind.Put(tx, record.Event{}, &who, nil)
 		return err
 	})
 	return who, action, err
 }
 
-// shares refuses a key that another operator has.
+// shares refuses a user or a key that another operator has.
 func (o *Operator) shares(other *Operator) error {
-	if other.Name == o.Name {
-		return nil
+	theirs := other.since()
+	for _, u := range o.Users {
+		if _, has := theirs[u.Proof()]; has {
+			return core.Errorf(core.Conflict, "user %d is operator %s", u.UID, other.Name).With("field", "uid")
+		}
 	}
 	for _, k := range o.Keys {
-		if slices.ContainsFunc(other.Keys, func(have Key) bool { return have.Fingerprint == k.Fingerprint }) {
+		if _, has := theirs[k.Fingerprint]; has {
 			return core.Errorf(core.Conflict, "key %s is that of operator %s", k.Fingerprint, other.Name).With("field", "keys")
 		}
 	}
 	return nil
+}
+
+// keep dates the proofs: those that were theirs before, and those that are new.
+func (o *Operator) keep(before map[string]time.Time, now time.Time) {
+	since := func(proof string) time.Time {
+		if t, had := before[proof]; had {
+			return t
+		}
+		return now
+	}
+	for i := range o.Users {
+		o.Users[i].Since = since(o.Users[i].Proof())
+	}
+	for i := range o.Keys {
+		o.Keys[i].Since = since(o.Keys[i].Fingerprint)
+	}
 }
 
 // Remove takes an operator away; their sessions end.

@@ -1,11 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/op"
 	"swarmdeck/store"
 )
 
@@ -30,6 +29,7 @@ type call struct {
 	g     Globals
 
 	reads  bool // the command changes nothing
+	least  Role // that it takes
 	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
 	alone  bool // it needs an engine of this process
@@ -37,17 +37,24 @@ type call struct {
 	hasty  bool // it does without a data file that is in use
 	opened Need
 
-	eng *engine.Engine // open since scope or engine
-	by  core.Caller    // who asks, in which tenant; settled by scope
+	role Role           // of whom --as names, once their key has proved it; "" is the door's
+	eng  *engine.Engine // open since scope or engine
+	by   core.Caller    // who asks, in which tenant; settled by scope
 }
 
 func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	env, g := t.env, t.g
+	if g.As == "" {
+		g.As, g.Key = cmp.Or(env.As, g.As), cmp.Or(g.Key, env.Key)
+	}
 	if g.Data != "" && env.Caller.Door != core.DoorCLI {
 		return nil, core.Errorf(core.InvalidInput, "--data: this door already has its data file").With("field", "data")
 	}
 	if g.As != "" && env.Caller.Door != core.DoorCLI && env.Caller.Door != core.DoorScript {
 		return nil, core.Errorf(core.Denied, "--as: the operator is known by this door and can't be changed").With("field", "as")
+	}
+	if g.Key != "" && g.As == "" && !cmd.Flags().Changed("as") {
+		return nil, core.Errorf(core.InvalidInput, "--key: only with --as, whose key it is").With("field", "key")
 	}
 	if f := cmd.Flag("theme"); f != nil && f.Changed {
 		if _, err := LoadTheme(env.getenv, g.Theme); err != nil {
@@ -56,7 +63,7 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	}
 	g.Data = env.dataPath(g.Data)
 	g.ReadOnly = g.ReadOnly || env.ReadOnly
-	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads}, nil
+	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads, least: s.role}, nil
 }
 
 // do carries the command out: it is permitted, its line is checked, its tenant
@@ -221,6 +228,9 @@ func (c *call) opens(tenant bool) error {
 	if err == nil {
 		c.by, err = c.operator()
 	}
+	if err == nil {
+		err = c.anywhere(c.by)
+	}
 	return err
 }
 
@@ -237,33 +247,14 @@ func (c *call) scope() error {
 	if err != nil {
 		return err
 	}
-	c.by, c.by.Tenant = by, tenant
+	by.Tenant = tenant
+	if c.by, err = c.identify(by); err != nil {
+		return err
+	}
+	if c.role != "" && !c.role.Includes(c.least) {
+		return core.Errorf(core.Denied, "%s: needs the role %s, %s is %s", commandPath(c.cmd), c.least, c.by.Name, c.role).With("field", "role")
+	}
 	return nil
-}
-
-// operator is who asks. The name goes into the audit log, where it stays.
-func (c *call) operator() (core.Caller, error) {
-	by := c.env.Caller
-	if by.Kind == core.Agent {
-		return by, nil
-	}
-	by.Kind = core.Operator
-	if c.flags != nil && c.flags.Changed("as") {
-		by.Name = c.g.As
-		return by, op.CheckOperator("as", by.Name)
-	}
-	for _, name := range []string{"USER", "LOGNAME"} {
-		if by.Name == "" {
-			by.Name = c.env.getenv(name)
-		}
-	}
-	if by.Name == "" {
-		by.Name = "operator"
-		if u, err := user.Current(); err == nil && u.Username != "" {
-			by.Name = u.Username
-		}
-	}
-	return by, op.CheckOperator("as", by.Name)
 }
 
 // tenant picks the tenant: flag, door, environment, the only one there is. On
@@ -307,6 +298,9 @@ func (c *call) tenant(by core.Caller) (string, error) {
 		return "", err
 	}
 	by.Tenant = DefaultTenant
+	if by.Kind == core.Operator && c.as() { // nobody is proved where nobody is known
+		by.Name = userName(by.Proof)
+	}
 	made, err := c.eng.Swarm.CreateTenant(c.ctx, by, DefaultTenant)
 	return made.TenantID, err
 }

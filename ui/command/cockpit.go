@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 
 	"swarmdeck/engine"
@@ -12,17 +13,17 @@ func runCockpit(c *call, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(c.cmd, args[0])
 	}
-	by, err := c.operator()
-	if err != nil {
-		return err
-	}
-	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir, Caller: by}
+	s := Start{Globals: c.g, Open: c.env.Open, Dir: c.env.Dir}
 	if c.g.Script != "" {
 		if c.env.Doors.Script == nil {
 			return core.Errorf(core.Unavailable, "--script is not available here").With("field", "script")
 		}
 		if c.g.Script != "-" {
 			s.Script = c.env.path(c.g.Script)
+		}
+		var err error
+		if s.Caller, err = c.operator(); err != nil {
+			return err
 		}
 		if !c.flags.Changed("data") && c.env.getenv("SWARMDECK_DATA") == "" {
 			s.Data = "" // a script has a file of its own then
@@ -52,6 +53,7 @@ func (c *call) enterCockpit(s Start) error {
 	// Lines given inside the door work on this engine, whatever they ask for.
 	inside := *c.env
 	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors = c.by, c.g.ReadOnly, nil, Doors{}
+	inside.As, inside.Key, inside.Role = "", "", cmp.Or(c.role, inside.Role)
 	if inside.Own, err = c.own(); err != nil {
 		return err
 	}

@@ -24,10 +24,12 @@ import (
 // Tenant, Door or writer is another, independent environment.
 type Env struct {
 	// Caller is who asks. Tenant "" picks the default tenant, Name "" the OS
-	// user. Doors with an authenticated user set Name, and --as is refused
+	// user of Proof. Doors with an authenticated user set Name, and --as is refused
 	// unless Door is cli or script. Of kind agent it is a process of that agent
 	// or task: Name and Tenant stand, and it may look at what agents may.
 	Caller core.Caller
+	// As and Key are --as and --key for every line that names none.
+	As, Key string
 	// Role is what the door grants; "" is Admin.
 	Role Role
 	// ReadOnly is --read-only for every line.
@@ -107,6 +109,7 @@ type Globals struct {
 	Tenant     string // as given; "" when defaulted
 	Output     string // text, json, wide
 	As         string
+	Key        string // file of the private key that proves As
 	ReadOnly   bool
 	Color      string // auto, always, never
 	ASCII      bool

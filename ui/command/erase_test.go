@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/operator"
 	"swarmdeck/store"
 )
 
@@ -83,11 +84,12 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 // othersSay has bob say something, and alice answer it.
 func (w *walk) othersSay() {
 	w.t.Helper()
-	w.line(`task dispatch --kind exec.run --input '{"argv":["echo","bobs-word"]}' --wait --as bob`)
+	bob := w.person("bob", operator.Works)
+	w.line(`task dispatch --kind exec.run --input '{"argv":["echo","bobs-word"]}' --wait` + bob)
 	w.no(os.WriteFile(filepath.Join(w.dir, "other.sh"), []byte(asking), 0o700))
 	w.line("agent create other --project tools --role writer -- sh other.sh")
 	w.until("agent show other", "status", "idle")
-	task := str(w.object("agent assign other 'bobs-prompt' --as bob")["task_id"])
+	task := str(w.object("agent assign other 'bobs-prompt'" + bob)["task_id"])
 	w.line("approval deny " + w.approval() + " --abort --reason '" + typed + " to bob'")
 	w.until("task show "+task, "status", "blocked")
 	w.until("agent show other", "status", "idle")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 )
 
@@ -489,12 +490,13 @@ func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
 	d := newDeck(t)
 	d.write("asker", "#!/bin/sh\nread x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n")
 	d.no(os.Chmod(filepath.Join(d.dir, "asker"), 0o700))
+	bob := d.person("bob", operator.Approver)
 	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
 	id := str(d.until("approval list --open", "status", "open")["approval_id"])
 	if out := d.line("approval approve " + id + " --reason fine"); !strings.Contains(out, "a second operator must approve it too, after alice") {
 		t.Errorf("first: %s", out)
 	}
-	if out := d.line("approval approve " + id + " --reason fine --as bob"); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
+	if out := d.line("approval approve " + id + " --reason fine" + bob); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
 		t.Errorf("second: %s", out)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"swarmdeck/engine/operator"
 )
 
 func (w *walk) operators() {
@@ -56,7 +58,7 @@ func (w *walk) figures() {
 		w.t.Errorf("%v", a)
 	}
 	w.fails(2, "approval canary --risk critical")
-	w.do("approval approve " + id + " --as eve")
+	w.do("approval approve " + id + w.person("eve", operator.Approver))
 	missed := 0.0
 	for _, f := range w.objects("operator figures") {
 		if f["operator"] == "eve" {

@@ -12,12 +12,7 @@ func operatorColumns(c *call) []column[operator.Operator] {
 		{title: "OPERATOR", text: func(o O) string { return o.Name }},
 		{title: "ROLE", text: func(o O) string { return string(o.Role) }},
 		{title: "AGE", right: true, text: func(o O) string { return c.age(o.CreatedAt) }},
-		{title: "KEYS", most: 60, text: func(o O) string {
-			prints := make([]string, len(o.Keys))
-			for i, k := range o.Keys {
-				prints[i] = k.Fingerprint
-			}
-			return strings.Join(prints, " ")
-		}},
+		{title: "GROUPS", most: 40, text: func(o O) string { return strings.Join(o.Groups, " ") }},
+		{title: "PROOFS", most: 60, text: func(o O) string { return o.Person() }},
 	}
 }

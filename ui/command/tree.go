@@ -178,7 +178,8 @@ func (t *tree) globals(f *pflag.FlagSet) {
 	f.StringVar(&t.g.Data, "data", "", "data `FILE` (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
 	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
 	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide; sentence for what a change came to", "text", "json", "wide", "sentence")
-	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as (default the OS user)")
+	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as: one of this user's, or one whose key is at hand (default the OS user)")
+	f.StringVar(&t.g.Key, "key", "", "private key `FILE` that proves --as (default those of ssh-agent)")
 	f.BoolVar(&t.g.ReadOnly, "read-only", false, "refuse every command that would change something")
 	enumVar(f, &t.g.Color, "color", "", "auto", "colours: auto|always|never", "auto", "always", "never")
 	f.BoolVar(&t.g.ASCII, "ascii", false, "draw with ASCII only")
@@ -191,6 +192,7 @@ func (t *tree) globals(f *pflag.FlagSet) {
 	source(f, "theme", "theme")
 	source(f, "data", "file")
 	source(f, "script", "file")
+	source(f, "key", "file")
 }
 
 // group makes a command that only holds others.

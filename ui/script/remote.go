@@ -52,7 +52,7 @@ func (r *run) attach() *remote {
 	out, told := io.Pipe()
 	m := &remote{in: ask, out: out, send: json.NewEncoder(ask), told: json.NewDecoder(out), done: make(chan error, 1)}
 	line := []string{"--script", "-", "--data", r.data}
-	for flag, value := range map[string]string{"--tenant": r.start.Tenant, "--as": r.start.As} {
+	for flag, value := range map[string]string{"--tenant": r.start.Tenant, "--as": r.start.As, "--key": r.start.Key} {
 		if value != "" {
 			line = append(line, flag, value)
 		}

@@ -30,6 +30,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -268,11 +269,7 @@ func (r *run) setup(env *testscript.Env) error {
 			env.Setenv("TMPDIR", os.TempDir())
 		}
 	}
-	if r.kept || r.start.As != "" {
-		env.Vars = append(env.Vars, "USER="+r.start.Caller.Name)
-	} else {
-		env.Vars = append(env.Vars, "USER=operator")
-	}
+	env.Vars = append(env.Vars, "USER="+cmp.Or(r.start.As, r.who()))
 	return nil
 }
 

@@ -173,12 +173,21 @@ func (r *run) env(t teller) *command.Env {
 		return &env
 	}
 	env.Dir = t.MkAbs(".")
-	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: t.Getenv("USER"), Kind: core.Operator, Door: core.DoorScript}
-	if r.start.Data != "" { // on a file of its own a script may play several persons
-		env.Caller.Person = r.outer.Caller.Person
-	}
+	env.As, env.Key = r.start.As, r.start.Key
+	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: r.who(), Kind: core.Operator, Door: core.DoorScript, Proof: r.outer.Caller.Proof}
 	env.Getenv = t.Getenv
 	return &env
+}
+
+// who is the operator of the script: of a file of its own always the same.
+func (r *run) who() string {
+	switch {
+	case r.start.As != "": // and every line proves it
+		return ""
+	case r.kept, r.outer.Remote:
+		return r.start.Caller.Name
+	}
+	return "operator"
 }
 
 // stdin is what the script's last stdin word named, read when it is asked

@@ -6,18 +6,26 @@ import (
 	"swarmdeck/engine/operator"
 )
 
-// Operator is someone who may enter over SSH.
+// Operator is a person of the tenant.
 type Operator struct {
 	operator.Operator
 	Line int
 }
 
-// operator reads a name, a role and public keys.
+// operator reads a name, a role, users, public keys and groups.
 func (r reader) operator(v value) Operator {
 	o := Operator{Line: v.Line()}
 	r.Object(v, map[string]func(value){
 		"name": func(v value) { o.Name = r.Text(v) },
 		"role": func(v value) { o.Role = operator.Role(r.Word(v)) },
+		"uids": func(v value) {
+			o.Users = document.Each(r.Reader, v, func(v value) operator.User {
+				u, err := operator.ParseUser(r.Text(v))
+				r.Check(v, err)
+				return u
+			})
+		},
+		"groups": func(v value) { o.Groups = document.Each(r.Reader, v, r.Text) },
 		"keys": func(v value) {
 			o.Keys = document.Each(r.Reader, v, func(v value) operator.Key {
 				k, err := operator.ParseKey(r.Text(v))
@@ -25,8 +33,8 @@ func (r reader) operator(v value) Operator {
 				return k
 			})
 		},
-	}, "name", "role", "keys")
-	if o.Name == "" || len(o.Keys) == 0 {
+	}, "name", "role")
+	if o.Name == "" {
 		return o
 	}
 	if err := o.Check(); err != nil {

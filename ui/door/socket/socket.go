@@ -13,9 +13,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 )
@@ -41,9 +41,9 @@ func Dial(ctx context.Context, data string) (net.Conn, error) {
 	return serve.Dial(ctx, path)
 }
 
-// Person is the person at this user's own doors: all names that a line can
-// choose are one person's.
-func Person() string { return "uid:" + strconv.Itoa(os.Getuid()) }
+// Proof is what this user's own doors know of who comes in: the socket takes
+// processes of this user alone.
+func Proof() string { return operator.UserProof(os.Getuid()) }
 
 // surroundings are the variables of the environment that mean something to a
 // command or a cockpit.
@@ -53,7 +53,7 @@ func surroundings() []string {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "TRACEPARENT", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE",
-			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "HOME", "USER":
+			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "SSH_AUTH_SOCK", "HOME", "USER":
 			env = append(env, kv)
 		default:
 			if strings.HasPrefix(name, "SWARMDECK_") || strings.HasPrefix(name, "XDG_") {

@@ -120,7 +120,7 @@ func (r *reception) settle(who serve.Who) error {
 var errChanged = errors.New("what your key opens was changed: connect again")
 
 func grantOf(who serve.Who) operator.Grant {
-	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Print: who.Key}
+	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Proof: who.Key}
 }
 
 // follow tells when who has to go: their key or their role was taken away.
@@ -146,7 +146,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 // session carries out one command line, or shows one cockpit, for someone on
 // another machine.
 func (r *reception) session(ctx context.Context, t *serve.Session) int {
-	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Person: t.Who.Key}
+	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Key}
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"errors"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/operator"
+	"swarmdeck/ui/keyring"
+)
+
+// operator is who asks, before it is known in which tenant. The name goes into the
+// audit log, where it stays.
+func (c *call) operator() (core.Caller, error) {
+	by := c.env.Caller
+	if by.Kind == core.Agent {
+		return by, nil
+	}
+	by.Kind = core.Operator
+	if c.as() {
+		by.Name = c.g.As
+		return by, op.CheckOperator("as", by.Name)
+	}
+	if by.Name == "" {
+		by.Name = userName(by.Proof)
+	}
+	return by, nil
+}
+
+// as says whether the line names who it is to be from.
+func (c *call) as() bool { return c.g.As != "" || c.flags != nil && c.flags.Changed("as") }
+
+// userName is how the system calls the user of a proof: no variable of the
+// environment says who somebody is.
+func userName(proof string) string {
+	uid, is := strings.CutPrefix(proof, "uid:")
+	if !is {
+		return "operator"
+	}
+	if u, err := user.LookupId(uid); err == nil && operator.CheckName("as", u.Username) == nil {
+		return u.Username
+	}
+	return proof
+}
+
+// identify settles who the caller is in a tenant, by what their door proved of
+// them, and by a key when --as names another. A name that is not theirs is
+// refused and audited.
+func (c *call) identify(by core.Caller) (core.Caller, error) {
+	if by.Kind != core.Operator {
+		return by, nil
+	}
+	as := c.as()
+	known, is := c.eng.Operators.Whose(by.Tenant, by.Proof)
+	switch {
+	case is && (!as || known.Name == by.Name):
+		return known.By(by.Door), nil
+	case c.env.Remote && by.Proof != "": // the door knew them, until now
+		return by, core.Errorf(core.Denied, "what your key opens was changed: connect again")
+	}
+	by.Person = by.Proof
+	theirs, err := c.eng.Operators.Operator(c.ctx, by.Tenant, by.Name)
+	nobody := errors.Is(err, core.Kind(core.NotFound))
+	switch {
+	case err != nil && !nobody:
+		return by, err
+	case !as && nobody:
+		return by, nil
+	case !as: // a person of the system's name for this user, whom that user is not
+		by.Name = by.Proof
+		return by, nil
+	case nobody && by.Name == userName(by.Proof) && !is:
+		return by, nil
+	case nobody:
+		return by, c.notThem(by, "and there is no operator of that name")
+	}
+	grant, err := c.prove(theirs)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return by, c.notThem(by, "and none of their keys is at hand: give one with --key FILE, or add it to ssh-agent")
+	}
+	if err != nil {
+		return by, err
+	}
+	c.role = Role(grant.Role)
+	return grant.By(by.Door), nil
+}
+
+// prove has a key at hand show that the caller is an operator.
+func (c *call) prove(who operator.Operator) (operator.Grant, error) {
+	file := c.g.Key
+	if file != "" && !filepath.IsAbs(file) {
+		file = filepath.Join(c.env.Dir, file)
+	}
+	ring, err := keyring.Open(file, c.env.getenv("SSH_AUTH_SOCK"))
+	if err != nil {
+		return operator.Grant{}, err
+	}
+	defer ring.Close()
+	print, err := ring.Prove(who.Keys)
+	if err != nil {
+		return operator.Grant{}, err
+	}
+	grant, _ := c.eng.Operators.Whose(who.TenantID, print)
+	return grant, nil
+}
+
+// notThem refuses a name that is not the caller's.
+func (c *call) notThem(by core.Caller, why string) error {
+	name := by.Name
+	if by.Name = userName(by.Proof); c.opened.ReadOnly && !c.g.ReadOnly { // who only reads can't write it down
+		if _, err := c.open(Need{Data: c.g.Data}); err != nil {
+			return err
+		}
+	}
+	cause := core.Errorf(core.Denied, "--as: you are %s, which is not %s, %s", by.Proof, name, why).With("field", "as").With("value", name)
+	if c.g.ReadOnly {
+		return cause
+	}
+	return c.eng.Operators.Refused(c.ctx, by, cause)
+}
+
+// anywhere is identify for what belongs to no tenant: a name that is given has to be that of
+// the caller's user, in some tenant.
+func (c *call) anywhere(by core.Caller) error {
+	if by.Kind != core.Operator || !c.as() || by.Name == userName(by.Proof) {
+		return nil
+	}
+	if slices.ContainsFunc(c.eng.Operators.Grants(by.Proof), func(g operator.Grant) bool { return g.Name == by.Name }) {
+		return nil
+	}
+	return core.Errorf(core.Denied, "--as: you are %s, which is not %s; a key proves it only within a tenant", by.Proof, by.Name).With("field", "as")
+}

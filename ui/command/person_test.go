@@ -1,0 +1,97 @@
+package command_test
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/operator"
+)
+
+// person makes someone known by a key of their own, and returns the flags that
+// prove to be them.
+func (d *deck) person(name string, role operator.Role) string {
+	d.t.Helper()
+	public := d.key(name)
+	d.line("operator set " + name + " --role " + string(role) + " --key '" + public + "'")
+	return " --as " + name + " --key " + name + ".key "
+}
+
+// key makes a private key in NAME.key, and returns its public half.
+func (d *deck) key(name string) string {
+	d.t.Helper()
+	seed := sha256.Sum256([]byte(name))
+	private := ed25519.NewKeyFromSeed(seed[:])
+	block, err := ssh.MarshalPrivateKey(private, "")
+	d.no(err)
+	d.no(os.WriteFile(filepath.Join(d.dir, name+".key"), pem.EncodeToMemory(block), 0o600))
+	public, err := ssh.NewPublicKey(private.Public())
+	d.no(err)
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
+}
+
+func TestAName(t *testing.T) {
+	d := newDeck(t)
+	d.env.Caller.Name, d.env.Caller.Proof = "", "uid:4294967294"
+	d.line("session create --name mine")
+	bob := d.person("bob", operator.Approver)
+	d.person("viv", operator.Viewer)
+	d.key("eve")
+	d.line("operator set ann --role admin --uid 4294967294 --group on-call")
+	dispatch := "task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}' "
+	for _, c := range []struct{ name, line, by, proof string }{
+		{"is that of the user's operator", dispatch, "ann", "uid:4294967294"},
+		{"may be said where it is the user's", dispatch + "--as ann", "ann", "uid:4294967294"},
+		{"is proved by a key", dispatch + bob, "bob", "SHA256:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			task := d.object(c.line)
+			if task["created_by"] != c.by || !strings.HasPrefix(str(task["created_person"]), c.proof) {
+				t.Errorf("by %v, %v", task["created_by"], task["created_person"])
+			}
+		})
+	}
+	before := len(d.objects("audit list --kind operator.refused"))
+	refused := []struct{ name, line, code, says string }{
+		{"of another is refused without their key", dispatch + "--as bob", "DENIED", "at hand"},
+		{"of another is refused with a key that is not theirs", dispatch + "--as bob --key eve.key", "DENIED", "at hand"},
+		{"of nobody is refused", dispatch + "--as mallory", "DENIED", "no operator of that name"},
+		{"of nobody is refused with any key", dispatch + "--as mallory --key eve.key", "DENIED", "no operator of that name"},
+		{"of the system's user is refused where that is another's", "task list --as bob", "DENIED", "at hand"},
+		{"gives the role of whose it is", dispatch + "--as viv --key viv.key", "DENIED", "needs the role operator"},
+	}
+	for _, c := range refused {
+		t.Run(c.name, func(t *testing.T) {
+			if code, says, _ := d.fails(1, c.line); code != c.code || !strings.Contains(says, c.says) {
+				t.Errorf("%s %s", code, says)
+			}
+		})
+	}
+	if after := d.objects("audit list --kind operator.refused"); len(after)-before != len(refused)-1 {
+		t.Errorf("%d of %d refusals are in the log", len(after)-before, len(refused)-1)
+	}
+	d.no(os.WriteFile(filepath.Join(d.dir, "open.key"), nil, 0o644))
+	d.no(os.WriteFile(filepath.Join(d.dir, "text.key"), []byte("hello"), 0o600))
+	for line, code := range map[string]int{
+		dispatch + "--as bob --key none.key": 2,
+		dispatch + "--as bob --key open.key": 2,
+		dispatch + "--as bob --key text.key": 2,
+		dispatch + "--as bob --key .":        2,
+		dispatch + "--key bob.key":           2,
+		"operator set eve --uid root":        2,
+		"operator set eve --uid 4294967296":  2,
+		"operator set eve --uid -1":          2,
+		"operator set eve":                   2,
+		"operator set eve --uid 4294967294":  1,
+	} {
+		if kind, says, _ := d.fails(code, line); kind != "INVALID_INPUT" && kind != "CONFLICT" {
+			t.Errorf("%s: %s %s", line, kind, says)
+		}
+	}
+}
