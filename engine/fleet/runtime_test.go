@@ -197,8 +197,8 @@ func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan st
 // say emits events and succeeds.
 func say(events ...fleet.Event) script {
 	return func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+		defer beat(p)()
 		for _, e := range events {
-			p.Beat()
 			if _, err := p.Emit(ctx, e); err != nil {
 				return task.Outcome{}, err
 			}
@@ -206,6 +206,28 @@ func say(events ...fleet.Event) script {
 		return done(ctx, h, p)
 	}
 }
+
+// beat keeps a prompt's task, as runtimes do however slow the disk is, until it is ended.
+func beat(p fleet.Prompt) (end func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(keeper)
+		defer tick.Stop()
+		for {
+			p.Beat()
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// keeper is how often runtimes renew a lease.
+const keeper = 250 * time.Millisecond
 
 // call makes one tool call, keeps the answer, and succeeds.
 func call(e fleet.Event, answers chan<- fleet.ToolAnswer) script {
