@@ -43,9 +43,19 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 }
 
 // by is the verdict of a policy, active or not. The base policy's deny rules
-// come first, with what the base makes of the action, whatever the policy
-// says; so no policy can lower them. A trace may be nil.
+// come first, with what the base makes of the action, and its floors last, of what
+// the policy would approve; so no policy can lower them. A trace may be nil.
 func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
+	until := time.Now().Add(j.evaluation)
+	v := j.above(ctx, until, of, tenant, ask, tr)
+	if v.Decision == Approve {
+		j.hold(ctx, until, of, ask, tr, &v)
+	}
+	return v
+}
+
+// above is the verdict of a policy over the base's deny rules.
+func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
 	v := Verdict{PolicyVersion: of.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
 	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
 	canonical, err := canonicalArgs(ask.Action.Args)
@@ -59,7 +69,6 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
 		v.ask.task, v.ask.tenant = ask.TaskID, tenant
 	}
-	until := time.Now().Add(j.evaluation)
 	base := j.table()
 	f := &facts{t: base, ask: ask, trace: tr}
 	var r *rule
@@ -80,11 +89,7 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 	}
 	switch {
 	case err != nil:
-		v.Decision, v.ReasonCode, v.Rationale = HITL, ReasonError, core.ClipTo("The policy failed: "+err.Error(), 512)
-		v.Risk = graver(v.Risk, Medium)
-		if late(ctx, until) != nil {
-			v.ReasonCode = ReasonTimeout
-		}
+		v.failed(ctx, until, err)
 	case r == nil:
 		v.Decision, v.ReasonCode, v.Rationale = HITL, reasonNoRule, "No rule covers this."
 		v.Risk = graver(v.Risk, Medium)
@@ -97,6 +102,43 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 		}
 	}
 	return v
+}
+
+// failed leaves to a person what the rules could not decide.
+func (v *Verdict) failed(ctx context.Context, until time.Time, err error) {
+	v.Decision, v.ReasonCode, v.Rationale, v.RuleID = HITL, ReasonError, core.ClipTo("The policy failed: "+err.Error(), 512), ""
+	v.Risk = graver(v.Risk, Medium)
+	if late(ctx, until) != nil {
+		v.ReasonCode = ReasonTimeout
+	}
+}
+
+// hold keeps what a policy would approve to the floors that are not switched off:
+// those of the base, and the policy's own.
+func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask, tr *trace, v *Verdict) {
+	tables := []*table{j.table()}
+	if of.table != tables[0] {
+		tables = append(tables, of.table)
+	}
+	for _, t := range tables {
+		// The base's floors look for the policy's topics too.
+		for _, seen := range tables {
+			r, err := first(ctx, until, &facts{t: seen, ask: ask}, of.standing(t.held[ask.Gate]))
+			if err != nil {
+				v.failed(ctx, until, err)
+				return
+			}
+			if r == nil {
+				continue
+			}
+			if tr != nil {
+				_, _ = first(ctx, until, &facts{t: seen, ask: ask, trace: tr}, []*rule{r})
+			}
+			v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.program = HITL, r.ReasonCode, r.Rationale, r.ID, false
+			v.Risk = graver(v.Risk, r.Risk)
+			return
+		}
+	}
 }
 
 // byProgram asks the program. What it must fear is a person's to judge.

@@ -214,7 +214,7 @@ func (j *Judge) traced(e *Explanation, of *ruling, v *Verdict, tr *trace) {
 		return
 	}
 	e.When, e.Values = last.When, tr.values
-	e.Floor = of.policyID != "" && j.table().byID[last.ID] == last && last.Decision == Deny
+	e.Floor = of.policyID != "" && j.table().byID[last.ID] == last && (last.Decision == Deny || last.Floor)
 	e.Tried = tr.tried[:len(tr.tried)-1]
 }
 

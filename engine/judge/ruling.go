@@ -24,8 +24,9 @@ type ruling struct {
 	digest   string // of the tenant's source
 	table    *table // its rules; for a program those of the gates it leaves out
 	program  *Program
-	gates    []Gate // that the program decides; none means all
-	broken   error  // it can't be read: every question is a person's
+	gates    []Gate   // that the program decides; none means all
+	broken   error    // it can't be read: every question is a person's
+	off      []string // ids of the floors that are switched off
 }
 
 // decides reports whether a program answers at a gate.
@@ -38,6 +39,34 @@ func (r *ruling) rules() int {
 		return 0
 	}
 	return len(r.table.file.Rules)
+}
+
+// standing are those of some floors that are not switched off.
+func (r *ruling) standing(floors []*rule) []*rule {
+	if len(r.off) == 0 {
+		return floors
+	}
+	return slices.DeleteFunc(slices.Clone(floors), func(f *rule) bool { return slices.Contains(r.off, f.ID) })
+}
+
+// without is the ruling with floors switched off. What decides is another then,
+// and so is its version.
+func (r *ruling) without(off []string) (*ruling, error) {
+	if len(off) == 0 || r.broken != nil {
+		return r, nil
+	}
+	var doc map[string]any
+	if err := core.DecodeStored(r.source, &doc); err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	doc["floors_off"] = off
+	source, err := core.Canonical(core.MustEncode(doc))
+	if err != nil {
+		return nil, err
+	}
+	less := *r
+	less.off, less.source, less.version = off, source, digestOf(source)
+	return &less, nil
 }
 
 // base is the ruling of a tenant without a policy of its own.
@@ -222,12 +251,16 @@ func (j *Judge) rulingIn(tx *audit.Tx) *ruling {
 
 // readRuling compiles the policy that the store says is active.
 func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
+	terms, err := readTerms(tx)
+	if err != nil {
+		return nil, fmt.Errorf("read the terms of policies: %w", err)
+	}
 	id, err := activeID(tx)
 	if err != nil {
 		return nil, fmt.Errorf("read which policy rules: %w", err)
 	}
 	if id == "" {
-		return j.base(), nil
+		return j.base().without(terms.FloorsOff)
 	}
 	p, err := j.policies.Need(tx, id)
 	if err != nil {
@@ -238,6 +271,9 @@ func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
 		return j.broken(p.PolicyID, err), nil
 	}
 	r, err := j.compilePolicy(p, source)
+	if err == nil {
+		r, err = r.without(terms.FloorsOff)
+	}
 	if err != nil {
 		return j.broken(p.PolicyID, err), nil
 	}

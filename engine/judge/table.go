@@ -52,6 +52,7 @@ type ruleFile struct {
 	Confidence *float64 `yaml:"confidence" json:"confidence,omitempty"`
 	Rationale  string   `yaml:"rationale" json:"rationale,omitempty"`
 	Retry      bool     `yaml:"retry" json:"retry,omitempty"`
+	Floor      bool     `yaml:"floor" json:"floor,omitempty"` // asks a person about what a policy, this or one above, would approve
 }
 
 // rule is a compiled one. A nil program always matches.
@@ -69,6 +70,7 @@ type table struct {
 	file    tableFile
 	byID    map[string]*rule
 	floor   map[Gate][]*rule // the deny rules
+	held    map[Gate][]*rule // the floors that ask
 	rest    map[Gate][]*rule
 	effects *classifier
 	topics  *topicIndex
@@ -101,7 +103,7 @@ func newTable(file tableFile) (*table, error) {
 	}
 	t := &table{
 		version: digestOf(canon), source: canon, file: file, byID: map[string]*rule{},
-		floor: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
+		floor: map[Gate][]*rule{}, held: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
 	}
 	if t.effects, err = newClassifier(&file); err != nil {
 		return nil, err
@@ -120,11 +122,14 @@ func newTable(file tableFile) (*table, error) {
 		}
 		t.byID[r.ID] = r
 		for _, g := range r.Gates {
-			if r.Decision == Deny {
-				t.floor[g] = append(t.floor[g], r)
-			} else {
-				t.rest[g] = append(t.rest[g], r)
+			of := t.rest
+			switch {
+			case r.Decision == Deny:
+				of = t.floor
+			case r.Floor:
+				of = t.held
 			}
+			of[g] = append(of[g], r)
 		}
 	}
 	return t, nil
@@ -218,6 +223,8 @@ func (r *ruleFile) check() error {
 		return core.Invalid(at("confidence"), *r.Confidence, "0-1")
 	case len(r.Rationale) > 1024:
 		return core.Invalid(at("rationale"), r.Rationale, "at most 1024 bytes")
+	case r.Floor && r.Decision != HITL:
+		return core.Invalid(at("floor"), true, "only in a rule that asks a person; every deny rule is a floor")
 	case r.Retry && (r.Decision != Deny || len(r.Gates) != 1 || r.Gates[0] != GateResult):
 		return core.Invalid(at("retry"), true, "only in a deny rule of the result gate")
 	}

@@ -4,20 +4,24 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"swarmdeck/engine/core"
 )
 
 // topic is a list of words and phrases that make a text sensitive.
 type topic struct {
-	Name   string   `yaml:"name" json:"name"`
-	Words  []string `yaml:"words" json:"words"`
-	Except []string `yaml:"except" json:"except,omitempty"`
+	Name     string   `yaml:"name" json:"name"`
+	Language string   `yaml:"language" json:"language,omitempty"` // of the words, for who reads the list; all lists are looked for
+	Words    []string `yaml:"words" json:"words"`
+	Except   []string `yaml:"except" json:"except,omitempty"`
 }
 
 // topicIndex finds topics in one pass over the words of a text.
 type topicIndex struct {
 	phrases map[string][]phrase // by first word
+	spaced  map[string]string   // the topic of a word or phrase written as one
+	folder  folder
 }
 
 type phrase struct {
@@ -33,7 +37,7 @@ const (
 )
 
 func newTopicIndex(topics []topic) (*topicIndex, error) {
-	x := &topicIndex{phrases: map[string][]phrase{}}
+	x := &topicIndex{phrases: map[string][]phrase{}, spaced: map[string]string{}, folder: newFolder()}
 	for _, t := range topics {
 		if !reasonName().MatchString(t.Name) {
 			return nil, core.Invalid("topics.name", t.Name, "1-64 of a-z 0-9 _ .")
@@ -52,11 +56,14 @@ func newTopicIndex(topics []topic) (*topicIndex, error) {
 }
 
 func (x *topicIndex) add(text, topic string, except bool) error {
-	words := splitWords(text)
+	words := x.words(text)
 	if len(words) == 0 {
 		return core.Invalid("topics."+topic, text, "at least one word")
 	}
 	x.phrases[words[0]] = append(x.phrases[words[0]], phrase{words: words, topic: topic, except: except})
+	if whole := strings.Join(words, ""); !except && len([]rune(whole)) >= leastSpaced {
+		x.spaced[whole] = topic
+	}
 	return nil
 }
 
@@ -66,7 +73,12 @@ func (x *topicIndex) in(text string) []string {
 		return []string{topicTooLong}
 	}
 	var found []string
-	words := splitWords(text)
+	add := func(topic string) {
+		if !slices.Contains(found, topic) {
+			found = append(found, topic)
+		}
+	}
+	words := x.words(text)
 	for i := range words {
 		for _, p := range x.phrases[words[i]] {
 			if len(p.words) > len(words)-i || !slices.Equal(p.words, words[i:i+len(p.words)]) {
@@ -75,8 +87,13 @@ func (x *topicIndex) in(text string) []string {
 			if p.except {
 				break
 			}
-			if !slices.Contains(found, p.topic) {
-				found = append(found, p.topic)
+			add(p.topic)
+		}
+	}
+	for _, run := range letters(words) {
+		for whole, topic := range x.spaced {
+			if strings.Contains(run, whole) {
+				add(topic)
 			}
 		}
 	}
@@ -84,8 +101,28 @@ func (x *topicIndex) in(text string) []string {
 	return found
 }
 
-func splitWords(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+// leastSpaced is how many letters a word has at least that is looked for in
+// letters that stand apart.
+const leastSpaced = 3
+
+// letters are the runs of words of one letter each, joined: "p a s s" is pass.
+func letters(words []string) (runs []string) {
+	for i := 0; i < len(words); {
+		n := i
+		for n < len(words) && utf8.RuneCountInString(words[n]) == 1 {
+			n++
+		}
+		if n-i >= leastSpaced {
+			runs = append(runs, strings.Join(words[i:n], ""))
+		}
+		i = n + 1
+	}
+	return runs
+}
+
+// words are those of a text, folded.
+func (x *topicIndex) words(text string) []string {
+	return strings.FieldsFunc(x.folder.fold(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }

@@ -131,24 +131,28 @@ func ProposalOf(p judge.Proposal, path string, interpreter, gates []string) judg
 
 func policyTerms() *Op {
 	var two, jailed string
+	var off, on []string
 	var o *Op
 	o = define(Op{
-		Name: "policy terms", Short: "What an activation needs", Effect: Reads, Full: true,
-		Long: "Show or change what an activation needs: two persons, and a jail for programs. Where two persons are needed,\n" +
-			"it takes two to ask for less as well. Changing it needs the role approver.",
+		Name: "policy terms", Short: "What holds whichever policy rules", Effect: Reads, Full: true,
+		Long: "Show or change what holds whichever policy rules: two persons and a jail for programs at an activation, and the\n" +
+			"floors, which ask a person about what a policy would approve. Where two persons are needed, it takes two to ask for less\n" +
+			"as well, and it always takes two to switch a floor off. Changing anything needs the role approver.",
 		Params: []*Param{
 			flag(&two, "two-persons", "`on|off`: two operators must activate").enum("on", "off"),
 			flag(&jailed, "jailed", "`on|off`: a program that can't be jailed here is refused").enum("on", "off"),
+			{Name: "floor-off", About: "the `FLOOR` that is not to hold: critical, result.band, result.sensitive; may be repeated", Into: &off},
+			{Name: "floor-on", About: "the `FLOOR` that is to hold again; may be repeated", Into: &on},
 		},
 		Check: func(*Call) error {
-			if two != "" || jailed != "" {
+			if two != "" || jailed != "" || len(off) > 0 || len(on) > 0 {
 				o.Effect, o.Role = Writes, Approver
 			}
 			return nil
 		},
 	}, func(ctx context.Context, c *Call) (judge.PolicyTerms, error) {
 		now, err := c.Judge.Terms(ctx, c.By.Tenant)
-		if err != nil || two == "" && jailed == "" {
+		if err != nil || o.Effect == Reads {
 			return now, err
 		}
 		if two != "" {
@@ -157,6 +161,12 @@ func policyTerms() *Op {
 		if jailed != "" {
 			now.Jailed = jailed == "on"
 		}
+		for _, id := range on {
+			if !slices.Contains(c.Judge.Floors(), id) {
+				return now, core.Invalid("floor-on", id, strings.Join(c.Judge.Floors(), ", "))
+			}
+		}
+		now.FloorsOff = slices.DeleteFunc(append(slices.Clone(now.FloorsOff), off...), func(id string) bool { return slices.Contains(on, id) })
 		return c.Judge.SetTerms(ctx, c.By, now)
 	})
 	return o

@@ -60,7 +60,7 @@ func WhyLines(g *judge.Grounds) (all []Row) {
 		add("", "it ran UNSANDBOXED: this system has no jail for it", screen.Danger)
 	}
 	if g.Floor {
-		add("", "a deny rule of the embedded policy, which no other can lower", screen.Warn)
+		add("", "a floor of the embedded policy, which no other can lower", screen.Warn)
 	}
 	if g.Always {
 		add("", "an \"always\" rule stood in for the person", screen.Warn)
