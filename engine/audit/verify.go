@@ -24,6 +24,8 @@ type Report struct {
 	RootHash  string     `json:"root_hash"`       // base64, RFC 6962, of the events as they are
 	Keys      []Key      `json:"keys,omitempty"`
 	Witnesses []Compared `json:"witnesses,omitempty"`
+	Signed    int        `json:"signed_answers,omitzero"` // whose signatures hold
+	Erased    int        `json:"erased_answers,omitzero"` // signed ones that can't be checked: their reasons were erased
 	Problems  []string   `json:"problems,omitempty"`
 }
 

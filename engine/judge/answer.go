@@ -76,9 +76,15 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		if ans.Digest != "" && ans.Digest != a.Digest {
 			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
 		}
-		if ans.Approve {
+		if next != nil {
+			next.apply(a)
+		}
+		ans.signature, denied, err = j.signed(tx, a, &ans)
+		switch {
+		case err != nil || denied != nil:
+		case ans.Approve:
 			denied, err = j.approve(tx, a, &ans, next, rule)
-		} else {
+		default:
 			err = j.refuse(tx, a, &ans)
 		}
 		if err != nil || denied != nil {
@@ -178,9 +184,6 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 // apart, since the transaction is then undone.
 func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, rule *proposal) (denied, err error) {
 	by := tx.By
-	if next != nil {
-		next.apply(a)
-	}
 	if a.Risk.above(Medium) && ans.Reason == "" {
 		return nil, core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
 	}
@@ -214,7 +217,7 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.FirstBy, a.FirstPerson = tx.By.Name, tx.By.Person
 	d := a.decision(tx.By, HITL, reasonFirst)
-	d.Rationale = ans.Reason
+	d.Rationale, d.Signature = ans.Reason, ans.signature
 	d.ShownAt = shownAt(tx, a, ans)
 	if err := j.record(tx, &d); err != nil {
 		return err
@@ -245,7 +248,7 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 		decision = Approve
 	}
 	d := a.decision(tx.By, decision, code)
-	d.Rationale, d.SelfApproved, d.Abort = ans.Reason, a.SelfApproved, a.Abort
+	d.Rationale, d.SelfApproved, d.Abort, d.Signature = ans.Reason, a.SelfApproved, a.Abort, ans.signature
 	d.ShownAt = shownAt(tx, a, ans)
 	a.ShownAt = d.ShownAt
 	if err := j.record(tx, &d); err != nil {

@@ -141,24 +141,25 @@ type GateDecision struct {
 	Confidence *float64  `json:"confidence,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 
-	DecisionID    string    `json:"decision_id"`
-	Gate          Gate      `json:"gate"`
-	Rationale     string    `json:"rationale,omitempty"`
-	RuleID        string    `json:"rule_id,omitempty"`
-	PolicyVersion string    `json:"policy_version"`
-	Digest        string    `json:"digest"`
-	PriorDigest   string    `json:"prior_digest,omitempty"` // digest before an edit
-	ApprovalID    string    `json:"approval_id,omitempty"`
-	DecidedBy     string    `json:"decided_by"`      // operator, or "policy"
-	Proof         string    `json:"proof,omitempty"` // by which the door knew who decided: uid:N, or the fingerprint of a key
-	Door          core.Door `json:"door"`
-	ShownAt       time.Time `json:"shown_at,omitzero"`
-	SelfApproved  bool      `json:"self_approved,omitzero"`
-	Abort         bool      `json:"abort,omitzero"`
-	Unsandboxed   bool      `json:"unsandboxed,omitzero"` // by a program without a jail
-	Agent         string    `json:"agent,omitempty"`
-	Kind          string    `json:"kind,omitempty"`
-	Session       string    `json:"session_id,omitempty"`
+	DecisionID    string     `json:"decision_id"`
+	Gate          Gate       `json:"gate"`
+	Rationale     string     `json:"rationale,omitempty"`
+	RuleID        string     `json:"rule_id,omitempty"`
+	PolicyVersion string     `json:"policy_version"`
+	Digest        string     `json:"digest"`
+	PriorDigest   string     `json:"prior_digest,omitempty"` // digest before an edit
+	ApprovalID    string     `json:"approval_id,omitempty"`
+	DecidedBy     string     `json:"decided_by"`      // operator, or "policy"
+	Proof         string     `json:"proof,omitempty"` // by which the door knew who decided: uid:N, or the fingerprint of a key
+	Door          core.Door  `json:"door"`
+	Signature     *Signature `json:"signature,omitempty"` // of a person's answer
+	ShownAt       time.Time  `json:"shown_at,omitzero"`
+	SelfApproved  bool       `json:"self_approved,omitzero"`
+	Abort         bool       `json:"abort,omitzero"`
+	Unsandboxed   bool       `json:"unsandboxed,omitzero"` // by a program without a jail
+	Agent         string     `json:"agent,omitempty"`
+	Kind          string     `json:"kind,omitempty"`
+	Session       string     `json:"session_id,omitempty"`
 }
 
 // Word is the decision with abort told apart from deny, as a program gives it.
@@ -265,13 +266,17 @@ type Answer struct {
 	ShownAt time.Time // when the card was drawn; zero from a script
 	Always  *Always   // also make a rule
 	Digest  string    // when set, must equal the approval's: what the operator saw
+
+	Signature []byte     // SSHSIG of the Statement, armored; nil for none
+	SignedAt  time.Time  // the time in the statement, to the second
+	signature *Signature // that was verified
 }
 
 // Always asks for a rule that approves the same shape from now on.
 type Always struct {
-	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
-	Expires time.Duration // required, at most 30 days
-	MaxUses int           // required, 1-1000
+	Scope   string        `json:"scope"`      // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
+	Expires time.Duration `json:"expires_ns"` // required, at most 30 days
+	MaxUses int           `json:"max_uses"`   // required, 1-1000
 }
 
 // Rule is one "always" rule.

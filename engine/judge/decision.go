@@ -188,6 +188,9 @@ func (r *decisionRow) encode(b []byte) []byte {
 		b = append(b, `,"confidence":`...)
 		b = strconv.AppendFloat(b, *d.Confidence, 'g', -1, 64)
 	}
+	if d.Signature != nil {
+		b = append(append(b, `,"signature":`...), core.MustEncode(d.Signature)...)
+	}
 	if !d.ShownAt.IsZero() {
 		b = field(b, "shown_at", d.ShownAt.Format(time.RFC3339Nano))
 	}

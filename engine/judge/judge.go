@@ -66,7 +66,10 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	// Contents are the versions of files that cards show; nil shows none.
 	Contents Contents
-	Health   *health.Troubles
+	// People tells which operator a key is of, by its fingerprint, and since when; ""
+	// for nobody. Nil knows none: no answer can be signed.
+	People func(tenant, fingerprint string) (name string, since time.Time)
+	Health *health.Troubles
 }
 
 // Judge decides, records and waits for answers. Its methods may be called
@@ -77,6 +80,7 @@ type Judge struct {
 	deadlines  map[Risk]time.Duration
 	evaluation time.Duration
 	contents   Contents
+	people     func(tenant, fingerprint string) (string, time.Time)
 	health     *health.Troubles
 
 	owners    map[Gate]Settler
@@ -119,7 +123,7 @@ func New(opt Options) (*Judge, error) {
 		load = func() *table { return t }
 	}
 	j := &Judge{
-		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, contents: opt.Contents, health: opt.Health,
+		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, contents: opt.Contents, people: opt.People, health: opt.Health,
 		owners: map[Gate]Settler{}, failed: map[string]*retry{}, programs: opt.Programs, book: opt.Book,
 		deadlines: map[Risk]time.Duration{
 			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,

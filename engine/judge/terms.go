@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ type PolicyTerms struct {
 	TwoPersons bool     `json:"two_persons"`          // two operators must activate
 	Jailed     bool     `json:"jailed"`               // a program that can't be jailed is refused
 	FloorsOff  []string `json:"floors_off,omitempty"` // ids of the base's floors that don't hold, sorted
+	Sign       Sign     `json:"sign,omitempty"`       // which answers need a signature; "" is SignOff
 	// Loosened is the first of two who want less than what holds.
 	Loosened *Loosening `json:"loosened,omitempty"`
 }
@@ -35,9 +37,10 @@ func (t *PolicyTerms) looser(before *PolicyTerms) bool {
 	return before.TwoPersons && !t.TwoPersons || before.Jailed && !t.Jailed || t.lowers(before)
 }
 
-// lowers says whether a floor that held does no longer.
+// lowers says whether a floor that held does no longer, or less has to be signed.
 func (t *PolicyTerms) lowers(before *PolicyTerms) bool {
-	return slices.ContainsFunc(t.FloorsOff, func(id string) bool { return !slices.Contains(before.FloorsOff, id) })
+	grade := func(s Sign) int { return slices.Index(Signs(), cmp.Or(s, SignOff)) }
+	return grade(t.Sign) < grade(before.Sign) || slices.ContainsFunc(t.FloorsOff, func(id string) bool { return !slices.Contains(before.FloorsOff, id) })
 }
 
 // Floors are the ids of the floors that can be switched off, sorted.
@@ -74,6 +77,12 @@ func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) 
 	}
 	want.Loosened = nil
 	want.FloorsOff = slices.Compact(slices.Sorted(slices.Values(want.FloorsOff)))
+	if want.Sign == SignOff {
+		want.Sign = ""
+	}
+	if want.Sign != "" && !slices.Contains(Signs(), want.Sign) {
+		return PolicyTerms{}, core.Invalid("sign", string(want.Sign), list(Signs()))
+	}
 	floors := j.Floors()
 	for _, id := range want.FloorsOff {
 		if !slices.Contains(floors, id) {
@@ -93,7 +102,7 @@ func (j *Judge) SetTerms(ctx context.Context, by core.Caller, want PolicyTerms) 
 				now.Loosened = &Loosening{By: by.Name, Person: by.Person, At: tx.Now(), To: want}
 				want = now
 			case want.lowers(&now) && by.Known.After(first.At):
-				denied = core.Errorf(core.Denied, "policy terms: who wants a floor off has to be known before the first wanted it; %s is %s since %s", by.Proof, by.Name, clock(by.Known))
+				denied = core.Errorf(core.Denied, "policy terms: who wants a floor off, or less signed, has to be known before the first wanted it; %s is %s since %s", by.Proof, by.Name, clock(by.Known))
 				return denied
 			default:
 				detail["first"] = first

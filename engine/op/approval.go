@@ -1,6 +1,7 @@
 package op
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ func approvals() []*Op {
 		show(Op{Name: "approval why", Short: "Say why a person is asked: which rule, of which version, and what it read"}, id, grounds),
 		approvalApprove(),
 		approvalDeny(),
+		approvalStatement(),
+		approvalAnswer(),
 		approvalDefer(),
 		approvalEscalate(),
 		approvalCanary(),
@@ -63,7 +66,93 @@ func answer(o Op, a *judge.Answer) *Op {
 		flag(&a.Digest, "digest", "answer only if the approval still has this digest (`HEX`)"),
 		flag(&a.ShownAt, "shown", "when the card was shown, RFC 3339 `TIME`"))
 	return change(o, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id string) (judge.Approval, error) {
+		if err := c.sign(ctx, id, a); err != nil {
+			return judge.Approval{}, err
+		}
 		return c.Judge.Answer(ctx, c.By, id, *a)
+	})
+}
+
+// sign has the caller sign an answer, where the tenant wants that and the caller's
+// keys are at hand. It is refused by the judge otherwise.
+func (c *Call) sign(ctx context.Context, id string, a *judge.Answer) error {
+	if c.Sign == nil {
+		return nil
+	}
+	s, needed, err := c.Judge.Statement(ctx, c.By, id, *a)
+	if err != nil || !needed {
+		return err
+	}
+	who, err := c.Operators.Operator(ctx, c.By.Tenant, c.By.Name)
+	if err != nil {
+		return core.Errorf(core.Denied, "approval %s: the answer has to be signed, and %s has no key here (operator set)", id, c.By.Name).With("field", "signature")
+	}
+	c.Note("you sign: " + strings.TrimSpace(s.String()))
+	a.SignedAt = s.At
+	a.Signature, err = c.Sign(judge.SignNamespace, s.String(), who.Keys)
+	return err
+}
+
+// approvalStatement prints what somebody signs elsewhere.
+func approvalStatement() *Op {
+	var a judge.Answer
+	var word string
+	return show(Op{
+		Name: "approval statement", Short: "Print what is to be signed for an answer, to sign it anywhere",
+		Long: "Print the statement of an answer. Sign it with a key of yours and give both to `approval answer` within ten minutes:\n" +
+			"  ssh-keygen -Y sign -n " + judge.SignNamespace + " -f KEY statement",
+		Example: "approval statement ap_… --answer approve --reason 'I looked' > statement",
+		Params: []*Param{
+			need(&word, "answer", "`approve|deny|abort`").enum("approve", "deny", "abort"),
+			flag(&a.Reason, "reason", "why; a denial needs one, and an approval at high risk"),
+			flag(&a.Edit, "edit", "with these arguments instead: `JSON`, @file, -").from("json"),
+		},
+		Check: func(*Call) error {
+			a.Approve, a.Abort = word == "approve", word == "abort"
+			return nil
+		},
+	}, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id string) (Told[judge.Statement], error) {
+		s, _, err := c.Judge.Statement(ctx, c.By, id, a)
+		return told(s, strings.TrimSuffix(s.String(), "\n")), err
+	})
+}
+
+// approvalAnswer answers with a statement that was signed elsewhere.
+func approvalAnswer() *Op {
+	var text, signature []byte
+	var given, by string
+	var edit core.Raw
+	var s judge.Statement
+	return define(Op{
+		Name: "approval answer", Short: "Answer with a signed statement", Effect: Writes, Role: Approver, Confirm: ConfirmAsk, Done: "answered",
+		Long: "Answer as a statement of `approval statement` says, with the signature that ssh-keygen made of it. From another machine\n" +
+			"the statement is given as it is, and the signature on stdin.",
+		Example: "approval answer @statement --signature @statement.sig",
+		Params: []*Param{
+			{Name: "statement", About: "STATEMENT", Arg: true, Need: true, Into: &given, From: "text"},
+			need(&by, "signature", "armored `SIGNATURE` of ssh-keygen -Y sign, @file, -").from("text"),
+			flag(&edit, "edit", "with these arguments instead, as when it was stated: `JSON`, @file").from("json"),
+		},
+		Check: func(c *Call) (err error) {
+			if text, err = c.Read("statement", given); err != nil {
+				return err
+			}
+			if signature, err = c.Read("signature", by); err != nil {
+				return err
+			}
+			s, err = judge.ParseStatement(append(bytes.TrimSpace(text), '\n'))
+			return err
+		},
+	}, func(ctx context.Context, c *Call) (judge.Approval, error) {
+		if s.TenantID != c.By.Tenant || s.Operator != c.By.Name {
+			return judge.Approval{}, core.Errorf(core.Denied, "statement: it is %s's in %s, you are %s in %s", s.Operator, s.TenantID, c.By.Name, c.By.Tenant).With("field", "statement")
+		}
+		a := s.Answered()
+		a.Signature, a.Edit = signature, edit
+		if len(edit) > 0 {
+			a.Digest = "" // it is that of what becomes of the edit, which the signature covers
+		}
+		return c.Judge.Answer(ctx, c.By, s.Approval, a)
 	})
 }
 

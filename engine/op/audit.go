@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/witness"
 )
 
@@ -108,8 +109,9 @@ func auditVerify() *Op {
 	var saved []byte
 	return define(Op{
 		Name: "audit verify", Short: "Recompute the whole log; exit 1 unless it is sound", Effect: Reads,
-		Long: "Recompute every hash of the log and its tree, check the signed checkpoint and every key that ever signed one, and hold\n" +
-			"the log against what its file and git witnesses hold. Exit 1 unless all of it is sound.",
+		Long: "Recompute every hash of the log and its tree, check the signed checkpoint and every key that ever signed one, hold\n" +
+			"the log against what its file and git witnesses hold, and verify every signature of an answer. Exit 1 unless all of it\n" +
+			"is sound.",
 		Example: "audit verify --checkpoint kept.txt\naudit verify --witness /mnt/elsewhere/swarmdeck.log",
 		Params: []*Param{
 			flag(&checkpoint, "checkpoint", "a checkpoint `FILE` kept elsewhere, which the log must extend").from("text"),
@@ -125,6 +127,12 @@ func auditVerify() *Op {
 		report, err := c.Verify(ctx, c.By.Tenant, saved)
 		if err == nil && held != "" {
 			err = c.compare(ctx, held, &report)
+		}
+		if err == nil {
+			var signed judge.Signatures
+			signed, err = c.Judge.CheckSignatures(ctx, c.By.Tenant)
+			report.Signed, report.Erased, report.Problems = signed.Checked, signed.Erased, append(report.Problems, signed.Bad...)
+			report.OK = report.OK && len(signed.Bad) == 0
 		}
 		if err != nil {
 			return audit.Report{}, err

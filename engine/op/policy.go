@@ -130,22 +130,23 @@ func ProposalOf(p judge.Proposal, path string, interpreter, gates []string) judg
 }
 
 func policyTerms() *Op {
-	var two, jailed string
+	var two, jailed, sign string
 	var off, on []string
 	var o *Op
 	o = define(Op{
 		Name: "policy terms", Short: "What holds whichever policy rules", Effect: Reads, Full: true,
 		Long: "Show or change what holds whichever policy rules: two persons and a jail for programs at an activation, and the\n" +
 			"floors, which ask a person about what a policy would approve. Where two persons are needed, it takes two to ask for less\n" +
-			"as well, and it always takes two to switch a floor off. Changing anything needs the role approver.",
+			"as well, and it always takes two to switch a floor off or to have less signed. Changing anything needs the role approver.",
 		Params: []*Param{
 			flag(&two, "two-persons", "`on|off`: two operators must activate").enum("on", "off"),
 			flag(&jailed, "jailed", "`on|off`: a program that can't be jailed here is refused").enum("on", "off"),
+			flag(&sign, "sign", "`off|critical|high|all`: answers at this risk have to be signed by a key of who answers").enum(core.Strings(judge.Signs()...)...),
 			{Name: "floor-off", About: "the `FLOOR` that is not to hold: critical, result.band, result.sensitive; may be repeated", Into: &off},
 			{Name: "floor-on", About: "the `FLOOR` that is to hold again; may be repeated", Into: &on},
 		},
 		Check: func(*Call) error {
-			if two != "" || jailed != "" || len(off) > 0 || len(on) > 0 {
+			if two != "" || jailed != "" || sign != "" || len(off) > 0 || len(on) > 0 {
 				o.Effect, o.Role = Writes, Approver
 			}
 			return nil
@@ -160,6 +161,9 @@ func policyTerms() *Op {
 		}
 		if jailed != "" {
 			now.Jailed = jailed == "on"
+		}
+		if sign != "" {
+			now.Sign = judge.Sign(sign)
 		}
 		for _, id := range on {
 			if !slices.Contains(c.Judge.Floors(), id) {

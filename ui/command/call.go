@@ -53,9 +53,6 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	if g.As != "" && env.Caller.Door != core.DoorCLI && env.Caller.Door != core.DoorScript {
 		return nil, core.Errorf(core.Denied, "--as: the operator is known by this door and can't be changed").With("field", "as")
 	}
-	if g.Key != "" && g.As == "" && !cmd.Flags().Changed("as") {
-		return nil, core.Errorf(core.InvalidInput, "--key: only with --as, whose key it is").With("field", "key")
-	}
 	if f := cmd.Flag("theme"); f != nil && f.Changed {
 		if _, err := LoadTheme(env.getenv, g.Theme); err != nil {
 			return nil, err

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 )
 
@@ -75,6 +74,7 @@ func TestEveryCommand(t *testing.T) {
 		{"files", w.files},
 		{"handover", w.handover},
 		{"figures", w.figures},
+		{"signed answers", w.signedAnswer},
 		{"cad", w.cads},
 		{"flows", w.flows},
 		{"solids", w.solids},
@@ -484,19 +484,4 @@ func (w *walk) filesAndLooks() {
 	w.used["help"] = true
 	w.no(os.WriteFile(filepath.Join(w.dir, "swarm.yaml"), []byte("sessions:\n  - name: night\n"), 0o600))
 	w.do("up swarm.yaml")
-}
-
-func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
-	d := newDeck(t)
-	d.write("asker", "#!/bin/sh\nread x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n")
-	d.no(os.Chmod(filepath.Join(d.dir, "asker"), 0o700))
-	bob := d.person("bob", operator.Approver)
-	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
-	id := str(d.until("approval list --open", "status", "open")["approval_id"])
-	if out := d.line("approval approve " + id + " --reason fine"); !strings.Contains(out, "a second operator must approve it too, after alice") {
-		t.Errorf("first: %s", out)
-	}
-	if out := d.line("approval approve " + id + " --reason fine" + bob); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
-		t.Errorf("second: %s", out)
-	}
 }

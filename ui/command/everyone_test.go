@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
+	"swarmdeck/ui/keyring"
 )
 
 func (w *walk) operators() {
@@ -49,6 +51,30 @@ func (w *walk) handover() {
 	w.fails(2, "operator handover --since 900h")
 	w.fails(2, "operator handover --to ' '")
 	w.fails(1, "operator handover --to carol --read-only")
+}
+
+// signedAnswer answers with a statement that is signed apart.
+func (w *walk) signedAnswer() {
+	w.t.Helper()
+	sam := w.person("sam", operator.Approver)
+	id := str(w.do("approval canary --risk medium")["approval_id"])
+	said := w.do("approval statement " + id + " --answer deny --reason no" + sam)
+	if said["approval_id"] != id || said["answer"] != "deny" {
+		w.t.Errorf("%v", said)
+	}
+	statement := w.line("approval statement " + id + " --answer deny --reason no" + sam)
+	ring, err := keyring.Open(filepath.Join(w.dir, "sam.key"), "")
+	w.no(err)
+	key, err := operator.ParseKey(w.key("sam"))
+	w.no(err)
+	signature, err := ring.Sign(judge.SignNamespace, statement, []operator.Key{key})
+	w.no(err)
+	if a := w.do("approval answer '" + strings.TrimSpace(statement) + "' --signature '" + string(signature) + "'" + sam); a["status"] != "denied" || a["answered_by"] != "sam" {
+		w.t.Errorf("%v", a)
+	}
+	if all := w.do("decision export " + id)["answers"].([]any); len(all) != 1 || all[0].(map[string]any)["principal"] != "sam" {
+		w.t.Errorf("%v", all)
+	}
 }
 
 func (w *walk) figures() {

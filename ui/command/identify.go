@@ -91,11 +91,7 @@ func (c *call) identify(by core.Caller) (core.Caller, error) {
 
 // prove has a key at hand show that the caller is an operator.
 func (c *call) prove(who operator.Operator) (operator.Grant, error) {
-	file := c.g.Key
-	if file != "" && !filepath.IsAbs(file) {
-		file = filepath.Join(c.env.Dir, file)
-	}
-	ring, err := keyring.Open(file, c.env.getenv("SSH_AUTH_SOCK"))
+	ring, err := c.keyring()
 	if err != nil {
 		return operator.Grant{}, err
 	}
@@ -106,6 +102,31 @@ func (c *call) prove(who operator.Operator) (operator.Grant, error) {
 	}
 	grant, _ := c.eng.Operators.Whose(who.TenantID, print)
 	return grant, nil
+}
+
+// keyring is the caller's keys: those of this machine's user alone.
+func (c *call) keyring() (*keyring.Ring, error) {
+	file := c.g.Key
+	if file != "" && !filepath.IsAbs(file) {
+		file = filepath.Join(c.env.Dir, file)
+	}
+	return keyring.Open(file, c.env.getenv("SSH_AUTH_SOCK"))
+}
+
+// signer signs with the caller's keys; nil for who sits at another machine, whose
+// keys are there, and for an agent.
+func (c *call) signer() func(namespace, text string, keys []operator.Key) ([]byte, error) {
+	if c.env.Remote || c.env.Caller.Kind == core.Agent {
+		return nil
+	}
+	return func(namespace, text string, keys []operator.Key) ([]byte, error) {
+		ring, err := c.keyring()
+		if err != nil {
+			return nil, err
+		}
+		defer ring.Close()
+		return ring.Sign(namespace, text, keys)
+	}
 }
 
 // notThem refuses a name that is not the caller's.

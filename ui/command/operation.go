@@ -190,7 +190,7 @@ func (o *operation) check(c *call, args []string) (err error) {
 	o.call.Emit = func(values any) error { return o.put(c, values, streamed()) }
 	o.call.Open = func(tenant bool) error {
 		err := c.opens(tenant)
-		o.call.Engine, o.call.By = c.eng, c.by
+		o.call.Engine, o.call.By, o.call.Role = c.eng, c.by, cmp.Or(c.role, c.env.Role)
 		return err
 	}
 	if o.Check == nil {
@@ -213,7 +213,7 @@ func (c *call) forOp() op.Call {
 	}
 	return op.Call{
 		Data: data, Brief: c.g.Output != "json", Out: c.env.Stdout, File: c.large,
-		Engine: c.eng, By: c.by, Role: cmp.Or(c.role, c.env.Role), Dir: c.env.Dir, Remote: c.env.Remote, Idle: c.idle(), Trace: c.traceparent(), Now: c.now(),
+		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Remote: c.env.Remote, Idle: c.idle(), Trace: c.traceparent(), Now: c.now(),
 		Activate: c.activate,
 		Note:     func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
 		Progress: func(text string) {
@@ -226,7 +226,7 @@ func (c *call) forOp() op.Call {
 				c.env.Refused(c.by, err)
 			}
 		},
-		Read: c.text, Place: c.namesPlace,
+		Read: c.text, Place: c.namesPlace, Sign: c.signer(),
 	}
 }
 

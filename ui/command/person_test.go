@@ -83,7 +83,6 @@ func TestAName(t *testing.T) {
 		dispatch + "--as bob --key open.key": 2,
 		dispatch + "--as bob --key text.key": 2,
 		dispatch + "--as bob --key .":        2,
-		dispatch + "--key bob.key":           2,
 		"operator set eve --uid root":        2,
 		"operator set eve --uid 4294967296":  2,
 		"operator set eve --uid -1":          2,
@@ -93,5 +92,20 @@ func TestAName(t *testing.T) {
 		if kind, says, _ := d.fails(code, line); kind != "INVALID_INPUT" && kind != "CONFLICT" {
 			t.Errorf("%s: %s %s", line, kind, says)
 		}
+	}
+}
+
+func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
+	d := newDeck(t)
+	d.write("asker", "#!/bin/sh\nread x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n")
+	d.no(os.Chmod(filepath.Join(d.dir, "asker"), 0o700))
+	bob := d.person("bob", operator.Approver)
+	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
+	id := str(d.until("approval list --open", "status", "open")["approval_id"])
+	if out := d.line("approval approve " + id + " --reason fine"); !strings.Contains(out, "a second operator must approve it too, after alice") {
+		t.Errorf("first: %s", out)
+	}
+	if out := d.line("approval approve " + id + " --reason fine" + bob); !strings.Contains(out, "approved") || strings.Contains(out, "second operator") {
+		t.Errorf("second: %s", out)
 	}
 }

@@ -179,7 +179,7 @@ func (t *tree) globals(f *pflag.FlagSet) {
 	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
 	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide; sentence for what a change came to", "text", "json", "wide", "sentence")
 	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as: one of this user's, or one whose key is at hand (default the OS user)")
-	f.StringVar(&t.g.Key, "key", "", "private key `FILE` that proves --as (default those of ssh-agent)")
+	f.StringVar(&t.g.Key, "key", "", "private key `FILE` that proves --as and signs answers (default those of ssh-agent)")
 	f.BoolVar(&t.g.ReadOnly, "read-only", false, "refuse every command that would change something")
 	enumVar(f, &t.g.Color, "color", "", "auto", "colours: auto|always|never", "auto", "always", "never")
 	f.BoolVar(&t.g.ASCII, "ascii", false, "draw with ASCII only")

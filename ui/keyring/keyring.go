@@ -10,8 +10,10 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
@@ -127,4 +129,18 @@ func (r *Ring) Prove(keys []operator.Key) (fingerprint string, err error) {
 		err = core.Errorf(core.Unavailable, "key %s does not sign: %v", ssh.FingerprintSHA256(s.PublicKey()), failed)
 	}
 	return "", err
+}
+
+// Sign signs a text in a namespace with the first of an operator's keys that is at
+// hand and does (PROTOCOL.sshsig of OpenSSH). The signature is armored.
+func (r *Ring) Sign(namespace, text string, keys []operator.Key) (armored []byte, err error) {
+	err = core.Errorf(core.NotFound, "none of your keys is at hand to sign with: give one with --key FILE, or add it to ssh-agent").With("field", "signature")
+	for _, s := range r.have(keys) {
+		sig, failed := sshsig.Sign(strings.NewReader(text), s, sshsig.HashSHA512, namespace)
+		if failed == nil {
+			return sshsig.Armor(sig), nil
+		}
+		err = core.Errorf(core.Unavailable, "key %s does not sign: %v", ssh.FingerprintSHA256(s.PublicKey()), failed)
+	}
+	return nil, err
 }

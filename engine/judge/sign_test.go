@@ -1,0 +1,168 @@
+package judge_test
+
+import (
+	"crypto/ed25519"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// signerOf makes a key of a seed.
+func signerOf(t testing.TB, seed byte) ssh.Signer {
+	t.Helper()
+	raw := make([]byte, ed25519.SeedSize)
+	raw[0] = seed
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func armored(t testing.TB, s judge.Statement, by ssh.Signer, namespace string) []byte {
+	t.Helper()
+	sig, err := sshsig.Sign(strings.NewReader(s.String()), by, sshsig.HashSHA512, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sshsig.Armor(sig)
+}
+
+// withKeys gives bob and carol a key each, carol's since a time.
+func withKeys(t testing.TB, carols *time.Time) func(*judge.Options) {
+	bobs, hers := ssh.FingerprintSHA256(signerOf(t, 1).PublicKey()), ssh.FingerprintSHA256(signerOf(t, 2).PublicKey())
+	return func(o *judge.Options) {
+		o.People = func(_, print string) (string, time.Time) {
+			switch print {
+			case bobs:
+				return "bob", time.Time{}
+			case hers:
+				return "carol", *carols
+			}
+			return "", time.Time{}
+		}
+	}
+}
+
+func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
+	since := time.Time{}
+	f := setup(t, withKeys(t, &since))
+	ctx := t.Context()
+	if _, err := f.SetTerms(ctx, alice, judge.PolicyTerms{Sign: judge.SignHigh}); err != nil {
+		t.Fatal(err)
+	}
+	a := f.opened(critical(alice))
+	other := f.opened(critical(robot))
+	yes := judge.Answer{Approve: true, Reason: "agreed"}
+	s, needed, err := f.Statement(ctx, bob, a.ApprovalID, yes)
+	if err != nil || !needed {
+		t.Fatalf("%v, %v", needed, err)
+	}
+	good := armored(t, s, signerOf(t, 1), judge.SignNamespace)
+	for name, c := range map[string]struct {
+		id  string
+		by  core.Caller
+		ans func(*judge.Answer)
+	}{
+		"none":              {a.ApprovalID, bob, func(n *judge.Answer) { n.Signature = nil }},
+		"another's name":    {a.ApprovalID, named(bob, "carol"), func(*judge.Answer) {}},
+		"another's key":     {a.ApprovalID, bob, func(n *judge.Answer) { n.Signature = armored(t, s, signerOf(t, 2), judge.SignNamespace) }},
+		"nobody's key":      {a.ApprovalID, bob, func(n *judge.Answer) { n.Signature = armored(t, s, signerOf(t, 3), judge.SignNamespace) }},
+		"another namespace": {a.ApprovalID, bob, func(n *judge.Answer) { n.Signature = armored(t, s, signerOf(t, 1), "git") }},
+		"another approval":  {other.ApprovalID, bob, func(*judge.Answer) {}},
+		"another reason":    {a.ApprovalID, bob, func(n *judge.Answer) { n.Reason = "disagreed" }},
+		"another answer":    {a.ApprovalID, bob, func(n *judge.Answer) { n.Approve = false }},
+		"another end":       {a.ApprovalID, bob, func(n *judge.Answer) { n.Approve, n.Abort = false, true }},
+		"another time":      {a.ApprovalID, bob, func(n *judge.Answer) { n.SignedAt = n.SignedAt.Add(time.Second) }},
+		"other arguments":   {a.ApprovalID, bob, func(n *judge.Answer) { n.Edit = core.Raw(`{"argv":["ls"]}`) }},
+		"garbage":           {a.ApprovalID, bob, func(n *judge.Answer) { n.Signature = []byte("-----BEGIN SSH SIGNATURE-----") }},
+	} {
+		ans := yes
+		ans.Signature, ans.SignedAt = good, s.At
+		c.ans(&ans)
+		if _, err := f.Answer(ctx, c.by, c.id, ans); code(err) != core.Denied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, got := range []judge.Approval{f.approval(a.ApprovalID), f.approval(other.ApprovalID)} {
+		if got.Status != judge.Open || got.FirstBy != "" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	yes.Signature, yes.SignedAt = good, s.At
+	got, err := f.Answer(ctx, bob, a.ApprovalID, yes)
+	if err != nil || got.FirstBy != "bob" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if d := f.decision(got.DecisionID); d.Signature == nil || d.CheckSignature() != nil || d.Signature.Touched {
+		t.Errorf("%+v", d.Signature)
+	}
+	// Carol's key became hers after the question.
+	carol := named(bob, "carol")
+	since = a.CreatedAt.Add(time.Minute)
+	s, _, err = f.Statement(ctx, carol, a.ApprovalID, judge.Answer{Approve: true, Reason: "agreed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes.Signature, yes.SignedAt = armored(t, s, signerOf(t, 2), judge.SignNamespace), s.At
+	if _, err := f.Answer(ctx, carol, a.ApprovalID, yes); code(err) != core.Denied {
+		t.Errorf("a key made for it: %v", err)
+	}
+	since = time.Time{}
+	if got, err := f.Answer(ctx, carol, a.ApprovalID, yes); err != nil || got.Status != judge.Approved {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if signed, err := f.CheckSignatures(ctx, "t_acme"); err != nil || signed.Checked != 2 || len(signed.Bad) > 0 {
+		t.Errorf("%+v, %v", signed, err)
+	}
+	f.healthy()
+}
+
+func named(by core.Caller, name string) core.Caller {
+	by.Name, by.Person = name, ""
+	return by
+}
+
+func TestAStatementGrowsOld(t *testing.T) {
+	f := setup(t, withKeys(t, new(time.Time)))
+	a := f.opened(execBy(alice, rmBuild))
+	ans := judge.Answer{Approve: true, Reason: "agreed", SignedAt: time.Now().Add(-11 * time.Minute)}
+	for _, at := range []time.Duration{-11 * time.Minute, 11 * time.Minute} {
+		ans.SignedAt = time.Now().Add(at)
+		s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, ans)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ans.Signature = armored(t, s, signerOf(t, 1), judge.SignNamespace)
+		if _, err := f.Answer(t.Context(), bob, a.ApprovalID, ans); code(err) != core.Denied || !strings.Contains(err.Error(), "sign it anew") {
+			t.Errorf("%v: %v", at, err)
+		}
+	}
+}
+
+func FuzzStatement(f *testing.F) {
+	f.Add(`{"answer":"approve","approval_id":"ap_1","digest":"","log":"swarmdeck/t_acme","operator":"bob","reason":"fine","tenant_id":"t_acme","time":"2026-11-26T08:00:00Z","type":"swarmdeck.answer/1"}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := judge.ParseStatement([]byte(text))
+		if err == nil && s.String() != text {
+			t.Errorf("%q became %q", text, s)
+		}
+	})
+}
+
+func FuzzSignature(f *testing.F) {
+	d := judge.GateDecision{TenantID: "t_acme", ApprovalID: "ap_1", DecidedBy: "bob", Decision: judge.Approve, Signature: &judge.Signature{}}
+	f.Add(string(armored(f, judge.Statement{}, signerOf(f, 1), judge.SignNamespace)))
+	f.Fuzz(func(t *testing.T, text string) {
+		d.Signature.Text = text
+		if d.CheckSignature() == nil {
+			t.Error("a signature of something else holds")
+		}
+	})
+}
