@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,9 @@ func (c *client) command(line string) *exec.Cmd {
 	}
 	return exec.Command("ssh", args...)
 }
+
+// key is the file of the private key.
+func (c *client) key() string { return c.args[slices.Index(c.args, "-i")+1] }
 
 // run runs a line there with an input.
 func (c *client) run(input, line string) (code int, stdout, stderr string) {

@@ -129,8 +129,8 @@ func approvalAnswer() *Op {
 			"the statement is given as it is, and the signature on stdin.",
 		Example: "approval answer @statement --signature @statement.sig",
 		Params: []*Param{
-			{Name: "statement", About: "STATEMENT", Arg: true, Need: true, Into: &given, From: "text"},
-			need(&by, "signature", "armored `SIGNATURE` of ssh-keygen -Y sign, @file, -").from("text"),
+			{Name: "statement", About: "STATEMENT", Arg: true, Need: true, Into: &given},
+			need(&by, "signature", "armored `SIGNATURE` of ssh-keygen -Y sign, @file, -"),
 			flag(&edit, "edit", "with these arguments instead, as when it was stated: `JSON`, @file").from("json"),
 		},
 		Check: func(c *Call) (err error) {
