@@ -144,7 +144,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents, People: whose(e.Operators), Health: e.Health}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{
@@ -406,10 +406,10 @@ func (e *Engine) KeyFaults(ctx context.Context) error {
 // Store is the store the engine works on, for backups and figures.
 func (e *Engine) Store() store.Store { return e.store }
 
-// whose tells the judge whose a key is.
-func whose(of *operator.Operators) func(tenant, fingerprint string) (string, time.Time) {
-	return func(tenant, fingerprint string) (string, time.Time) {
-		g, _ := of.Whose(tenant, fingerprint)
-		return g.Name, g.Since
-	}
+// people are the operators, as the judge knows them.
+type people struct{ *operator.Operators }
+
+func (p people) Whose(tenant, fingerprint string) (string, time.Time) {
+	g, _ := p.Operators.Whose(tenant, fingerprint)
+	return g.Name, g.Since
 }

@@ -76,6 +76,9 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		if ans.Digest != "" && ans.Digest != a.Digest {
 			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
 		}
+		if denied = j.barred(by, a); denied != nil {
+			return denied
+		}
 		if next != nil {
 			next.apply(a)
 		}

@@ -109,8 +109,9 @@ type Verdict struct {
 	Abort         bool // with a deny: the run is to end
 	Unsandboxed   bool // a program said so, and ran without a jail
 
-	program bool   // a program answered
-	stderr  string // and what it said beside
+	approvers []string // of the rule that asks
+	program   bool     // a program answered
+	stderr    string   // and what it said beside
 
 	ask    evaluated // what was evaluated, for Commit
 	always string    // id of the always rule that approved
@@ -224,7 +225,8 @@ type Approval struct {
 	AtDeadline    string         `json:"at_deadline"`       // always "deny"
 	StartBy       time.Time      `json:"start_by,omitzero"` // its task times out then, which voids it
 	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
-	EscalatedTo   string         `json:"escalated_to,omitempty"`
+	Approvers     []string       `json:"approvers,omitempty"`    // operators and groups of whom one has to answer; none is anyone whose role allows it
+	EscalatedTo   string         `json:"escalated_to,omitempty"` // the operator or group that alone may answer since
 	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`
 	ShownAt       time.Time      `json:"shown_at,omitzero"`
 	AnsweredBy    string         `json:"answered_by,omitempty"`

@@ -37,7 +37,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
-		CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
+		Approvers: v.approvers, CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
 		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
 	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)

@@ -97,6 +97,7 @@ func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant s
 		v.Decision, v.ReasonCode, v.Rationale, v.RuleID = r.Decision, r.ReasonCode, r.Rationale, r.ID
 		v.Risk = graver(v.Risk, r.Risk)
 		v.Retry = r.Retry && !ask.LastTry
+		v.approvers = r.Approvers
 		if ask.Gate != GateResult {
 			v.Confidence = r.Confidence
 		}
@@ -135,6 +136,7 @@ func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask,
 				_, _ = first(ctx, until, &facts{t: seen, ask: ask, trace: tr}, []*rule{r})
 			}
 			v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.program = HITL, r.ReasonCode, r.Rationale, r.ID, false
+			v.approvers = r.Approvers
 			v.Risk = graver(v.Risk, r.Risk)
 			return
 		}

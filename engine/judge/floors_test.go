@@ -142,3 +142,49 @@ func TestAFloorIsSwitchedOffByTwoAndOnByOne(t *testing.T) {
 	}
 	f.healthy()
 }
+
+func TestOnlyWhomItIsForAnswers(t *testing.T) {
+	const asking = `
+schema: 1
+name: asking
+rules:
+  - {id: all, gates: [task.start, tool.call], when: "true", decision: hitl, reason_code: ask, risk: medium, approvers: [on-call]}
+`
+	f := setup(t, withKeys(t, new(time.Time)))
+	ctx := t.Context()
+	f.activated(rulesOf(asking, `{"name":"ask","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`))
+	yes := judge.Answer{Approve: true, Reason: "fine"}
+	barred := func(by core.Caller, id string) {
+		t.Helper()
+		_, answered := f.Answer(ctx, by, id, yes)
+		_, denied := f.Answer(ctx, by, id, judge.Answer{Reason: "no"})
+		_, deferred := f.Defer(ctx, by, id, time.Minute)
+		_, escalated := f.Escalate(ctx, by, id, by.Name, "mine")
+		for what, err := range map[string]error{"answer": answered, "deny": denied, "defer": deferred, "escalate": escalated} {
+			if code(err) != core.Denied {
+				t.Errorf("%s could %s: %v", by.Name, what, err)
+			}
+		}
+	}
+	carol := named(bob, "carol")
+	a := f.opened(execBy(robot, rmBuild))
+	if !slices.Equal(a.Approvers, []string{"on-call"}) {
+		t.Errorf("%+v", a)
+	}
+	barred(bob, a.ApprovalID)
+	if got, err := f.Answer(ctx, carol, a.ApprovalID, yes); err != nil || got.Status != judge.Approved {
+		t.Errorf("%+v, %v", got, err)
+	}
+	a = f.opened(execBy(robot, rmBuild))
+	if _, err := f.Escalate(ctx, carol, a.ApprovalID, "mallory", ""); code(err) != core.InvalidInput {
+		t.Errorf("to nobody: %v", err)
+	}
+	if _, err := f.Escalate(ctx, carol, a.ApprovalID, "bob", "his call"); err != nil {
+		t.Fatal(err)
+	}
+	barred(carol, a.ApprovalID)
+	if got, err := f.Answer(ctx, bob, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil || got.Status != judge.Refused {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.healthy()
+}

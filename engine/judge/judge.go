@@ -66,9 +66,9 @@ type Options struct {
 	Tenants func(context.Context) ([]string, error)
 	// Contents are the versions of files that cards show; nil shows none.
 	Contents Contents
-	// People tells which operator a key is of, by its fingerprint, and since when; ""
-	// for nobody. Nil knows none: no answer can be signed.
-	People func(tenant, fingerprint string) (name string, since time.Time)
+	// People knows the operators. Without it no answer can be signed, and a name is
+	// all that tells them apart.
+	People People
 	Health *health.Troubles
 }
 
@@ -80,7 +80,7 @@ type Judge struct {
 	deadlines  map[Risk]time.Duration
 	evaluation time.Duration
 	contents   Contents
-	people     func(tenant, fingerprint string) (string, time.Time)
+	people     People
 	health     *health.Troubles
 
 	owners    map[Gate]Settler

@@ -168,6 +168,9 @@ func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason str
 	if to == "" || len(to) > 64 || core.ClipTo(to, 64) != to {
 		return Approval{}, core.Invalid("to", to, "a name of 1-64 bytes")
 	}
+	if j.people != nil && !j.people.Known(by.Tenant, to) {
+		return Approval{}, core.Errorf(core.InvalidInput, "to: there is no operator and no group %q; operator list tells who there is", to).With("field", "to").With("value", to)
+	}
 	if len(reason) > maxReason || core.ClipTo(reason, maxReason) != reason {
 		return Approval{}, core.Invalid("reason", reason, "at most 4096 bytes of UTF-8")
 	}
@@ -184,7 +187,7 @@ func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 	if err == nil && !a.ShownAt.IsZero() {
 		return nil
 	}
-	_, err = j.adjust(ctx, by, id, "show", func(tx *audit.Tx, a *Approval) error {
+	_, err = j.adjust(ctx, by, id, showing, func(tx *audit.Tx, a *Approval) error {
 		if !a.ShownAt.IsZero() {
 			return nil
 		}
@@ -194,12 +197,14 @@ func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 	return err
 }
 
-// adjust changes an open approval without answering it.
+// adjust changes an open approval without answering it. Only who may answer it puts
+// it off or hands it on.
 func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn func(*audit.Tx, *Approval) error) (Approval, error) {
 	if err := j.mayAnswer(ctx, by, id); err != nil {
 		return Approval{}, err
 	}
 	var out Approval
+	var denied error
 	err := j.change(ctx, by, what+" approval "+id, func(tx *audit.Tx) error {
 		a, err := j.approvals.Need(tx, id)
 		if err != nil {
@@ -211,11 +216,22 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 		if !tx.Now().Before(a.DeadlineAt) {
 			return core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt))
 		}
+		if what != showing {
+			if denied = j.barred(by, a); denied != nil {
+				return denied
+			}
+		}
 		if err := fn(tx, a); err != nil {
 			return err
 		}
 		out = *a
 		return nil
 	})
+	if denied != nil {
+		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
+	}
 	return out, err
 }
+
+// showing is what anyone who may look does to an approval.
+const showing = "show"

@@ -178,14 +178,6 @@ func (j *Judge) signed(tx *audit.Tx, a *Approval, ans *Answer) (sig *Signature, 
 	}, nil, nil
 }
 
-// whose tells whose a key is now, and since when.
-func (j *Judge) whose(tenant, fingerprint string) (name string, since time.Time) {
-	if j.people == nil {
-		return "", since
-	}
-	return j.people(tenant, fingerprint)
-}
-
 // verify checks an armored signature of a text, and tells its key.
 func verify(text, armored []byte) (key ssh.PublicKey, touched bool, err error) {
 	if len(armored) > maxSignature {

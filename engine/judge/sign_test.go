@@ -34,21 +34,31 @@ func armored(t testing.TB, s judge.Statement, by ssh.Signer, namespace string) [
 	return sshsig.Armor(sig)
 }
 
-// withKeys gives bob and carol a key each, carol's since a time.
-func withKeys(t testing.TB, carols *time.Time) func(*judge.Options) {
-	bobs, hers := ssh.FingerprintSHA256(signerOf(t, 1).PublicKey()), ssh.FingerprintSHA256(signerOf(t, 2).PublicKey())
-	return func(o *judge.Options) {
-		o.People = func(_, print string) (string, time.Time) {
-			switch print {
-			case bobs:
-				return "bob", time.Time{}
-			case hers:
-				return "carol", *carols
-			}
-			return "", time.Time{}
-		}
-	}
+// crew are bob and carol, who have a key each, carol hers since a time; she is on call.
+type crew struct {
+	keys   map[string]string
+	carols *time.Time
 }
+
+func withKeys(t testing.TB, carols *time.Time) func(*judge.Options) {
+	c := crew{map[string]string{
+		ssh.FingerprintSHA256(signerOf(t, 1).PublicKey()): "bob", ssh.FingerprintSHA256(signerOf(t, 2).PublicKey()): "carol",
+	}, carols}
+	return func(o *judge.Options) { o.People = c }
+}
+
+func (c crew) Whose(_, print string) (name string, since time.Time) {
+	if name = c.keys[print]; name == "carol" {
+		since = *c.carols
+	}
+	return name, since
+}
+
+func (c crew) Known(_, name string) bool {
+	return name == "bob" || name == "carol" || name == "on-call"
+}
+
+func (c crew) Belongs(_, who, to string) bool { return who == to || who == "carol" && to == "on-call" }
 
 func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	since := time.Time{}

@@ -213,7 +213,8 @@ func approvalEscalate() *Op {
 	var to string
 	return changeWhy(Op{
 		Name: "approval escalate", Short: "Ask someone else to answer", Role: Approver, Done: "escalated",
-		Params: []*Param{need(&to, "to", "operator `NAME`")},
+		Long:   "Hand an open approval on to an operator or a group of `operator set`. They alone may answer it from then on.",
+		Params: []*Param{need(&to, "to", "operator or group `NAME`")},
 		Check:  func(*Call) error { return CheckOperator("to", to) },
 	}, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id, reason string) (judge.Approval, error) {
 		return c.Judge.Escalate(ctx, c.By, id, to, reason)

@@ -19,6 +19,7 @@ type Grant struct {
 	Proof  string // of core.Caller
 	Person string // likewise
 	Since  time.Time
+	Groups []string
 }
 
 // By is the caller that the grant makes of one who came with its proof.
@@ -68,7 +69,7 @@ func (o *Operators) follow(tenant, name string, who *Operator) {
 			return
 		}
 		for proof, since := range who.since() {
-			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since})
+			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since, who.Groups})
 		}
 	})
 }
@@ -87,6 +88,25 @@ func (o *Operators) Whose(tenant, proof string) (Grant, bool) {
 		}
 	}
 	return Grant{}, false
+}
+
+// Known says whether there is an operator or a group of that name.
+func (o *Operators) Known(tenant, name string) bool {
+	return o.any(tenant, func(g Grant) bool { return g.Name == name || slices.Contains(g.Groups, name) })
+}
+
+// Belongs says whether an operator is the one of that name, or in the group.
+func (o *Operators) Belongs(tenant, operator, to string) bool {
+	return o.any(tenant, func(g Grant) bool { return g.Name == operator && (operator == to || slices.Contains(g.Groups, to)) })
+}
+
+func (o *Operators) any(tenant string, is func(Grant) bool) (found bool) {
+	o.state.Look(func() {
+		for _, of := range o.grants {
+			found = found || slices.ContainsFunc(of, func(g Grant) bool { return g.Tenant == tenant && is(g) })
+		}
+	})
+	return found
 }
 
 // Holds says whether a proof is still that name's, in that role, and returns a
