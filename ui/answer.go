@@ -18,6 +18,9 @@ func (m *Model) answer(how string) tea.Cmd {
 	if m.opt.ReadOnly {
 		return m.say(true, "", "read-only: approvals can't be answered")
 	}
+	if marked := m.markedApprovals(); len(marked) > 0 {
+		return m.answerMarked(how, marked)
+	}
 	it, a := m.card.Selected(m.env()), m.card.Approval()
 	switch how {
 	case "deny", "abort":

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -143,18 +144,83 @@ func TestKeysThatComeTogetherApproveNothing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsNotForAnotherThanTheMarkedOnes(t *testing.T) {
+// manyMarked is a list of approvals, the last at high risk, with marks on the first few.
+func manyMarked(t *testing.T, marks int) *rig {
+	t.Helper()
 	r := newRig(t, 120, 40)
-	r.keys("3", "space", "space")
+	r.change(func() {
+		r.w.approvals = []*judge.Approval{
+			approval(1, judge.Low, "read a", `{"path":"a"}`), approval(2, judge.Low, "read b", `{"path":"b"}`), approval(3, judge.High, "remove c", `{"path":"c"}`),
+		}
+	})
+	r.keys("3")
+	for range marks {
+		r.keys("space")
+	}
 	r.wait(deadTime)
-	for _, key := range []string{"a", "x"} {
+	return r
+}
+
+func TestMarkedApprovalsAreAnsweredTogetherEachForItself(t *testing.T) {
+	for _, c := range []struct {
+		key, verb string
+		marks     int
+	}{{"a", "approve", 2}, {"a", "approve", 1}, {"x", "deny", 3}} {
+		t.Run(c.verb, func(t *testing.T) {
+			r := manyMarked(t, c.marks)
+			if c.key == "a" {
+				r = manyMarked(t, 3)
+				r.press("a")
+				r.ranNothing()
+				r.has("is approved one at a time")
+				r = manyMarked(t, c.marks)
+			}
+			r.press(c.key)
+			r.wait(deadTime)
+			r.typeText("they are all the same")
+			r.press("enter")
+			r.ranNothing()
+			r.has(c.verb + " " + strconv.Itoa(c.marks))
+			r.has("they are all the same")
+			for _, a := range r.w.approvals[:c.marks] {
+				r.has(a.ApprovalID)
+				r.has(a.Digest[:12])
+			}
+			r.wait(deadTime)
+			r.press("y")
+			r.press("enter")
+			r.ranNothing() // the number is typed, and nothing else is a yes
+			r.press("backspace")
+			r.typeText(strconv.Itoa(c.marks))
+			r.press("enter")
+			if len(r.ran) != c.marks {
+				t.Fatalf("ran %q", r.ran)
+			}
+			for _, line := range r.ran {
+				if !strings.HasPrefix(line, "approval "+c.verb+" ap_") || !strings.Contains(line, "--digest") || !strings.HasSuffix(line, "--reason they are all the same") {
+					t.Errorf("ran %q", line)
+				}
+			}
+		})
+	}
+}
+
+func TestMarkedApprovalsThatChangedAreReadAgain(t *testing.T) {
+	r := manyMarked(t, 2)
+	r.change(func() {
+		for _, a := range r.w.approvals {
+			a.Digest = strings.Repeat("9", 64)
+		}
+	})
+	r.wait(repeatGap)
+	r.press("x")
+	r.ranNothing()
+	r.has("has changed since it was marked")
+	for _, key := range []string{"e", "A", "z"} {
+		r.wait(repeatGap)
 		r.press(key)
 		r.ranNothing()
-		r.has("one at a time")
-		if r.m.over.open() {
-			t.Fatalf("%s asked a question", key)
-		}
-		r.wait(repeatGap)
+		r.has("are approved or denied")
 	}
 }
 

@@ -124,10 +124,14 @@ func (m *Model) watchCursor() {
 }
 
 // mayAnswer reports whether a key may answer an approval now, and why not. An
-// answer is for the one on the card, so there is none from a list with marks.
+// answer is for the one on the card, or for those that are marked, which are listed
+// before it is given.
 func (m *Model) mayAnswer() (bool, string) {
-	if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName && len(p.Marks()) > 0 {
-		return false, "approvals are answered one at a time: take the marks away first"
+	if len(m.markedApprovals()) > 0 {
+		if !m.answers.settled(m.now) {
+			return false, "too early: what is shown has just changed"
+		}
+		return true, ""
 	}
 	if !m.place.visible(gate.CardName) || m.card.Approval() == nil {
 		if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName {

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -21,6 +22,7 @@ type job struct {
 	confirm command.Confirm
 	effect  command.Effect
 	keys    uint64 // keys pressed when it was sent off
+	about   string // what is asked before it runs; "" names the lines or targets
 	// refused is told why a single line failed while the operator waited; nil
 	// says it in a toast.
 	refused func(output) tea.Cmd
@@ -103,7 +105,7 @@ func (m *Model) submit(j job) tea.Cmd {
 		return m.confirm(m.question(j, info), "", func() tea.Cmd { return m.run(j) })
 	case command.ConfirmType:
 		want := fmt.Sprint(len(j.lines))
-		if len(j.lines) == 1 {
+		if len(j.lines) == 1 && j.about == "" {
 			want = lastWord(j.lines[0])
 		}
 		return m.confirm(m.question(j, info), want, func() tea.Cmd { return m.run(j) })
@@ -113,6 +115,9 @@ func (m *Model) submit(j job) tea.Cmd {
 
 // question names what would be done to exactly what.
 func (m *Model) question(j job, info command.Info) string {
+	if j.about != "" {
+		return j.about
+	}
 	var b strings.Builder
 	if len(j.lines) == 1 {
 		fmt.Fprintf(&b, "%s\nin tenant %s", command.Join(j.lines[0]), m.tenant)
@@ -181,6 +186,22 @@ func contains(words []string, want string) bool {
 	return false
 }
 
+// reasons are the first of those why lines failed, each once.
+func reasons(outs []output) string {
+	const most = 3
+	var all []string
+	for _, o := range outs {
+		if o.code == 0 || slices.Contains(all, reason(o)) {
+			continue
+		}
+		if len(all) == most {
+			return strings.Join(all, "; ") + "; …"
+		}
+		all = append(all, reason(o))
+	}
+	return strings.Join(all, "; ")
+}
+
 // ran tells what a job came to. A long output opens as a sheet.
 func (m *Model) ran(r ranMsg) tea.Cmd {
 	m.dirty = true
@@ -196,11 +217,8 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 	path := m.words.Describe(r.job.lines[0]).Path
 	if len(r.outs) > 1 {
 		text := fmt.Sprintf("%s: %d done", path, len(r.outs)-failed)
-		for _, o := range r.outs {
-			if o.code != 0 {
-				text += fmt.Sprintf(", %d failed: %s", failed, reason(o))
-				break
-			}
+		if failed > 0 {
+			text += fmt.Sprintf(", %d failed: %s", failed, reasons(r.outs))
 		}
 		return m.say(failed > 0, path, text)
 	}

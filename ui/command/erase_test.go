@@ -84,7 +84,7 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 // othersSay has bob say something, and alice answer it.
 func (w *walk) othersSay() {
 	w.t.Helper()
-	bob := w.person("bob", operator.Works)
+	bob := w.person("bob", operator.Approver)
 	w.line(`task dispatch --kind exec.run --input '{"argv":["echo","bobs-word"]}' --wait` + bob)
 	w.no(os.WriteFile(filepath.Join(w.dir, "other.sh"), []byte(asking), 0o700))
 	w.line("agent create other --project tools --role writer -- sh other.sh")
@@ -169,13 +169,15 @@ func (w *walk) says() []string {
 	} {
 		w.until("agent show asker", "status", "idle")
 		task := str(w.object(fmt.Sprintf("agent assign asker '%s-prompt %d'", typed, i))["task_id"])
-		id := w.approval()
-		if i == 0 {
-			w.line("approval escalate " + id + " --to bob --reason " + typed + "-escalate")
-		}
-		w.line("approval " + fmt.Sprintf(answer, id))
+		w.line("approval " + fmt.Sprintf(answer, w.approval()))
 		w.run("task", "wait", task, "--timeout", "20s")
 	}
+	w.until("agent show asker", "status", "idle")
+	bob := w.person("bob", operator.Approver)
+	w.line("agent assign asker '" + typed + "-prompt'")
+	handed := w.approval()
+	w.line("approval escalate " + handed + " --to bob --reason " + typed + "-escalate")
+	w.line("approval deny " + handed + " --reason no" + bob)
 	w.until("agent show asker", "status", "idle")
 	long := str(w.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30","` + typed + `-sleep"]}'`)["task_id"])
 	w.line("task wait " + long + " --status running --timeout 10s")

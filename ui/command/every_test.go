@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 )
 
@@ -300,9 +301,13 @@ func (w *walk) agentsAndApprovals() {
 	if code, _, _ := w.fails(1, "approval approve "+id+" --digest 00"); code != "CONFLICT" {
 		t.Errorf("approved with another digest: %s", code)
 	}
-	w.do("approval escalate " + id + " --to bob --reason 'your call'")
-	w.do("approval defer " + id + " --for 20m")
-	w.do(fmt.Sprintf(`approval approve %s --reason fine --edit '{"path":"y","content":"z"}' --digest %s --shown 2026-01-02T03:04:05Z`, id, shown["digest"]))
+	uma := w.person("uma", operator.Approver)
+	w.do("approval escalate " + id + " --to uma --reason 'your call'")
+	if code, _, _ := w.fails(1, "approval approve "+id+" --reason fine"); code != "DENIED" {
+		t.Errorf("approved by another than who it was escalated to: %s", code)
+	}
+	w.do("approval defer " + id + " --for 20m" + uma)
+	w.do(fmt.Sprintf(`approval approve %s --reason fine --edit '{"path":"y","content":"z"}' --digest %s --shown 2026-01-02T03:04:05Z`, id, shown["digest"]) + uma)
 	w.do("approval list --status approved")
 	if got := w.do("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
 		t.Errorf("approved: %v", got)
