@@ -100,7 +100,10 @@ func (c *call) prove(who operator.Operator) (operator.Grant, error) {
 	if err != nil {
 		return operator.Grant{}, err
 	}
-	grant, _ := c.eng.Operators.Whose(who.TenantID, print)
+	grant, is := c.eng.Operators.Whose(who.TenantID, print)
+	if !is || grant.Name != who.Name {
+		return operator.Grant{}, core.Errorf(core.Conflict, "--as: what the keys of %s open was changed meanwhile; try again", who.Name).With("field", "as")
+	}
 	return grant, nil
 }
 

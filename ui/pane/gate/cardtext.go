@@ -115,6 +115,9 @@ func (p *Card) lay(env pane.Env) {
 	if a.EscalatedTo != "" {
 		t.Add("escalated", "to "+a.EscalatedTo+" "+pane.When(env.Now, a.EscalatedAt), screen.Warn)
 	}
+	if a.EscalatedTo == "" && len(a.Approvers) > 0 {
+		t.Add("to answer", strings.Join(a.Approvers, " or "), screen.Warn)
+	}
 	if a.FirstBy != "" {
 		t.Add("two persons", "first approved by "+a.FirstBy+"; another person must approve too", screen.Warn)
 	}
