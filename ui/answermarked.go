@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/term"
 )
+
+// objectWidth is what a list of answers shows of each action, in bytes.
+const objectWidth = 56
 
 // markedApprovals are those that a key answers together: none unless their list has
 // the focus.
@@ -47,9 +51,11 @@ func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
 			return m.say(true, "", it.ID+" has changed since it was marked: read it again")
 		}
 		items = append(items, it)
-		list = append(list, fmt.Sprintf("%s %.12s %-8s %s", it.ID, a.Digest, a.Risk, core.Clip(term.Clean(pane.Intent(a)))))
+		// The action itself, not what its agent calls it.
+		object := cmp.Or(a.Action.Tool, a.Action.Kind) + " " + string(a.Action.Args)
+		list = append(list, fmt.Sprintf("%s %.12s %s %s", it.ID, a.Digest, a.Risk, a.Agent.Name), "  "+core.ClipTo(term.Reveal(object), objectWidth))
 	}
-	if most := max(4, m.h-12); len(items) > most {
+	if most := max(3, (m.h-12)/2); len(items) > most {
 		return m.say(true, "", fmt.Sprintf("%d are marked; %d fit on this screen, and are answered together", len(items), most))
 	}
 	title := fmt.Sprintf("Reason to %s %d", how, len(items))
