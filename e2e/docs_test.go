@@ -114,8 +114,9 @@ func commands(block string) (all []string) {
 func newReader(t *testing.T) *user {
 	u := newPlayer(t)
 	u.set("PATH=" + u.home + ":" + filepath.Join(u.home, "bin") + ":" + os.Getenv("PATH"))
-	_, line := pair(t, 1)
-	files := map[string]string{"bob.pub": line, "key.txt": "not a real one", "srv/app/.env": "A=b", "srv/out/x": "", "srv/audit/x": "", "go/src/shared/x": "", "go/pkg/mod/x": "", ".cache/go-build/x": "", ".gemini/x": "", "notes/new/x": ""}
+	_, bob := pair(t, 1)
+	_, ann := pair(t, 2)
+	files := map[string]string{"bob.pub": bob, "ann.pub": ann, "key.txt": "not a real one", "srv/app/.env": "A=b", "srv/out/x": "", "srv/audit/x": "", "go/src/shared/x": "", "go/pkg/mod/x": "", ".cache/go-build/x": "", ".gemini/x": "", "notes/new/x": ""}
 	for _, program := range []string{"gemini", "my-agent", "mcp-server-filesystem", "notes-mcp", "desktop-mcp"} {
 		files["bin/"+program] = "#!/bin/sh\nexec cat\n"
 	}

@@ -103,7 +103,7 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
 	signer, key := pair(t, 1)
-	u.ok("--tenant", "t_acme", "operator", "set", "carol", "--role", "admin", "--key", key)
+	u.ok("--tenant", "t_acme", "operator", "set", "carol", "--role", "admin", "--key", key, "--group", "desk")
 	g := d.enter("carol", signer)
 	for name, open := range map[string]func() *lineSession{
 		"without-a-terminal": func() *lineSession { return g.plain("", "") },
@@ -143,10 +143,10 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 
 			l.say(`task dispatch --kind exec.run --input '{"argv":["echo","hello"]}' --wait`)
 			l.see(`succeeded`)
-			for _, answer := range [][]string{{"6", "dave"}, {"3", "not now"}, {"1", "it is fine"}} {
+			for _, answer := range [][]string{{"6", "desk"}, {"3", "not now"}, {"1", "it is fine"}} {
 				if answer[0] == "3" { // the one that was handed on is answered by its id
 					l.say("answer")
-					l.see(`handed to: dave`)
+					l.see(`handed to: desk`)
 					l.see(`type a number:`)
 					l.say("2")
 					l.say("not mine")
@@ -159,7 +159,7 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 				l.say(answer[0])
 				l.say(answer[1])
 				if answer[0] == "6" {
-					l.see(`dave|tk_|ap_`)
+					l.see(`desk|tk_|ap_`)
 					continue
 				}
 				l.see(`by carol: ` + answer[1])
