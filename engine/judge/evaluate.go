@@ -121,10 +121,14 @@ func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask,
 	if of.table != tables[0] {
 		tables = append(tables, of.table)
 	}
-	for _, t := range tables {
+	for i, t := range tables {
+		held := t.held[ask.Gate]
+		if i == 0 { // a policy's own stand, whatever their ids
+			held = of.standing(held)
+		}
 		// The base's floors look for the policy's topics too.
 		for _, seen := range tables {
-			r, err := first(ctx, until, &facts{t: seen, ask: ask}, of.standing(t.held[ask.Gate]))
+			r, err := first(ctx, until, &facts{t: seen, ask: ask}, held)
 			if err != nil {
 				v.failed(ctx, until, err)
 				return

@@ -79,6 +79,10 @@ func (c *Call) sign(ctx context.Context, id string, a *judge.Answer) error {
 	if c.Sign == nil {
 		return nil
 	}
+	terms, err := c.Judge.Terms(ctx, c.By.Tenant)
+	if err != nil || terms.Sign == "" { // an edit is judged again for its statement
+		return err
+	}
 	s, needed, err := c.Judge.Statement(ctx, c.By, id, *a)
 	if err != nil || !needed {
 		return err

@@ -45,7 +45,7 @@ type call struct {
 func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	env, g := t.env, t.g
 	if g.As == "" {
-		g.As, g.Key = cmp.Or(env.As, g.As), cmp.Or(g.Key, env.Key)
+		g.As, g.Key = env.As, cmp.Or(g.Key, env.Key)
 	}
 	if g.Data != "" && env.Caller.Door != core.DoorCLI {
 		return nil, core.Errorf(core.InvalidInput, "--data: this door already has its data file").With("field", "data")
