@@ -52,7 +52,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	// The header leads to the approval; it is read, and denied.
 	s.see(`1 needs? you`)
 	s.press("i")
-	s.see(`intent +write swarmdeck-notes.txt`)
+	s.see(`would +fs.write swarmdeck-notes.txt`)
 	s.see(`"path": "swarmdeck-notes.txt"`)
 	s.see(`armed`)
 	s.press(enter)
@@ -247,7 +247,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	}
 	plainLinesOnly(string(out))
 	for _, want := range []string{
-		"ended; state: succeeded; echo hi", "waits: rm -r x; risk: high; state: blocked", "1. approve exactly this, once",
+		"ended; state: succeeded; echo hi", "waits: run rm -r x; risk: high; state: blocked", "1. approve exactly this, once",
 		"reason to approve a high risk", "left open", `"9" is none of the choices; left open`, "state: approved; by " + u.name() + ": it is now",
 		`unknown command "nonsense"`, "line ends inside ' quotes", "emergency stop: on; by " + u.name() + ": fire",
 	} {

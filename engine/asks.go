@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
@@ -13,7 +9,7 @@ import (
 // most of it is as it was, in its order.
 func (w *world) approvals(tenant string, last []*judge.Approval) []*judge.Approval {
 	next := merged(w.e.Judge.Live(tenant), last)
-	core.Sort(next, moreUrgent)
+	core.Sort(next, judge.MoreUrgent)
 	return next
 }
 
@@ -38,28 +34,4 @@ func merged(open map[string]*judge.Approval, last []*judge.Approval) []*judge.Ap
 		}
 	}
 	return next
-}
-
-// moreUrgent orders approvals: those put off last, then by risk, then by the
-// time that is left.
-func moreUrgent(a, b *judge.Approval) int {
-	endsA, _ := a.Ends()
-	endsB, _ := b.Ends()
-	return cmp.Or(
-		cmp.Compare(later(a), later(b)),
-		-cmp.Compare(riskRank(a.Risk), riskRank(b.Risk)),
-		endsA.Compare(endsB),
-		strings.Compare(a.ApprovalID, b.ApprovalID),
-	)
-}
-
-func later(a *judge.Approval) int {
-	if a.DeferredUntil.IsZero() {
-		return 0
-	}
-	return 1
-}
-
-func riskRank(r judge.Risk) int {
-	return slices.Index([]judge.Risk{judge.Low, judge.Medium, judge.High, judge.Critical}, r)
 }

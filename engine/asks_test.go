@@ -51,7 +51,7 @@ func asStored(t *testing.T, e *Engine, step string) {
 	for i := range stored {
 		want[i] = &stored[i]
 	}
-	slices.SortFunc(want, moreUrgent)
+	slices.SortFunc(want, judge.MoreUrgent)
 	got := e.Snapshot(alice.Tenant).Approvals
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d approvals, %d are stored", step, len(got), len(want))

@@ -237,6 +237,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the open approvals: %w", err)
 	}
+	e.Judge.Surround(surroundings{e})
 	e.Judge.Own(judge.GateTool, e.Fleet)
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)

@@ -48,12 +48,12 @@ type OpenAsk struct {
 	TaskID      string     `json:"task_id,omitempty"`
 	Agent       string     `json:"agent,omitempty"`
 	Risk        judge.Risk `json:"risk"`
-	Intent      string     `json:"intent"`
+	Headline    string     `json:"headline"`
 	CreatedAt   time.Time  `json:"created_at"`
 	DeadlineAt  time.Time  `json:"deadline_at"`
 	AtDeadline  string     `json:"at_deadline"`
 	EscalatedTo string     `json:"escalated_to,omitempty"`
-	FirstBy     string     `json:"first_approved_by,omitempty"`
+	ApprovedBy  []string   `json:"approved_by,omitempty"`
 }
 
 // Answered is an approval that ended.
@@ -61,7 +61,7 @@ type Answered struct {
 	ApprovalID string               `json:"approval_id"`
 	TaskID     string               `json:"task_id,omitempty"`
 	Risk       judge.Risk           `json:"risk"`
-	Intent     string               `json:"intent"`
+	Headline   string               `json:"headline"`
 	Status     judge.ApprovalStatus `json:"status"`
 	AnsweredBy string               `json:"answered_by"` // "policy" when the deadline denied
 	AnsweredAt time.Time            `json:"answered_at"`
@@ -124,7 +124,7 @@ func (e *Engine) Handover(ctx context.Context, tenant string, since time.Time) (
 	}
 	for _, a := range s.Approvals {
 		h.Approvals = append(h.Approvals, OpenAsk{
-			a.ApprovalID, a.TaskID, a.Agent.Name, a.Risk, a.Intent, a.CreatedAt, a.DeadlineAt, a.AtDeadline, a.EscalatedTo, a.FirstBy,
+			a.ApprovalID, a.TaskID, a.Agent.Name, a.Risk, a.Subject.Headline, a.CreatedAt, a.DeadlineAt, a.AtDeadline, a.EscalatedTo, a.Consenting(),
 		})
 	}
 	for _, a := range s.Agents {
@@ -178,7 +178,7 @@ func (e *Engine) handDecisions(ctx context.Context, h *Handover) error {
 			return
 		}
 		d := Answered{
-			ApprovalID: a.ApprovalID, TaskID: a.TaskID, Risk: a.Risk, Intent: a.Intent, Status: a.Status, AnsweredBy: a.AnsweredBy,
+			ApprovalID: a.ApprovalID, TaskID: a.TaskID, Risk: a.Risk, Headline: a.Subject.Headline, Status: a.Status, AnsweredBy: a.AnsweredBy,
 			AnsweredAt: a.AnsweredAt, Reason: a.AnswerReason, Edited: a.PriorDigest != "", Self: a.SelfApproved,
 			WaitedS: a.AnsweredAt.Sub(a.CreatedAt).Seconds(),
 		}

@@ -65,7 +65,7 @@ func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure boo
 	if sure {
 		return m.alone(func() tea.Cmd { return m.submit(j) })
 	}
-	text := fmt.Sprintf("Approve %s (%s risk)\n%s\ndigest %s\n%s", a.ApprovalID, a.Risk, pane.Intent(a), a.Digest, strings.Join(more, " "))
+	text := fmt.Sprintf("Approve %s (%s risk)\n%s\ndigest %s\n%s", a.ApprovalID, a.Risk, pane.Headline(a), a.Digest, strings.Join(more, " "))
 	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })
 }
 

@@ -185,7 +185,7 @@ func TestMarkedApprovalsAreAnsweredTogetherEachForItself(t *testing.T) {
 			for _, a := range r.w.approvals[:c.marks] {
 				r.has(a.ApprovalID)
 				r.has(a.Digest[:12])
-				r.has(string(a.Action.Args)) // and not what its agent calls it
+				r.has(a.Subject.Headline) // and not what its agent calls it
 			}
 			r.wait(deadTime)
 			r.press("y")

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/gate"
-	"swarmdeck/ui/term"
 )
 
 // objectWidth is what a list of answers shows of each action, in bytes.
@@ -51,9 +49,7 @@ func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
 			return m.say(true, "", it.ID+" has changed since it was marked: read it again")
 		}
 		items = append(items, it)
-		// The action itself, not what its agent calls it.
-		object := cmp.Or(a.Action.Tool, a.Action.Kind) + " " + string(a.Action.Args)
-		list = append(list, fmt.Sprintf("%s %.12s %s %s", it.ID, a.Digest, a.Risk, a.Agent.Name), "  "+core.ClipTo(term.Reveal(object), objectWidth))
+		list = append(list, fmt.Sprintf("%s %.12s %s %s", it.ID, a.Digest, a.Risk, a.Agent.Name), "  "+core.ClipTo(pane.Headline(a), objectWidth))
 	}
 	if most := max(3, (m.h-12)/2); len(items) > most {
 		return m.say(true, "", fmt.Sprintf("%d are marked; %d fit on this screen, and are answered together", len(items), most))

@@ -35,7 +35,7 @@ func (n *need) key() string {
 func (m *Model) queue() []need {
 	var out []need
 	for _, a := range m.snap.Approvals {
-		out = append(out, need{item: gate.ApprovalItem(a), text: "asks: " + pane.Intent(a)})
+		out = append(out, need{item: gate.ApprovalItem(a), text: "asks: " + pane.Headline(a)})
 	}
 	agent := func(name, text string) {
 		out = append(out, need{item: pane.Item{Kind: "agent", ID: name, Agent: name}, text: text})

@@ -337,7 +337,7 @@ func (explained) Grounds(_ context.Context, _, of string) (judge.Grounds, error)
 
 func TestACardSaysWhyItWasAsked(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for name, keys := range map[string]string{"card-why": "3 enter ctrl+d ctrl+d", "decision-why": "5 enter"} {
+		for name, keys := range map[string]string{"card-why": "3 enter G", "decision-why": "5 enter"} {
 			w := newWorld()
 			w.rec.rulings = explained{w.rec.rulings}
 			r := rigOn(t, w, size[0], size[1], Options{})

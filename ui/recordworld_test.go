@@ -25,7 +25,6 @@ type recordings struct {
 }
 
 type rulings interface {
-	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
 	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
 	Policies(ctx context.Context, tenant string) ([]judge.Policy, error)
 	GetPolicy(ctx context.Context, tenant, id string) (judge.PolicyDetail, error)
@@ -86,10 +85,6 @@ func (blank) TryCases(_ context.Context, _ core.Caller, id string) ([]judge.Case
 
 func (blank) TryBacktest(_ context.Context, _ core.Caller, id string, _ int) (judge.BacktestReport, error) {
 	return judge.BacktestReport{}, core.Missing("policy", id)
-}
-
-func (blank) Card(_ context.Context, _, id string) (judge.Approval, error) {
-	return judge.Approval{ApprovalID: id}, nil
 }
 
 func (blank) Grounds(_ context.Context, _, id string) (judge.Grounds, error) {

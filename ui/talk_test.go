@@ -106,7 +106,9 @@ func newTalk() *fakeWorld {
 	sub(5, "Fetcher", skill.Completed, "fetch-object", "", "")
 	sub(6, "Asker", skill.Running, "grasp", "grasp", "")
 	w.subagents[5].Waiting = id("ap", 5)
-	ask := approval(5, judge.Medium, "run skill grasp@1.0.0", `{"skill":"grasp"}`)
+	ask := approval(5, judge.Medium, "run skill grasp@1.0.0", `{"skill":"grasp@1.0.0"}`)
+	ask.Gate, ask.Action.Kind, ask.Action.Tool = judge.GateSkill, judge.KindSkill, "grasp"
+	ask.Subject = reads().Subject(tenant, ask.Gate, &ask.Action, &ask.Agent)
 	ask.Agent = judge.AgentRef{Name: uuid(6)}
 	w.approvals = append(w.approvals, ask)
 

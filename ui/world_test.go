@@ -146,13 +146,24 @@ func newWorld() *fakeWorld {
 
 func approval(n int, risk judge.Risk, intent, args string) *judge.Approval {
 	digest, _ := core.Digest(args)
-	return &judge.Approval{
+	a := &judge.Approval{
 		TenantID: tenant, TraceID: trace, TaskID: id("tk", 4), ApprovalID: id("ap", n), Status: judge.Open, Gate: judge.GateTool,
 		Action: judge.Action{Kind: "tool", Tool: "write_file", CallID: "c1", Args: core.Raw(args)}, Agent: judge.AgentRef{Name: "scribe", Role: "writer", Project: "quickstart"},
 		Attempt: 1, Intent: intent, Risk: risk, ReasonCode: "rule.writes_ask", Rationale: "writing files asks a person", RuleID: "writes-ask", PolicyVersion: strings.Repeat("ab", 32),
 		Digest: digest, RequestedBy: "scribe", RequestedKind: core.Agent, CreatedAt: start.Add(-2 * time.Minute), DeadlineAt: start.Add(13 * time.Minute), AtDeadline: "deny",
 	}
+	a.Subject = reads().Subject(tenant, a.Gate, &a.Action, &a.Agent)
+	return a
 }
+
+// reads is a judge that only reads what actions are about.
+var reads = sync.OnceValue(func() *judge.Judge {
+	j, err := judge.New(judge.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return j
+})
 
 // change applies fn and rings the bells.
 func (w *fakeWorld) change(fn func()) {
@@ -287,10 +298,14 @@ func (w *fakeWorld) Approval(_ context.Context, _, want string) (judge.Approval,
 	return one(w.answered, "approval", want, func(a judge.Approval) string { return a.ApprovalID })
 }
 
-func (w *fakeWorld) Past(context.Context, string, judge.Approval, int) ([]judge.Approval, error) {
-	a := *approval(90, judge.Medium, "", `{}`)
-	a.Status, a.AnsweredBy, a.AnsweredAt, a.ShownAt, a.AnswerReason = judge.Refused, "bob", start.Add(-time.Hour), start.Add(-time.Hour-9*time.Second), "not now"
-	return []judge.Approval{a}, nil
+func (w *fakeWorld) Card(ctx context.Context, tenant, want string) (judge.Approval, error) {
+	a, err := w.Approval(ctx, tenant, want)
+	a.Around = &judge.Around{
+		Behind: []string{"task " + a.TaskID + ": running write NOTES.md", "agent scribe, and 2 in its queue"},
+		Spent:  &judge.Spent{Tokens: 45600, CostUSD: 0.12},
+		Past:   []judge.Precedent{{ApprovalID: id("ap", 90), Status: judge.Refused, By: "bob", At: start.Add(-time.Hour), Reason: "not now", Came: "failed"}},
+	}
+	return a, err
 }
 
 func (w *fakeWorld) Shown(_ context.Context, _ core.Caller, id string) error {

@@ -11,10 +11,12 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -99,6 +101,9 @@ func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(id string, i
 		return
 	}
 	e := t.ours(tool, core.MustEncode(in), tool[3:strings.IndexByte(tool, '_')]+" "+in.Path, risk)
+	if in.Content != nil {
+		e.Bind = t.bindFile
+	}
 	t.ask(e, func(ans fleet.ToolAnswer) {
 		if !granted(r, ans) {
 			return
@@ -115,6 +120,21 @@ func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(id string, i
 		}
 		r.Reply(result)
 	})
+}
+
+// bindFile finds the file that a request writes, as it is before: who is asked sees how
+// it would change, and an answer holds for that alone.
+func (t *turn) bindFile(args core.Raw) []judge.File {
+	var in fileRequest
+	if err := jsonrpc.Decode(args, &in); err != nil {
+		return nil
+	}
+	p := t.s.a.place
+	rel, err := p.within(in.Path)
+	if err != nil {
+		return nil
+	}
+	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, named.Line{Argv: []string{"tee", rel}, Dir: p.dir()})
 }
 
 // ours is a question about something that we do for the agent.

@@ -124,7 +124,7 @@ func (d *deriver) approval(ctx context.Context, e *audit.Event, id string) error
 		text("swarmdeck.tenant.id", d.tenant), text("swarmdeck.task.id", a.TaskID), text("swarmdeck.approval.id", id),
 		text("swarmdeck.approval.status", string(a.Status)), text("swarmdeck.gate", string(a.Gate)), text("swarmdeck.risk", string(a.Risk)),
 		text("swarmdeck.reason_code", a.ReasonCode), text("swarmdeck.rule.id", a.RuleID), text("gen_ai.agent.name", a.Agent.Name),
-		text("gen_ai.tool.name", a.Action.Tool), text("enduser.id", a.AnsweredBy), text("swarmdeck.approval.first_by", a.FirstBy),
+		text("gen_ai.tool.name", a.Action.Tool), text("enduser.id", a.AnsweredBy), text("swarmdeck.approval.consents", strings.Join(a.Consenting(), " ")),
 		flag("swarmdeck.approval.self", a.SelfApproved), flag("swarmdeck.approval.edited", a.PriorDigest != ""))
 	if s != nil && !a.ShownAt.IsZero() {
 		s.Events = append(s.Events, happened(a.ShownAt, "shown"))

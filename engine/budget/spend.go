@@ -120,6 +120,9 @@ func (s *Budgets) Usage(ctx context.Context, tenant, subject string) (u Usage, e
 	return u, err
 }
 
+// UsageIn is Usage within a transaction.
+func (s *Budgets) UsageIn(tx *audit.Tx, subject string) Usage { return usage(tx, subject) }
+
 // Full reports whether a budget on the number of tasks lets no further task of
 // a spender start; the budget is asked about then.
 func (s *Budgets) Full(tx *audit.Tx, who Spender) (full bool) {

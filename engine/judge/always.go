@@ -118,7 +118,7 @@ func (r *Rule) alive(now time.Time) bool {
 // applyAlways lets an always rule stand in for the person whom the table
 // asks. Never for a fault, never above the risk the rule was made at.
 func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.Decision != HITL || v.RuleID == "" && !v.program || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
+	if v.Decision != HITL || v.RuleID == "" && !v.program || v.Risk == Critical || v.route != nil && v.route.Quorum > 1 || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
 	switch v.ReasonCode {
@@ -186,6 +186,8 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		return nil, refuse("a rule can't stand for the gate %s; each one is a person's", a.Gate)
 	case a.Risk == Critical:
 		return nil, refuse("not at critical risk")
+	case a.Needed() > 1:
+		return nil, refuse("not where %d persons must agree", a.Needed())
 	case a.Risk == High && want.Scope != scopeExact:
 		return nil, refuse("at high risk only the scope exact")
 	case want.Scope == scopeAgent && a.Agent.Name == "":

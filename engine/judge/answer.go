@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,8 +19,8 @@ import (
 // INVALID_INPUT (a missing reason, a bad edit), NOT_FOUND, and DENIED, which
 // is audited: an agent, another tenant's approval, the two-person rule.
 //
-// At critical risk two operators must approve, and who asked is neither of
-// them: the first leaves the approval open with FirstBy set.
+// Where more than one person must approve (Needed), who asked is none of them: all but
+// the last leave the approval open, and are among its Consents.
 func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answer) (Approval, error) {
 	if err := checkAnswer(&ans); err != nil {
 		return Approval{}, err
@@ -76,11 +77,14 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		if ans.Digest != "" && ans.Digest != a.Digest {
 			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
 		}
-		if denied = j.barred(by, a); denied != nil {
+		if a.AnsweredFor, denied = j.barred(by, a, tx.Now()); denied != nil {
 			return denied
 		}
 		if next != nil {
 			next.apply(a)
+			if a.AnsweredFor, denied = j.barred(by, a, tx.Now()); denied != nil { // of what it became
+				return denied
+			}
 		}
 		ans.signature, denied, err = j.signed(tx, a, &ans)
 		switch {
@@ -195,18 +199,20 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	if next != nil && next.after.Digest != next.before {
 		code = reasonEdited
 	}
-	if a.Risk == Critical {
+	if need := a.Needed(); need > 1 {
 		if by.Known.After(a.CreatedAt) {
-			return core.Errorf(core.Denied, "approval %s: at critical risk who answers has to be known before it was asked; %s is %s since %s", a.ApprovalID, by.Proof, by.Name, clock(by.Known)), nil
+			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who answers has to be known before it was asked; %s is %s since %s", a.ApprovalID, need, by.Proof, by.Name, clock(by.Known)), nil
 		}
 		if own {
-			return core.Errorf(core.Denied, "approval %s: at critical risk who asked may not approve", a.ApprovalID), nil
+			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who asked may not approve", a.ApprovalID, need), nil
 		}
-		if a.FirstBy != "" && by.Is(a.FirstBy, a.FirstPerson) {
-			return core.Errorf(core.Denied, "approval %s: you already approved, as %s; at critical risk a second operator must", a.ApprovalID, a.FirstBy), nil
+		for _, c := range a.Consents {
+			if by.Is(c.By, c.Person) {
+				return core.Errorf(core.Denied, "approval %s: you already approved, as %s; another person must", a.ApprovalID, c.By), nil
+			}
 		}
-		if a.FirstBy == "" {
-			return nil, j.firstOfTwo(tx, a, ans)
+		if len(a.Consents)+1 < need {
+			return nil, j.consent(tx, a, ans)
 		}
 	}
 	if rule != nil && rule.digest != a.Digest {
@@ -216,19 +222,20 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	return nil, j.close(tx, a, ans, code, rule)
 }
 
-// firstOfTwo keeps a critical approval open for its second operator.
-func (j *Judge) firstOfTwo(tx *audit.Tx, a *Approval, ans *Answer) error {
-	a.FirstBy, a.FirstPerson = tx.By.Name, tx.By.Person
-	d := a.decision(tx.By, HITL, reasonFirst)
+// consent keeps an approval open for those who must approve it too.
+func (j *Judge) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
+	a.Consents = append(slices.Clone(a.Consents), Consent{tx.By.Name, tx.By.Person, a.AnsweredFor, tx.Now()})
+	a.AnsweredFor = ""
+	d := a.decision(tx.By, HITL, reasonConsent)
 	d.Rationale, d.Signature = ans.Reason, ans.signature
 	d.ShownAt = shownAt(tx, a, ans)
 	if err := j.record(tx, &d); err != nil {
 		return err
 	}
 	a.DecisionID = d.DecisionID
-	return j.save(tx, a, "approval.first", map[string]any{
+	return j.save(tx, a, "approval.consented", map[string]any{
 		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
-		"person": a.FirstPerson,
+		"person": tx.By.Person, "needed": a.Needed(), "approved": len(a.Consents),
 	})
 }
 
@@ -264,6 +271,9 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 	}
 	if tx.By.Person != "" {
 		detail["person"] = tx.By.Person
+	}
+	if a.AnsweredFor != "" {
+		detail["stands_in_for"] = a.AnsweredFor
 	}
 	if a.PriorDigest != "" {
 		detail["prior_digest"] = a.PriorDigest
@@ -355,10 +365,12 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 		return nil, fmt.Errorf("edit of approval %s: %w", a.ApprovalID, err)
 	}
 	a.Risk = graver(a.Risk, v.Risk)
+	a.reroute(v.route)
 	if a.Digest != before {
 		a.PriorDigest = before
+		a.Subject = j.Subject(a.TenantID, a.Gate, &a.Action, &a.Agent)
 		a.Intent = strings.TrimSuffix(a.Intent, edited) + edited // the words were about other arguments
-		a.FirstBy, a.FirstPerson = "", ""                        // who approved first approved something else
+		a.Consents = nil                                         // of something else
 	}
 	return &revision{before: before, after: a}, nil
 }
@@ -366,9 +378,10 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 // apply carries an edit over to the approval as it now is.
 func (r *revision) apply(a *Approval) {
 	a.Action.Args, a.Action.Files = r.after.Action.Args, r.after.Action.Files
-	a.Digest, a.PriorDigest, a.Intent = r.after.Digest, r.after.PriorDigest, r.after.Intent
+	a.Digest, a.PriorDigest, a.Intent, a.Subject = r.after.Digest, r.after.PriorDigest, r.after.Intent, r.after.Subject
 	a.PolicyVersion, a.Risk = r.after.PolicyVersion, r.after.Risk
+	a.Approvers, a.Quorum = r.after.Approvers, r.after.Quorum
 	if r.after.Digest != r.before {
-		a.FirstBy, a.FirstPerson = "", ""
+		a.Consents = nil
 	}
 }

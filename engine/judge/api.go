@@ -109,9 +109,9 @@ type Verdict struct {
 	Abort         bool // with a deny: the run is to end
 	Unsandboxed   bool // a program said so, and ran without a jail
 
-	approvers []string // of the rule that asks
-	program   bool     // a program answered
-	stderr    string   // and what it said beside
+	route   *Route // of the rule that asks; nil has none
+	program bool   // a program answered
+	stderr  string // and what it said beside
 
 	ask    evaluated // what was evaluated, for Commit
 	always string    // id of the always rule that approved
@@ -209,7 +209,8 @@ type Approval struct {
 	During        []During       `json:"during,omitempty"` // at GateNet: what the connection may be part of
 	Session       string         `json:"session_id,omitempty"`
 	Attempt       int            `json:"attempt"`
-	Intent        string         `json:"intent"`
+	Subject       Subject        `json:"subject"`
+	Intent        string         `json:"intent"` // in the words of who asks
 	Risk          Risk           `json:"risk"`
 	ReasonCode    string         `json:"reason_code"`
 	Rationale     string         `json:"rationale,omitempty"`
@@ -226,6 +227,10 @@ type Approval struct {
 	StartBy       time.Time      `json:"start_by,omitzero"` // its task times out then, which voids it
 	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
 	Approvers     []string       `json:"approvers,omitempty"`    // operators and groups of whom one has to answer; none is anyone whose role allows it
+	Quorum        int            `json:"quorum,omitzero"`        // persons who must approve, by its rule; see Needed
+	Consents      []Consent      `json:"approved_by,omitempty"`  // of those who approved while others are still needed
+	EscalateAt    time.Time      `json:"escalate_at,omitzero"`   // when it is handed on, or told of again
+	EscalateTo    string         `json:"escalate_to,omitempty"`  // to whom then
 	EscalatedTo   string         `json:"escalated_to,omitempty"` // the operator or group that alone may answer since
 	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`
 	ShownAt       time.Time      `json:"shown_at,omitzero"`
@@ -233,7 +238,6 @@ type Approval struct {
 	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
 	AnswerReason  string         `json:"answer_reason,omitempty"`
 	Abort         bool           `json:"abort,omitzero"`
-	FirstBy       string         `json:"first_approved_by,omitempty"` // two-person rule: the first of two
 	SelfApproved  bool           `json:"self_approved,omitzero"`
 	VoidReason    string         `json:"void_reason,omitempty"`
 	VoidedAt      time.Time      `json:"voided_at,omitzero"`
@@ -241,10 +245,10 @@ type Approval struct {
 	// UsedAt is when the approved effect started; an approval is used once.
 	UsedAt time.Time `json:"used_at,omitzero"`
 
-	// Who asked, who approved first and who answered are to their doors, under whatever name;
-	// "" when that is not known.
+	// Who asked and who answered are to their doors, under whatever name; "" when that is
+	// not known. AnsweredFor is whom who answered stood in for, "" for nobody.
 	RequestedPerson string `json:"requested_person,omitempty"`
-	FirstPerson     string `json:"first_person,omitempty"`
+	AnsweredFor     string `json:"answered_for,omitempty"`
 	AnsweredPerson  string `json:"answered_person,omitempty"`
 
 	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
@@ -253,10 +257,12 @@ type Approval struct {
 	Priority int    `json:"priority,omitzero"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
 
-	// Only Card fills these in: how many files it is bound to, and what it
-	// can't promise.
-	Bound  string `json:"bound,omitempty"`
-	Caveat string `json:"caveat,omitempty"`
+	// Only Card fills these in: how many files it is bound to, what it can't promise,
+	// what would change in files, and what stands around it.
+	Bound   string   `json:"bound,omitempty"`
+	Caveat  string   `json:"caveat,omitempty"`
+	Changes []Change `json:"changes,omitempty"`
+	Around  *Around  `json:"around,omitempty"`
 }
 
 // Answer is what an operator says to an approval.

@@ -37,13 +37,15 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
-		Approvers: v.approvers, CreatedAt: tx.Now(), DeadlineAt: tx.Now().Add(j.deadlines[v.Risk]), AtDeadline: string(Deny),
+		CreatedAt: tx.Now(), AtDeadline: string(Deny),
 		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
 	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)
 	if len(a.Action.Args) == 0 {
 		a.Action.Args = core.Raw("{}")
 	}
+	a.route(v.route, j.deadlines[v.Risk])
+	a.Subject = j.Subject(a.TenantID, a.Gate, &a.Action, &a.Agent)
 	return a
 }
 
@@ -79,7 +81,7 @@ func (j *Judge) open(tx *audit.Tx, a *Approval) error {
 func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
 	err := j.approvals.Keep(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, a)
 	if at := keyOf(a.ApprovalID); err == nil && a.Status == Open {
-		err = approvalOpen.Put(tx, at, uint64(j.due(a).UnixMicro()))
+		err = approvalOpen.Put(tx, at, uint64(a.due().UnixMicro()))
 	} else if err == nil {
 		err = approvalOpen.Delete(tx, at)
 	}
@@ -101,16 +103,11 @@ func decodeApproval(value []byte) (*Approval, error) {
 	return a, nil
 }
 
-// escalateAt is when half of the time to answer is over.
-func (j *Judge) escalateAt(a *Approval) time.Time {
-	return a.DeadlineAt.Add(-j.deadlines[a.Risk] / 2)
-}
-
 // due is when Run has to look at an open approval next.
-func (j *Judge) due(a *Approval) time.Time {
+func (a *Approval) due() time.Time {
 	due := a.DeadlineAt
-	if a.EscalatedAt.IsZero() && j.escalateAt(a).Before(due) {
-		due = j.escalateAt(a)
+	if a.EscalatedAt.IsZero() && a.EscalateAt.Before(due) {
+		due = a.EscalateAt
 	}
 	if !a.DeferredUntil.IsZero() && a.DeferredUntil.Before(due) {
 		due = a.DeferredUntil

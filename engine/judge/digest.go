@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,13 +8,11 @@ import (
 	"hash"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/diff"
 )
 
 // An approval is bound to the sha256 of this RFC 8785 document (requirement 2.4):
@@ -212,128 +209,10 @@ func (j *Judge) ApprovedFiles(tx *audit.Tx, id string) ([]File, error) {
 	return a.Action.Files, nil
 }
 
-// Bounds of what a card shows, in bytes.
-const (
-	maxShown    = 64 << 10  // of one file
-	maxShownAll = 256 << 10 // of all
-)
-
 // FilesDigest tells one set of files from another; "" for none.
 func FilesDigest(files []File) string {
 	if len(files) == 0 {
 		return ""
 	}
 	return digestOf(appendFiles(nil, files))
-}
-
-// Card is an approval with what its files hold, or how they differ from what a
-// person approved last.
-func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
-	a, err := j.Approval(ctx, tenant, id)
-	if err != nil {
-		return a, err
-	}
-	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
-	if len(a.Action.Files) == 0 {
-		return a, nil
-	}
-	past, err := j.Past(ctx, tenant, a, pastLooked)
-	if err != nil {
-		return a, err
-	}
-	a.Action.Files = slices.Clone(a.Action.Files)
-	left := maxShownAll
-	for i := range a.Action.Files {
-		f := &a.Action.Files[i]
-		if f.Unbound == "" {
-			j.show(tenant, f, past, min(maxShown, left))
-			left -= len(f.Text) + len(f.Diff)
-		}
-	}
-	return a, nil
-}
-
-// pastLooked is how many answered approvals of the same shape are looked at
-// for an earlier version of a file.
-const pastLooked = 50
-
-// show fills in what a card shows of one file, in at most so many bytes.
-func (j *Judge) show(tenant string, f *File, past []Approval, most int) {
-	text, kept := j.content(tenant, f.SHA256)
-	if !kept {
-		f.Note = "not shown: no text, too large, or no longer kept"
-		return
-	}
-	before, id := lastApproved(past, f)
-	old, ok := j.content(tenant, before)
-	switch {
-	case before == f.SHA256:
-		f.Text, f.Note = text, "as approved in "+id
-	case ok:
-		f.Diff, f.Note = diff.Unified(f.Path, old, text, most), "against what was approved in "+id
-	default:
-		f.Text = text
-	}
-	if len(f.Text) > most || len(f.Diff) > most {
-		f.Text, f.Diff = core.ClipTo(f.Text, most), core.ClipTo(f.Diff, most)
-		f.Note = strings.TrimPrefix(f.Note+"; it goes on", "; ")
-	}
-}
-
-// lastApproved is the version of a file that a person approved last, and by
-// which approval.
-func lastApproved(past []Approval, f *File) (sha, id string) {
-	for i := range past {
-		if past[i].Status != Approved {
-			continue
-		}
-		for _, g := range past[i].Action.Files {
-			if g.Path == f.Path && g.Unbound == "" {
-				return g.SHA256, past[i].ApprovalID
-			}
-		}
-	}
-	return "", ""
-}
-
-func (j *Judge) content(tenant, sha string) (string, bool) {
-	if j.contents == nil || sha == "" {
-		return "", false
-	}
-	data, ok := j.contents.Content(tenant, sha)
-	return string(data), ok
-}
-
-// bound says how many files an action is bound to, and how many that it names
-// it is not: "3 files, 1 not bound". It is "" where it names none.
-func (a *Action) bound() string {
-	bound := 0
-	for i := range a.Files {
-		if a.Files[i].Unbound == "" {
-			bound++
-		}
-	}
-	text := strconv.Itoa(bound) + " files"
-	if bound == 1 {
-		text = "1 file"
-	}
-	switch not := len(a.Files) - bound; {
-	case len(a.Files) == 0:
-		return ""
-	case not > 0:
-		text += ", " + strconv.Itoa(not) + " not bound"
-	}
-	return text
-}
-
-// caveat is what an approval can't promise, "" for nothing. A call of the
-// drivers' own (terminal/create, fs/…) is carried out here.
-func (a *Approval) caveat() string {
-	switch ours, _, _ := strings.Cut(a.Action.Tool, "/"); {
-	case a.Gate == GateTool && slices.Contains([]string{"acp", "exec", "coder"}, a.Driver) && ours != "terminal" && ours != "fs":
-		return "The agent runs this by itself: what its files hold when it does can't be held to what is shown here."
-	case len(a.Action.Files) > 0:
-		return "Files that a script reads by itself are not bound."
-	}
-	return ""
 }

@@ -18,7 +18,7 @@ const (
 	reasonDeadline = "deadline"
 	reasonApproved = "operator.approved"
 	reasonEdited   = "operator.edited"
-	reasonFirst    = "operator.first_of_two"
+	reasonConsent  = "operator.consents"
 	reasonDenied   = "operator.denied"
 	reasonAborted  = "operator.aborted"
 )
@@ -97,7 +97,7 @@ func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant s
 		v.Decision, v.ReasonCode, v.Rationale, v.RuleID = r.Decision, r.ReasonCode, r.Rationale, r.ID
 		v.Risk = graver(v.Risk, r.Risk)
 		v.Retry = r.Retry && !ask.LastTry
-		v.approvers = r.Approvers
+		v.route = &r.Route
 		if ask.Gate != GateResult {
 			v.Confidence = r.Confidence
 		}
@@ -140,7 +140,7 @@ func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask,
 				_, _ = first(ctx, until, &facts{t: seen, ask: ask, trace: tr}, []*rule{r})
 			}
 			v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.program = HITL, r.ReasonCode, r.Rationale, r.ID, false
-			v.approvers = r.Approvers
+			v.route = &r.Route
 			v.Risk = graver(v.Risk, r.Risk)
 			return
 		}

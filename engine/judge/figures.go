@@ -18,7 +18,7 @@ type Figures struct {
 	Answered      int     `json:"answered"` // final answers; as the first of two persons: First
 	Approved      int     `json:"approved"`
 	ApprovedShare float64 `json:"approved_share"` // of the answered, 0-1
-	First         int     `json:"first_of_two"`
+	Consents      int     `json:"consents"`
 	Edited        int     `json:"edited"`
 	Denied        int     `json:"denied"`
 	// Reasons are those of the newest denials, at most 5.
@@ -65,8 +65,8 @@ func (j *Judge) Figures(ctx context.Context, tenant string, since time.Time) (ou
 		}
 		f := of(a.AnsweredBy)
 		f.Answered++
-		if a.FirstBy != "" && a.FirstBy != a.AnsweredBy {
-			of(a.FirstBy).First++
+		for _, c := range a.Consents {
+			of(c.By).Consents++
 		}
 		if a.PriorDigest != "" {
 			f.Edited++

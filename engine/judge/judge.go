@@ -81,6 +81,7 @@ type Judge struct {
 	evaluation time.Duration
 	contents   Contents
 	people     People
+	around     Surroundings
 	health     *health.Troubles
 
 	owners    map[Gate]Settler

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -46,6 +47,54 @@ func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	return out, err
 }
 
+// MoreUrgent orders open approvals as a person should answer them: those put off last,
+// then by risk, then by the time that is left.
+func MoreUrgent(a, b *Approval) int {
+	later := func(a *Approval) int {
+		if a.DeferredUntil.IsZero() {
+			return 0
+		}
+		return 1
+	}
+	endsA, _ := a.Ends()
+	endsB, _ := b.Ends()
+	return cmp.Or(
+		cmp.Compare(later(a), later(b)), -cmp.Compare(risks[a.Risk], risks[b.Risk]),
+		endsA.Compare(endsB), strings.Compare(a.ApprovalID, b.ApprovalID),
+	)
+}
+
+// Urgent lists the open approvals, the most urgent first. Filter is as for Approvals.
+func (j *Judge) Urgent(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
+	f, err := f.Check()
+	if err != nil {
+		return core.Page[Approval]{}, err
+	}
+	var found []*Approval
+	for _, a := range j.Live(tenant) {
+		at := a.CreatedAt
+		if a.matches(&f) && (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) {
+			found = append(found, a)
+		}
+	}
+	slices.SortFunc(found, MoreUrgent)
+	from := min(f.Offset(), len(found))
+	items := make([]Approval, 0, f.Size)
+	for _, a := range found[from:min(from+f.Size, len(found))] {
+		items = append(items, *a)
+	}
+	return core.NewPage(items, f, len(found)), nil
+}
+
+// matches says whether an approval is among those that a filter asks for, whatever its
+// time.
+func (a *Approval) matches(f *core.Filter) bool {
+	return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Agent, a.Agent.Name) && core.Wants(f.Kind, a.Action.Kind) &&
+		core.Wants(f.Session, a.Session) && core.Wants(f.Trace, a.TraceID) && core.Wants(f.Task, a.TaskID) &&
+		f.Finds(a.ApprovalID, a.TaskID, a.Subject.Headline, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
+			a.RequestedBy, a.AnsweredBy, a.AnswerReason, a.ReasonCode)
+}
+
 // Live are a tenant's open approvals by id, from memory. Neither they nor the map
 // may be modified.
 func (j *Judge) Live(tenant string) map[string]*Approval { return j.live.Of(tenant) }
@@ -62,7 +111,7 @@ func (j *Judge) Read(ctx context.Context, tenant string) error {
 	})
 }
 
-// Approvals lists approvals newest first. Filter.Status is an ApprovalStatus,
+// Approvals lists approvals newest first, open ones alone by urgency. Filter.Status is an ApprovalStatus,
 // Kind the action's kind, Agent the agent that would act, Match a part of the
 // id, intent, arguments, requester or answer.
 func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
@@ -71,25 +120,18 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 	default:
 		return core.Page[Approval]{}, core.Invalid("status", f.Status, "open, approved, denied, expired, void")
 	}
+	if ApprovalStatus(f.Status) == Open {
+		return j.Urgent(ctx, tenant, f)
+	}
 	q, err := queryOf[Approval](f)
 	if err != nil {
 		return core.Page[Approval]{}, err
 	}
 	if narrows(f) {
-		q.Match = func(a *Approval) (bool, error) {
-			return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Agent, a.Agent.Name) && core.Wants(f.Kind, a.Action.Kind) &&
-				core.Wants(f.Session, a.Session) && core.Wants(f.Trace, a.TraceID) && core.Wants(f.Task, a.TaskID) &&
-				f.Finds(a.ApprovalID, a.TaskID, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
-					a.RequestedBy, a.AnsweredBy, a.AnswerReason, a.ReasonCode), nil
-		}
+		q.Match = func(a *Approval) (bool, error) { return a.matches(&f), nil }
 	}
 	var page core.Page[Approval]
 	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		if ApprovalStatus(f.Status) == Open {
-			if q.Among, err = openNumbers(tx); err != nil {
-				return err
-			}
-		}
 		page, err = record.Paged(j.approvals.Page(ctx, tx, q))
 		return err
 	})

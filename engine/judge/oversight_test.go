@@ -30,10 +30,10 @@ func TestCriticalNeedsTwoOthers(t *testing.T) {
 		t.Errorf("who asked approved: %v", err)
 	}
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, yes)
-	if err != nil || got.Status != judge.Open || got.FirstBy != "bob" {
+	if err != nil || got.Status != judge.Open || !slices.Equal(got.Consenting(), []string{"bob"}) {
 		t.Fatalf("the first: %+v, %v", got, err)
 	}
-	if d := f.decision(got.DecisionID); d.Decision != judge.HITL || d.ReasonCode != "operator.first_of_two" || d.DecidedBy != "bob" {
+	if d := f.decision(got.DecisionID); d.Decision != judge.HITL || d.ReasonCode != "operator.consents" || d.DecidedBy != "bob" {
 		t.Errorf("the first is recorded as %+v", d)
 	}
 	if len(f.owner.outcomes) != 0 || f.start(a.ApprovalID, ask) {
@@ -43,7 +43,7 @@ func TestCriticalNeedsTwoOthers(t *testing.T) {
 		t.Errorf("the same operator twice: %v", err)
 	}
 	got, err = f.Answer(t.Context(), carol, a.ApprovalID, yes)
-	if err != nil || got.Status != judge.Approved || got.FirstBy != "bob" || got.AnsweredBy != "carol" {
+	if err != nil || got.Status != judge.Approved || !slices.Equal(got.Consenting(), []string{"bob"}) || got.AnsweredBy != "carol" {
 		t.Fatalf("the second: %+v, %v", got, err)
 	}
 	if !f.start(a.ApprovalID, ask) {
@@ -103,7 +103,7 @@ func TestAtCriticalRiskWhoAnswersWasKnownBefore(t *testing.T) {
 			t.Errorf("%s: %s, %v", by.Name, got.Status, err)
 		}
 	}
-	if got, err := f.Approval(t.Context(), "t_acme", a.ApprovalID); err != nil || got.Status != judge.Approved || got.FirstBy != "carol" {
+	if got, err := f.Approval(t.Context(), "t_acme", a.ApprovalID); err != nil || got.Status != judge.Approved || !slices.Equal(got.Consenting(), []string{"carol"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	f.healthy()
@@ -330,7 +330,7 @@ func TestAnEditAtCriticalRiskNeedsTwoAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "less", Edit: core.Raw(`{"argv":["rm","x"]}`)})
-	if err != nil || got.Status != judge.Open || got.FirstBy != "bob" || got.PriorDigest != a.Digest {
+	if err != nil || got.Status != judge.Open || !slices.Equal(got.Consenting(), []string{"bob"}) || got.PriorDigest != a.Digest {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "as it was", Digest: a.Digest}); code(err) != core.Conflict {

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,9 @@ type People interface {
 	Known(tenant, name string) bool
 	// Belongs says whether an operator is the one of that name, or in the group.
 	Belongs(tenant, operator, to string) bool
+	// StandsIn names for whom an operator answers at a time what is for another, who is
+	// away; "" for nobody.
+	StandsIn(tenant, operator, to string, at time.Time) string
 }
 
 // whose tells whose a key is now, and since when.
@@ -38,16 +40,25 @@ func (a *Approval) answerers() []string {
 }
 
 // barred refuses who is none of those that the approval is for; nil is that they may
-// answer it, put it off or hand it on.
-func (j *Judge) barred(by core.Caller, a *Approval) error {
+// answer it, put it off or hand it on, for whom they stand in, if for anybody. Nobody
+// stands in for another at critical risk.
+func (j *Judge) barred(by core.Caller, a *Approval, now time.Time) (standsFor string, denied error) {
 	to := a.answerers()
-	if len(to) == 0 || slices.ContainsFunc(to, func(name string) bool {
-		if j.people == nil {
-			return by.Name == name
-		}
-		return j.people.Belongs(a.TenantID, by.Name, name)
-	}) {
-		return nil
+	if len(to) == 0 {
+		return "", nil
 	}
-	return core.Errorf(core.Denied, "approval %s: it is for %s to answer, not for %s", a.ApprovalID, strings.Join(to, " or "), by.Name).With("approvers", to)
+	for _, name := range to {
+		if j.people == nil && by.Name == name || j.people != nil && j.people.Belongs(a.TenantID, by.Name, name) {
+			return "", nil
+		}
+	}
+	for _, name := range to {
+		if j.people == nil || a.Risk == Critical {
+			break
+		}
+		if who := j.people.StandsIn(a.TenantID, by.Name, name, now); who != "" {
+			return who, nil
+		}
+	}
+	return "", core.Errorf(core.Denied, "approval %s: it is for %s to answer, not for %s", a.ApprovalID, strings.Join(to, " or "), by.Name).With("approvers", to)
 }

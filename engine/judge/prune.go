@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -181,6 +182,8 @@ func (a *Approval) erase(asked, answered bool) (some bool) {
 		if len(a.Action.Args) > len(`{}`) && !core.IsErased(a.Action.Args) {
 			a.Action.Args, some = core.Erase(a.Action.Args), true
 		}
+		text(&a.Subject.Headline)
+		a.Subject.Paths, a.Subject.Hosts, a.Subject.Recipients, a.Subject.Amounts = nil, nil, nil, nil
 	}
 	if asked {
 		text(&a.Intent)
@@ -248,7 +251,7 @@ func (j *Judge) decidedBy(tx *audit.Tx, d *GateDecision, of *record.Subject) boo
 		return false
 	}
 	a, err := j.approvals.Load(tx, d.ApprovalID) // one that left tells nothing
-	return err == nil && a != nil && (d.DecidedBy == a.AnsweredBy && of.Is("", a.AnsweredPerson) || d.DecidedBy == a.FirstBy && of.Is("", a.FirstPerson))
+	return err == nil && a != nil && (d.DecidedBy == a.AnsweredBy && of.Is("", a.AnsweredPerson) || slices.ContainsFunc(a.Consents, func(c Consent) bool { return d.DecidedBy == c.By && of.Is("", c.Person) }))
 }
 
 // erase takes out what a kept question was about, and says whether there was

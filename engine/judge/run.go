@@ -86,14 +86,18 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, erro
 			err = j.save(tx, a, "approval.extended", map[string]any{"reason": store.ErrFull.Error(), "deadline_at": a.DeadlineAt})
 		case !now.Before(a.DeadlineAt):
 			return j.expire(tx, a)
-		case a.EscalatedAt.IsZero() && !now.Before(j.escalateAt(a)):
-			a.EscalatedAt = now
-			err = j.save(tx, a, "approval.escalated", map[string]any{"by": byPolicy, "deadline_at": a.DeadlineAt})
+		case a.EscalatedAt.IsZero() && !now.Before(a.EscalateAt):
+			a.EscalatedAt, a.EscalatedTo = now, a.EscalateTo
+			detail := map[string]any{"by": byPolicy, "deadline_at": a.DeadlineAt}
+			if a.EscalatedTo != "" {
+				detail["to"] = a.EscalatedTo
+			}
+			err = j.save(tx, a, "approval.escalated", detail)
 		case !a.DeferredUntil.IsZero() && !now.Before(a.DeferredUntil):
 			a.DeferredUntil = time.Time{}
 			err = j.save(tx, a, "approval.resurfaced", map[string]any{"deadline_at": a.DeadlineAt})
 		}
-		next = j.due(a)
+		next = a.due()
 		return err
 	})
 	if err == nil {
@@ -132,7 +136,7 @@ func (j *Judge) expire(tx *audit.Tx, a *Approval) error {
 	}
 	a.DecisionID = d.DecisionID
 	if err := j.save(tx, a, "approval.expired", map[string]any{
-		"deadline_at": a.DeadlineAt, "digest": a.Digest, "decision_id": d.DecisionID, "first_approved_by": a.FirstBy,
+		"deadline_at": a.DeadlineAt, "digest": a.Digest, "decision_id": d.DecisionID, "approved_by": a.Consenting(),
 	}); err != nil {
 		return err
 	}
@@ -156,7 +160,7 @@ func (j *Judge) Defer(ctx context.Context, by core.Caller, id string, d time.Dur
 		if a.DeadlineAt.Add(d).Sub(a.CreatedAt) > maxOpen {
 			return core.Errorf(core.Conflict, "approval %s: it can't wait longer than 7 days in all", id)
 		}
-		a.DeadlineAt = a.DeadlineAt.Add(d)
+		a.DeadlineAt, a.EscalateAt = a.DeadlineAt.Add(d), a.EscalateAt.Add(d)
 		a.DeferredUntil = tx.Now().Add(d)
 		return j.save(tx, a, "approval.deferred", map[string]any{"by": by.Name, "until": a.DeferredUntil, "deadline_at": a.DeadlineAt})
 	})
@@ -217,7 +221,7 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 			return core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt))
 		}
 		if what != showing {
-			if denied = j.barred(by, a); denied != nil {
+			if _, denied = j.barred(by, a, tx.Now()); denied != nil {
 				return denied
 			}
 		}

@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"crypto/ed25519"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,14 @@ func (c crew) Known(_, name string) bool {
 
 func (c crew) Belongs(_, who, to string) bool { return who == to || who == "carol" && to == "on-call" }
 
+// dave stands in for carol for an hour from the start.
+func (c crew) StandsIn(_, who, to string, at time.Time) string {
+	if who == "dave" && c.Belongs("", "carol", to) && at.Before(time.Date(2026, 5, 1, 15, 0, 0, 0, time.UTC)) {
+		return "carol"
+	}
+	return ""
+}
+
 func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	since := time.Time{}
 	f := setup(t, withKeys(t, &since))
@@ -101,13 +110,13 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 		}
 	}
 	for _, got := range []judge.Approval{f.approval(a.ApprovalID), f.approval(other.ApprovalID)} {
-		if got.Status != judge.Open || got.FirstBy != "" {
+		if got.Status != judge.Open || len(got.Consents) > 0 {
 			t.Fatalf("%+v", got)
 		}
 	}
 	yes.Signature, yes.SignedAt = good, s.At
 	got, err := f.Answer(ctx, bob, a.ApprovalID, yes)
-	if err != nil || got.FirstBy != "bob" {
+	if err != nil || !slices.Equal(got.Consenting(), []string{"bob"}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if d := f.decision(got.DecisionID); d.Signature == nil || d.CheckSignature() != nil || d.Signature.Touched {

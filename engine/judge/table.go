@@ -20,8 +20,6 @@ const (
 	maxRules  = 500
 	maxWhen   = 4096
 	celCost   = 100_000
-
-	maxApprovers = 16 // names in one rule
 )
 
 // tableFile is a policy as written. The digest of its canonical JSON is the
@@ -54,8 +52,8 @@ type ruleFile struct {
 	Confidence *float64 `yaml:"confidence" json:"confidence,omitempty"`
 	Rationale  string   `yaml:"rationale" json:"rationale,omitempty"`
 	Retry      bool     `yaml:"retry" json:"retry,omitempty"`
-	Approvers  []string `yaml:"approvers" json:"approvers,omitempty"` // operators and groups of whom one answers
-	Floor      bool     `yaml:"floor" json:"floor,omitempty"`         // asks a person about what a policy, this or one above, would approve
+	Route      `yaml:",inline"`
+	Floor      bool `yaml:"floor" json:"floor,omitempty"` // asks a person about what a policy, this or one above, would approve
 }
 
 // rule is a compiled one. A nil program always matches.
@@ -226,18 +224,12 @@ func (r *ruleFile) check() error {
 		return core.Invalid(at("confidence"), *r.Confidence, "0-1")
 	case len(r.Rationale) > 1024:
 		return core.Invalid(at("rationale"), r.Rationale, "at most 1024 bytes")
-	case len(r.Approvers) > maxApprovers || len(r.Approvers) > 0 && r.Decision != HITL:
-		return core.Invalid(at("approvers"), fmt.Sprint(len(r.Approvers)), fmt.Sprintf("1-%d operators or groups, in a rule that asks a person", maxApprovers))
-	case slices.ContainsFunc(r.Approvers, func(name string) bool {
-		return strings.TrimSpace(name) != name || name == "" || core.ClipTo(name, 256) != name
-	}):
-		return core.Invalid(at("approvers"), r.Approvers, "names of operators or groups")
 	case r.Floor && r.Decision != HITL:
 		return core.Invalid(at("floor"), true, "only in a rule that asks a person; every deny rule is a floor")
 	case r.Retry && (r.Decision != Deny || len(r.Gates) != 1 || r.Gates[0] != GateResult):
 		return core.Invalid(at("retry"), true, "only in a deny rule of the result gate")
 	}
-	return nil
+	return r.Route.check(r.Decision == HITL, at)
 }
 
 func list[T ~string](of []T) string {

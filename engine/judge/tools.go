@@ -61,6 +61,12 @@ func (c *classifier) tool(found *effects, a *Action) {
 	if anyString(args, c.secret) {
 		found.add(effectSecret)
 	}
+	c.command(found, args)
+	c.command(found, nested(args, "input")) // of an agent's own tool
+}
+
+// command adds the effects of a command line among arguments.
+func (c *classifier) command(found *effects, args map[string]any) {
 	dir, _ := args["cwd"].(string)
 	for _, key := range []string{"argv", "command", "cmd", "script", "code"} {
 		switch v := args[key].(type) {

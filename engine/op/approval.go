@@ -40,7 +40,7 @@ func approvalList() *Op {
 	var open bool
 	var o *Op
 	o = list(Op{
-		Name: "approval list", Short: "List the approvals, newest first", Example: "approval list --open", ForAgents: true,
+		Name: "approval list", Short: "List the approvals, newest first; the open ones, most urgent first", Example: "approval list --open", ForAgents: true,
 		Statuses: ApprovalStatuses(), Tool: Tool{Name: "list_approvals"},
 		Params: []*Param{flag(&open, "open", "only those that wait for an answer")},
 		Check: func(*Call) error {

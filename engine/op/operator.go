@@ -1,8 +1,10 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
@@ -12,6 +14,7 @@ import (
 func operators() []*Op {
 	return []*Op{
 		operatorSet(),
+		operatorAway(),
 		list(Op{Name: "operator list", Short: "List the operators"},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[operator.Operator], error) {
 				all, err := c.Operators.List(ctx, c.By.Tenant)
@@ -38,6 +41,40 @@ func operators() []*Op {
 		operatorHandover(),
 		operatorFigures(),
 	}
+}
+
+// operatorAway has somebody stand in for an operator.
+func operatorAway() *Op {
+	var whose, to string
+	var span time.Duration
+	var end bool
+	var o *Op
+	o = define(Op{
+		Name: "operator away", Short: "Have another operator answer for you while you are away", Effect: Writes, Role: Approver, Done: "noted",
+		Long: "Have another operator answer what a rule asks you or a group of yours, until you are back. Below critical risk only:\n" +
+			"there nobody stands in for another. What they answer is recorded as theirs, for you.",
+		Example: "operator away --to bob --for 48h\noperator away --end",
+		Params: []*Param{
+			flag(&to, "to", "the operator `NAME` who stands in"),
+			flag(&span, "for", "for how long: `DURATION`, at most 90 days (2160h)"),
+			flag(&end, "end", "you are back"),
+			flag(&whose, "of", "the operator `NAME` who is away, where that is not you (role admin)"),
+		},
+		Check: func(*Call) error {
+			switch {
+			case end == (to != "" || span != 0):
+				return usage("to", "--to NAME and --for DURATION, or --end")
+			case !end && (to == "" || span == 0):
+				return usage("to", "--to NAME needs --for DURATION")
+			case whose != "":
+				o.Role = Admin
+			}
+			return nil
+		},
+	}, func(ctx context.Context, c *Call) (operator.Operator, error) {
+		return c.Operators.Away(ctx, c.By, cmp.Or(whose, c.By.Name), to, c.Now.Add(span))
+	})
+	return o
 }
 
 func operatorSet() *Op {

@@ -45,7 +45,7 @@ func (o *Op) Sentence(out any) string {
 		return text
 	case judge.Approval:
 		if o.Name == "approval approve" && v.Status == judge.Open {
-			return fmt.Sprintf("approval %s is still open: at %s risk a second operator must approve it too, after %s", v.ApprovalID, v.Risk, v.FirstBy)
+			return fmt.Sprintf("approval %s is still open: %d of %d persons approved it: %s", v.ApprovalID, len(v.Consents), v.Needed(), strings.Join(v.Consenting(), ", "))
 		}
 		return o.told("approval", v.ApprovalID, v.Intent)
 	case estop.State:

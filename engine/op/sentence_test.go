@@ -34,7 +34,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"approval deny", judge.Approval{ApprovalID: "ap_1", TaskID: "tk_1", Intent: "write a file", Status: judge.Refused}, "denied approval ap_1: write a file"},
 		{
 			"approval approve",
-			judge.Approval{ApprovalID: "ap_1", Status: judge.Open, Risk: judge.Critical, FirstBy: "alice"},
+			judge.Approval{ApprovalID: "ap_1", Status: judge.Open, Risk: judge.Critical, Consents: []judge.Consent{{By: "alice"}}},
 			"approval ap_1 is still open: at critical risk a second operator must approve it too, after alice",
 		},
 		{"task dispatch", task.Task{TaskID: "tk_7", Status: task.Queued, Title: "ls", Waiting: "approval"}, "dispatched task tk_7: ls (waits for approval)"},

@@ -48,6 +48,9 @@ type Operator struct {
 	Users     []User    `json:"users,omitempty"`
 	Keys      []Key     `json:"keys"`
 	Groups    []string  `json:"groups,omitempty"` // whose approvals a rule may ask for, sorted
+	// Delegate stands in for them until AwayUntil; "" is nobody.
+	Delegate  string    `json:"delegate,omitempty"`
+	AwayUntil time.Time `json:"away_until,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`

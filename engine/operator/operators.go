@@ -20,6 +20,9 @@ type Grant struct {
 	Person string // likewise
 	Since  time.Time
 	Groups []string
+
+	delegate string // who stands in for them, until away
+	away     time.Time
 }
 
 // By is the caller that the grant makes of one who came with its proof.
@@ -69,7 +72,7 @@ func (o *Operators) follow(tenant, name string, who *Operator) {
 			return
 		}
 		for proof, since := range who.since() {
-			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since, who.Groups})
+			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since, who.Groups, who.Delegate, who.AwayUntil})
 		}
 	})
 }
@@ -98,6 +101,18 @@ func (o *Operators) Known(tenant, name string) bool {
 // Belongs says whether an operator is the one of that name, or in the group.
 func (o *Operators) Belongs(tenant, operator, to string) bool {
 	return o.any(tenant, func(g Grant) bool { return g.Name == operator && (operator == to || slices.Contains(g.Groups, to)) })
+}
+
+// StandsIn names for whom an operator answers at a time what is for another, who is away
+// then: the one of that name, or one of the group; "" for nobody.
+func (o *Operators) StandsIn(tenant, operator, to string, at time.Time) (who string) {
+	o.any(tenant, func(g Grant) bool {
+		if g.delegate == operator && at.Before(g.away) && (g.Name == to || slices.Contains(g.Groups, to)) {
+			who = g.Name
+		}
+		return who != ""
+	})
+	return who
 }
 
 func (o *Operators) any(tenant string, is func(Grant) bool) (found bool) {
@@ -137,6 +152,7 @@ func (o *Operators) Put(ctx context.Context, by core.Caller, who Operator) (_ Op
 			return err
 		}
 		who.keep(before.since(), tx.Now())
+		who.Delegate, who.AwayUntil = before.Delegate, before.AwayUntil
 		action, err = o.kind.Put(tx, record.Event{}, &who, nil)
 		return err
 	})
@@ -173,6 +189,39 @@ func (o *Operator) keep(before map[string]time.Time, now time.Time) {
 	for i := range o.Keys {
 		o.Keys[i].Since = since(o.Keys[i].Fingerprint)
 	}
+}
+
+// maxAway bounds how long somebody may stand in for another.
+const maxAway = 90 * 24 * time.Hour
+
+// Away has another operator stand in for one until a time: answer what is for them. ""
+// ends it. An operator says so for themselves; an admin for anyone.
+func (o *Operators) Away(ctx context.Context, by core.Caller, name, delegate string, until time.Time) (Operator, error) {
+	var out Operator
+	err := o.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		was, err := o.kind.Need(tx, name)
+		if err != nil {
+			return err
+		}
+		out = *was
+		if delegate == "" {
+			out.Delegate, out.AwayUntil = "", time.Time{}
+		} else {
+			_, err := o.kind.Need(tx, delegate)
+			switch {
+			case err != nil:
+				return err
+			case delegate == name:
+				return core.Invalid("delegate", delegate, "another operator")
+			case !until.After(tx.Now()) || until.After(tx.Now().Add(maxAway)):
+				return core.Invalid("until", until.UTC().Format(time.RFC3339), "a time within the next 90 days")
+			}
+			out.Delegate, out.AwayUntil = delegate, until.UTC()
+		}
+		_, err = o.kind.Put(tx, record.Event{}, &out, nil)
+		return err
+	})
+	return out, err
 }
 
 // Remove takes an operator away; their sessions end.

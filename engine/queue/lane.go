@@ -112,3 +112,13 @@ func (q *Queue) Front(tx *audit.Tx, l Lane, skip func(seq uint64) bool) (f Front
 
 // Take takes the task at a front out of its lane.
 func (q *Queue) Take(tx *audit.Tx, f Front) error { return tx.Delete(bReady, f.key) }
+
+// Length counts the tasks of a lane that are ready, up to most.
+func (q *Queue) Length(tx *audit.Tx, l Lane, most int) (n int, err error) {
+	from, to := l.prefix(tx).Under()
+	err = tx.Scan(bReady, from, to, false, func(_, _ []byte) bool {
+		n++
+		return n < most
+	})
+	return n, err
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
@@ -363,4 +364,9 @@ func broken(err error) bool {
 		}
 	}
 	return false
+}
+
+// Queued counts the tasks that are ready for an agent in a session, up to most.
+func (s *Swarm) Queued(tx *audit.Tx, session, agent string, most int) (int, error) {
+	return s.queue.Length(tx, queue.Lane{Session: session, Agent: agent}, most)
 }

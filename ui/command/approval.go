@@ -39,13 +39,6 @@ func showCard(c *call, o *op.Op, out any) (bool, error) {
 	})
 }
 
-func action(a judge.Action) string {
-	if a.Tool != "" {
-		return a.Tool
-	}
-	return a.Kind
-}
-
 func approvalColumns(c *call) []column[judge.Approval] {
 	type A = judge.Approval
 	return []column[A]{
@@ -53,7 +46,6 @@ func approvalColumns(c *call) []column[judge.Approval] {
 		{title: "STATUS", text: func(a A) string { return string(a.Status) }},
 		{title: "RISK", text: func(a A) string { return string(a.Risk) }},
 		{title: "AGENT", text: func(a A) string { return a.Agent.Name }},
-		{title: "ACTION", most: 24, text: func(a A) string { return action(a.Action) }},
 		{title: "AGE", right: true, text: func(a A) string { return c.age(a.CreatedAt) }},
 		{title: "LEFT", right: true, text: func(a A) string {
 			if a.Status != judge.Open {
@@ -69,7 +61,7 @@ func approvalColumns(c *call) []column[judge.Approval] {
 		{title: "BY", wide: true, text: func(a A) string { return a.AnsweredBy }},
 		{title: "ANSWERED", wide: true, text: func(a A) string { return stamp(a.AnsweredAt) }},
 		{title: "REASON", wide: true, text: func(a A) string { return a.AnswerReason }},
-		{title: "INTENT", most: 48, text: func(a A) string { return a.Intent }},
+		{title: "WHAT", most: 72, text: func(a A) string { return term.Reveal(a.Subject.Headline) }},
 	}
 }
 

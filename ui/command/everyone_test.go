@@ -20,12 +20,18 @@ func (w *walk) operators() {
 		w.t.Errorf("%v", o)
 	}
 	w.slots()
+	w.do("operator set ann --role approver --uid 4242")
 	w.do("operator list")
 	w.do("operator here")
+	if o := w.do("operator away --to bob --for 1h --of ann"); o["delegate"] != "bob" {
+		w.t.Errorf("%v", o)
+	}
+	w.do("operator away --end --of ann")
 	w.text("operator list", "bob", "approver", "SHA256:")
 	if o := w.do("operator show bob"); o["name"] != "bob" {
 		w.t.Errorf("%v", o)
 	}
+	w.do("operator remove ann")
 	w.do("operator remove bob")
 }
 

@@ -30,8 +30,8 @@ func writeHandover(c *call, w io.Writer, h *engine.Handover) error {
 		{title: "AGENT", text: func(a engine.OpenAsk) string { return a.Agent }},
 		{title: "TASK", wide: true, text: func(a engine.OpenAsk) string { return a.TaskID }},
 		{title: "FOR", wide: true, text: func(a engine.OpenAsk) string { return a.EscalatedTo }},
-		{title: "FIRST", wide: true, text: func(a engine.OpenAsk) string { return a.FirstBy }},
-		{title: "INTENT", most: 60, text: func(a engine.OpenAsk) string { return a.Intent }},
+		{title: "APPROVED BY", wide: true, text: func(a engine.OpenAsk) string { return strings.Join(a.ApprovedBy, ", ") }},
+		{title: "WHAT", most: 60, text: func(a engine.OpenAsk) string { return a.Headline }},
 	})
 	part(c, w, "Decisions", h.Decisions, []column[engine.Answered]{
 		{title: "APPROVAL", text: func(a engine.Answered) string { return a.ApprovalID }},
@@ -51,7 +51,7 @@ func writeHandover(c *call, w io.Writer, h *engine.Handover) error {
 			return short(lasting(*a.DecidedS))
 		}},
 		{title: "WAITED", right: true, wide: true, text: func(a engine.Answered) string { return short(lasting(a.WaitedS)) }},
-		{title: "INTENT", most: 40, text: func(a engine.Answered) string { return a.Intent }},
+		{title: "WHAT", most: 40, text: func(a engine.Answered) string { return a.Headline }},
 		{title: "REASON", most: 40, text: func(a engine.Answered) string { return a.Reason }},
 	})
 	part(c, w, "Failures", h.Failures, []column[engine.FailedTask]{

@@ -95,7 +95,7 @@ func (t *tree) live(kind, detail string) []Candidate {
 		page.Status = detail
 		all, err := eng.Judge.Approvals(c.ctx, by.Tenant, page)
 		return candidates(all.Items, err, func(a judge.Approval) Candidate {
-			return Candidate{a.ApprovalID, string(a.Risk) + " " + a.Intent}
+			return Candidate{a.ApprovalID, string(a.Risk) + " " + a.Subject.Headline}
 		})
 	case "decision":
 		all, err := eng.Judge.Decisions(c.ctx, by.Tenant, page)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/judge"
@@ -23,3 +24,6 @@ func ruleColumns(c *call) []column[judge.Rule] {
 		{title: "EXPIRES", wide: true, text: func(r R) string { return stamp(r.ExpiresAt) }},
 	}
 }
+
+// action names what a rule is about: the tool, else the kind of action.
+func action(a judge.Action) string { return cmp.Or(a.Tool, a.Kind) }

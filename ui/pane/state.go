@@ -2,6 +2,7 @@ package pane
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
 )
 
 // State is a sign, a word and a role: colour never stands alone.
@@ -173,22 +175,16 @@ func Asks(env *Env, a *fleet.Agent) string {
 func asked(env *Env, id string) string {
 	for _, ask := range env.Snap.Approvals {
 		if ask.ApprovalID == id {
-			return Intent(ask)
+			return Headline(ask)
 		}
 	}
 	return id
 }
 
-// Intent is one line of what an approval is about.
-func Intent(a *judge.Approval) string {
-	if a.Intent != "" {
-		return a.Intent
-	}
-	what := a.Action.Kind
-	if a.Action.Tool != "" {
-		what = a.Action.Tool
-	}
-	return string(a.Gate) + " " + what
+// Headline is one line of what an approval is about, as the engine reads it in the
+// action: no agent words it. Hidden characters are spelled out.
+func Headline(a *judge.Approval) string {
+	return term.Reveal(cmp.Or(a.Subject.Headline, a.Action.Tool, a.Action.Kind, string(a.Gate)))
 }
 
 // During are lines about what a connection may be part of; none of what is no

@@ -109,7 +109,7 @@ func (a *announcer) waiting(ctx context.Context, s *engine.Snapshot) {
 	for _, ap := range s.Approvals {
 		open[ap.ApprovalID] = true
 		if !a.approvals[ap.ApprovalID] {
-			a.tell(fmt.Sprintf("approval %s waits: %s; risk: %s; %sstate: blocked; type answer", ap.ApprovalID, pane.Intent(ap), ap.Risk, byAgent(ap)))
+			a.tell(fmt.Sprintf("approval %s waits: %s; risk: %s; %sstate: blocked; type answer", ap.ApprovalID, pane.Headline(ap), ap.Risk, byAgent(ap)))
 		}
 	}
 	for id := range a.approvals {

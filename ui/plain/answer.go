@@ -1,14 +1,16 @@
 package plain
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/screen"
 )
 
 // choice is one numbered way to answer.
@@ -65,85 +67,28 @@ func (r *reader) wrong(format string, args ...any) {
 	r.fail(command.ExitFailed)
 }
 
-// files says what the files hold that an approval is bound to.
-func (r *reader) files(a *judge.Approval) {
-	card, err := r.eng.Judge.Card(r.ctx, r.by.Tenant, a.ApprovalID)
-	if err != nil { // the digests are in its arguments' digest all the same
-		return
-	}
-	if card.Bound != "" {
-		r.out.block("bound", card.Bound)
-	}
-	if card.Caveat != "" {
-		r.out.block("not promised", card.Caveat)
-	}
-	for i := range card.Action.Files {
-		f := &card.Action.Files[i]
-		r.out.block("file", f.Line())
-		if body := f.Diff + f.Text; body != "" {
-			r.out.block("holds", body)
-		}
-	}
-}
-
-// card says exactly what would happen, and why it is asked.
+// card says exactly what would happen, why it is asked and what stands around it.
 func (r *reader) card(a *judge.Approval) {
 	r.out.block("approval", a.ApprovalID)
 	r.out.block("state", string(a.Status))
-	r.out.block("intent", pane.Intent(a))
-	r.out.block("action", strings.TrimSpace(strings.Join([]string{a.Action.Kind, a.Action.Server, a.Action.Tool}, " ")))
-	for _, line := range pane.During(a) {
-		r.out.block("tool call", line)
-	}
-	r.out.block("arguments", pane.Pretty(a.Action.Args))
-	r.files(a)
-	if len(a.Action.Effects) > 0 {
-		r.out.block("effects", strings.Join(a.Action.Effects, ", "))
-	}
-	r.out.block("risk", string(a.Risk))
-	r.out.block("why asked", a.ReasonCode+" "+a.Rationale)
-	r.out.block("rule", a.RuleID+", policy "+a.PolicyVersion)
-	r.why(a)
-	if a.Agent.Name != "" {
-		r.out.block("agent", fmt.Sprintf("%s, %s in %s", a.Agent.Name, a.Agent.Role, a.Agent.Project))
-	}
-	r.out.block("asked by", fmt.Sprintf("%s %s", a.RequestedKind, a.RequestedBy))
-	r.out.block("task", fmt.Sprintf("%s, attempt %d", a.TaskID, a.Attempt+1))
-	r.out.block("asked", pane.Left(a.CreatedAt, time.Now())+" ago")
-	if a.FirstBy != "" {
-		r.out.block("approved first by", a.FirstBy+"; a second person must approve too")
-	}
-	if a.EscalatedTo != "" {
-		r.out.block("handed to", a.EscalatedTo)
-	}
-	r.others(a)
 	if a.Status == judge.Open {
 		ends, how := a.Ends()
-		r.out.block("time left", pane.Left(time.Now(), ends)+", then: "+how)
+		r.out.block("time left", pane.Left(r.now(), ends)+", then: "+how)
 	}
-	r.out.block("digest", a.Digest)
-}
-
-// why tells on what grounds it is asked, as far as they are known.
-func (r *reader) why(a *judge.Approval) {
-	why, err := r.eng.Judge.Grounds(r.ctx, r.by.Tenant, a.ApprovalID)
-	if err != nil {
-		return
+	card := *a
+	if whole, err := r.eng.Judge.Card(r.ctx, r.by.Tenant, a.ApprovalID); err == nil { // the digests are here all the same
+		card = whole
 	}
+	var grounds *judge.Grounds
+	if why, err := r.eng.Judge.Grounds(r.ctx, r.by.Tenant, a.ApprovalID); err == nil {
+		grounds = &why
+	}
+	text, _ := gate.Sheet(&pane.Env{Now: r.now(), Glyphs: screen.ASCII()}, &card, pane.Pretty(a.Action.Args), grounds)
 	label := ""
-	for _, l := range pane.WhyLines(&why) {
-		if l.Lead != "" {
-			label = l.Lead
-		}
-		r.out.block(label, l.Text)
-	}
-}
-
-// others tells what came of questions like this one, and who looks at it.
-func (r *reader) others(a *judge.Approval) {
-	if past, err := r.eng.Judge.Past(r.ctx, r.by.Tenant, *a, pastShown); err == nil {
-		for _, p := range past {
-			r.out.block("before", fmt.Sprintf("%s by %s: %s", p.Status, p.AnsweredBy, p.AnswerReason))
+	for _, p := range text {
+		label = cmp.Or(p.Label, label)
+		if !p.Head {
+			r.out.block(label, p.Text)
 		}
 	}
 	for _, v := range r.eng.Presence.Here(r.by.Tenant) {
@@ -152,9 +97,6 @@ func (r *reader) others(a *judge.Approval) {
 		}
 	}
 }
-
-// pastShown is how many answers to questions like this one are told.
-const pastShown = 3
 
 func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 	line := func(verb string, more ...string) func() {

@@ -289,7 +289,7 @@ func TestReadOnlyAnswersNothing(t *testing.T) {
 	if _, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)}); err != nil {
 		t.Fatal(err)
 	}
-	d.hears("waits: rm -r x")
+	d.hears("waits: run rm -r x")
 	d.says("answer")
 	d.hears("read-only: approvals can't be answered")
 	d.says("1")

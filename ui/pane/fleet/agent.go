@@ -217,7 +217,7 @@ func (p *Agent) lay(env pane.Env) {
 		out.Exact("waits for", text, screen.Warn)
 	}
 	if ask := pane.Connects(&env, a.TaskID); ask != nil {
-		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Intent(ask), screen.Warn)
+		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Headline(ask), screen.Warn)
 	}
 	if a.Attention != "" {
 		out.Exact("asks", a.Attention, screen.Warn)

@@ -283,7 +283,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	case a.Waiting != "":
 		return "asks: " + pane.Asks(env, a), screen.Warn
 	case pane.Connects(env, a.TaskID) != nil:
-		return "asks: " + pane.Intent(pane.Connects(env, a.TaskID)), screen.Warn
+		return "asks: " + pane.Headline(pane.Connects(env, a.TaskID)), screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Stuck != nil:

@@ -138,7 +138,7 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	out.Add("trace", t.TraceID, screen.Dim)
 	if a := g.ask; a != nil {
 		st := pane.ApprovalState(a)
-		line := st.Label(env.Glyphs) + " " + pane.Intent(a)
+		line := st.Label(env.Glyphs) + " " + pane.Headline(a)
 		if a.AnsweredBy != "" {
 			line += " (" + a.AnsweredBy + " " + pane.Age(env.Now, a.AnsweredAt) + " ago: " + a.AnswerReason + ")"
 		}

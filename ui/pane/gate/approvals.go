@@ -50,7 +50,7 @@ func approvalRow(env *pane.Env, p **judge.Approval, set func(int, string, screen
 		role = screen.Bad
 	}
 	set(1, pane.Left(env.Now, ends), role)
-	set(2, pane.Intent(a), screen.Text)
+	set(2, pane.Headline(a), screen.Text)
 	who := a.Agent.Name
 	if who == "" {
 		who = a.RequestedBy

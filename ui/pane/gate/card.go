@@ -21,9 +21,8 @@ const CardName = "card"
 // changes something: it records when an operator first saw a card.
 type Judge interface {
 	Approval(ctx context.Context, tenant, id string) (judge.Approval, error)
-	// Card is an approval with what its files hold.
+	// Card is an approval with what its files hold and what stands around it.
 	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
-	Past(ctx context.Context, tenant string, a judge.Approval, n int) ([]judge.Approval, error)
 	Shown(ctx context.Context, by core.Caller, id string) error
 	Decision(ctx context.Context, tenant, id string) (judge.GateDecision, error)
 	Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.GateDecision], error)
@@ -37,9 +36,6 @@ type Judge interface {
 	TryBacktest(ctx context.Context, by core.Caller, policy string, last int) (judge.BacktestReport, error)
 }
 
-// pastShown is how many past answers of the same shape the card lists.
-const pastShown = 5
-
 // Card shows one approval.
 type Card struct {
 	pane.Record
@@ -47,15 +43,14 @@ type Card struct {
 	reader  pane.Reader[judge.Approval]
 	a       *judge.Approval
 	err     error
-	past    []judge.Approval
 	shown   time.Time // when this approval, with this digest, was first drawn
 	pretty  string    // the arguments, indented
 	args    int       // their paragraph
 	seen    bool      // their end has been on the screen
 	told    bool      // the engine knows that it was shown
-	pastFor string    // id and digest that past was asked for
+	asked   string    // id and digest that the rest was asked for
 	grounds *judge.Grounds
-	files   *judge.Approval // with what its files hold; nil until that is known
+	card    *judge.Approval // with what its files hold and what stands around it; nil until that is known
 }
 
 // NewCard makes the sheet of one approval: everything a person needs to decide
@@ -70,7 +65,7 @@ func (p *Card) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if !p.Bind(it) {
 		return nil
 	}
-	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
+	p.a, p.err, p.asked, p.grounds, p.card = nil, nil, "", nil, nil
 	p.forget()
 	return p.Refresh(env)
 }
@@ -112,17 +107,11 @@ func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	if fresh {
 		p.Page.Top()
 	}
-	if key := a.ApprovalID + " " + a.Digest; p.pastFor != key {
-		p.pastFor = key
+	if key := a.ApprovalID + " " + a.Digest; p.asked != key {
+		p.asked = key
 		tenant, of := env.Tenant, *a
-		p.grounds, p.files = nil, nil
+		p.grounds, p.card = nil, nil
 		return tea.Batch(pane.Ask(CardName, func(ctx context.Context) any {
-			found, err := p.judge.Past(ctx, tenant, of, pastShown)
-			if err != nil {
-				return nil
-			}
-			return pastReply{of.ApprovalID, found}
-		}), pane.Ask(CardName, func(ctx context.Context) any {
 			why, err := p.judge.Grounds(ctx, tenant, of.ApprovalID)
 			if err != nil { // what the approval itself says is on the card already
 				return nil
@@ -133,7 +122,7 @@ func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
 			if err != nil { // the digests are on the card already
 				return nil
 			}
-			return filesReply{key, card}
+			return cardReply{key, card}
 		}))
 	}
 	return nil
@@ -145,35 +134,23 @@ type groundsReply struct {
 	why judge.Grounds
 }
 
-// filesReply says what the files of a card, by its id and digest, hold.
-type filesReply struct {
+// cardReply fills in a card, by its id and digest.
+type cardReply struct {
 	of   string
 	card judge.Approval
 }
 
-type pastReply struct {
-	id string
-	of []judge.Approval
-}
-
 // Update implements pane.Pane.
 func (p *Card) Update(env pane.Env, body any) tea.Cmd {
-	if r, ok := body.(pastReply); ok {
-		if r.id == p.Item().ID && p.a != nil {
-			p.past = r.of
-			p.lay(env)
-		}
-		return nil
-	}
-	if r, ok := body.(filesReply); ok {
-		if r.of == p.pastFor && p.a != nil {
-			p.files, p.seen = &r.card, false
+	if r, ok := body.(cardReply); ok {
+		if r.of == p.asked && p.a != nil {
+			p.card, p.seen = &r.card, false
 			p.lay(env)
 		}
 		return nil
 	}
 	if r, ok := body.(groundsReply); ok {
-		if r.of == p.pastFor && p.a != nil {
+		if r.of == p.asked && p.a != nil {
 			p.grounds = &r.why
 			p.lay(env)
 		}
@@ -229,7 +206,7 @@ func (p *Card) Ready() (bool, string) {
 	case p.a == nil:
 		return false, "no approval is shown"
 	case p.a.Status != judge.Open:
-		return false, fmt.Sprintf("already %s", p.outcome())
+		return false, fmt.Sprintf("already %s", outcome(p.a))
 	}
 	return true, ""
 }
@@ -267,30 +244,9 @@ func (p *Card) Title(env pane.Env) string {
 	return "approval " + st.Label(env.Glyphs)
 }
 
-// outcome says how an answered approval ended, by whom and when.
-func (p *Card) outcome() string {
-	a := p.a
-	text := string(a.Status)
-	if a.AnsweredBy != "" {
-		text += " by " + a.AnsweredBy
-	}
-	if !a.AnsweredAt.IsZero() {
-		text += " " + a.AnsweredAt.Format("15:04:05")
-	}
-	if a.SelfApproved {
-		text += " (self-approved)"
-	}
-	for _, why := range []string{a.AnswerReason, a.VoidReason} {
-		if why != "" {
-			text += ": " + why
-		}
-	}
-	return text
-}
-
 // Reset implements pane.Pane.
 func (p *Card) Reset() {
 	p.Record.Reset()
-	p.a, p.err, p.past, p.pastFor, p.grounds, p.files = nil, nil, nil, "", nil, nil
+	p.a, p.err, p.asked, p.grounds, p.card = nil, nil, "", nil, nil
 	p.forget()
 }

@@ -1,12 +1,15 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -24,59 +27,148 @@ var gates = map[judge.Gate]string{
 	judge.GateNet:    "before the connection is made",
 }
 
-// lay writes the card, top of the screen first.
+// lay writes the card.
 func (p *Card) lay(env pane.Env) {
-	a := p.a
+	a := *p.a
+	if p.card != nil {
+		a.Bound, a.Caveat, a.Changes, a.Around, a.Action.Files = p.card.Bound, p.card.Caveat, p.card.Changes, p.card.Around, p.card.Action.Files
+	}
 	var t pane.Paras
+	t, p.args = Sheet(&env, &a, p.pretty, p.grounds)
+	p.Page.Set(t)
+}
+
+// Sheet writes all that a person needs to answer an approval well, top of the screen
+// first, and which paragraph is the last that a high risk must be read to. The card
+// may have been filled in by judge.Card, and grounds may be nil.
+func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds) (t pane.Paras, end int) {
 	if a.Status != judge.Open {
 		st := pane.ApprovalState(a)
-		t.Add("", st.Glyph(env.Glyphs)+" "+p.outcome(), st.Role())
+		t.Add("", st.Glyph(env.Glyphs)+" "+outcome(a), st.Role())
 	}
-	t.Exact("intent", pane.Intent(a), screen.Title)
-	what := a.Action.Kind
-	for _, more := range []string{a.Action.Server, a.Action.Tool} {
-		if more != "" {
-			what += " " + more
+	t.Exact("would", pane.Headline(a), screen.Title)
+	words := "agent says"
+	if a.RequestedKind != core.Agent {
+		words = "asker says"
+	}
+	if a.Intent != "" {
+		t.Exact(words, quoted(a.Intent), screen.Dim)
+	}
+	t.Add("risk", string(a.Risk)+": "+joined(a.ReasonCode, a.Rationale), pane.RiskRole(a.Risk))
+	t.Add("touches", touches(a), screen.Text)
+	for _, part := range []struct {
+		label string
+		of    []string
+		role  screen.Role
+	}{
+		{"hosts", a.Subject.Hosts, screen.Warn},
+		{"recipients", a.Subject.Recipients, screen.Warn},
+		{"amounts", a.Subject.Amounts, screen.Danger},
+		{"paths", a.Subject.Paths, screen.Text},
+		{"does", a.Subject.Effects, screen.Text},
+	} {
+		if len(part.of) > 0 {
+			t.Exact(part.label, strings.Join(part.of, ", "), part.role)
 		}
 	}
-	t.Exact("action", what, screen.Accent)
+	if a.Subject.Undo != "" {
+		role := screen.Warn
+		if a.Subject.Reversible == "yes" {
+			role = screen.Good
+		}
+		t.Add("reversible", a.Subject.Reversible+": "+a.Subject.Undo, role)
+	}
+	if a.Around != nil {
+		t.Add("waits for it", strings.Join(a.Around.Behind, "\n"), screen.Text)
+	}
+	end = does(env, a, args, &t)
+	asks(env, a, &t)
+	if a.Around != nil {
+		around(env, a.Around, &t)
+	}
+	if grounds != nil {
+		t.Head("why was I asked?")
+		pane.Why(grounds, &t)
+	}
+	t.Head("bound to")
+	t.Add("digest", a.Digest, screen.Dim)
+	t.Add("id", a.ApprovalID, screen.Dim)
+	t.Add("trace", a.TraceID, screen.Dim)
+	return t, end
+}
+
+// does writes exactly what would be done, and returns the last paragraph of it.
+func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last int) {
+	t.Head("exactly")
+	t.Exact("action", joined(a.Action.Kind, a.Action.Server, a.Action.Tool), screen.Accent)
 	label := "tool call"
 	for _, line := range pane.During(a) {
 		t.Exact(label, line, screen.Text)
 		label = ""
 	}
-	p.args = t.Exact("arguments", p.pretty, screen.Text)
-	if p.files != nil && len(p.files.Action.Files) > 0 {
-		p.args = files(p.files, &t)
-	} else if len(a.Action.Files) > 0 {
-		p.args = files(a, &t)
-	} else if p.files != nil && p.files.Caveat != "" {
-		t.Add("", p.files.Caveat, screen.Warn)
-	}
+	last = t.Exact("arguments", args, screen.Text)
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
 	}
 	if len(a.Action.Effects) > 0 {
-		t.Exact("effects", strings.Join(a.Action.Effects, ", "), screen.Warn)
+		t.Exact("declares", strings.Join(a.Action.Effects, ", "), screen.Warn)
 	}
-	t.Add("touches", p.touches(), screen.Text)
-	t.Add("risk", string(a.Risk), pane.RiskRole(a.Risk))
-	why := a.ReasonCode
-	if a.Rationale != "" {
-		why += ": " + a.Rationale
+	changed := map[string]bool{}
+	for i := range a.Changes {
+		c := &a.Changes[i]
+		changed[c.Path] = true
+		last = change(c, t)
 	}
-	t.Exact("why asked", why, screen.Text)
-	if a.Confidence != nil {
-		t.Add("confidence", pane.Confidence(*a.Confidence), screen.Text)
+	t.Add("bound", joined(a.Bound, a.Caveat), screen.Text)
+	for i := range a.Action.Files {
+		f := &a.Action.Files[i]
+		role := screen.Accent
+		if f.Unbound != "" {
+			role = screen.Warn
+		}
+		last = t.Exact("file", f.Line(), role)
+		switch {
+		case changed[f.Path]:
+		case f.Diff != "":
+			for _, file := range diff.Parse(f.Diff) {
+				last = rows(&file, t)
+			}
+		case f.Text != "":
+			last = t.Exact("", f.Text, screen.Text)
+		}
 	}
-	rule := a.RuleID
-	if rule == "" {
-		rule = "none matched: ask a person"
+	return last
+}
+
+// change writes how one file would change.
+func change(c *judge.Change, t *pane.Paras) (last int) {
+	files := diff.Parse(c.Diff)
+	if len(files) == 0 {
+		return t.Exact("changes", joined(c.Path, c.Diff, c.Note), screen.Accent)
 	}
-	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
-	if a.Unsandboxed {
-		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
+	for i := range files {
+		f := &files[i]
+		added, removed := f.Counts()
+		note := fmt.Sprintf("%s  +%d -%d", c.Path, added, removed)
+		if len(files) > 1 && f.Path != "" {
+			note = fmt.Sprintf("%s  +%d -%d", f.Path, added, removed)
+		}
+		t.Exact("changes", joined(note, c.Note), screen.Accent)
+		last = rows(f, t)
 	}
+	return last
+}
+
+// rows writes the lines of a diff, each whole.
+func rows(f *diff.File, t *pane.Paras) (last int) {
+	for _, r := range f.Rows() {
+		*t = append(*t, pane.Para{Text: r.Lead + r.Text, Role: r.Role, Exact: true, Wide: true})
+	}
+	return len(*t) - 1
+}
+
+// asks writes who asks, by which rule, and until when.
+func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 	t.Head("who asks")
 	agent := a.Agent.Name
 	if agent != "" && a.Agent.Role != "" {
@@ -98,10 +190,16 @@ func (p *Card) lay(env pane.Env) {
 		t.Exact("run", a.Action.CallID, screen.Text)
 	}
 	t.Add("session", a.Session, screen.Accent)
-	t.Add("trace", a.TraceID, screen.Dim)
-	if p.grounds != nil {
-		t.Head("why was I asked?")
-		pane.Why(p.grounds, &t)
+	if a.Confidence != nil {
+		t.Add("confidence", pane.Confidence(*a.Confidence), screen.Text)
+	}
+	rule := a.RuleID
+	if rule == "" {
+		rule = "none matched: ask a person"
+	}
+	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
+	if a.Unsandboxed {
+		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
 	}
 	t.Head("time")
 	t.Add("asked", pane.When(env.Now, a.CreatedAt), screen.Text)
@@ -118,25 +216,56 @@ func (p *Card) lay(env pane.Env) {
 	if a.EscalatedTo == "" && len(a.Approvers) > 0 {
 		t.Add("to answer", strings.Join(a.Approvers, " or "), screen.Warn)
 	}
-	if a.FirstBy != "" {
-		t.Add("two persons", "first approved by "+a.FirstBy+"; another person must approve too", screen.Warn)
+	if a.EscalatedAt.IsZero() && a.EscalateTo != "" {
+		t.Add("handed on", "to "+a.EscalateTo+" at "+a.EscalateAt.Format("15:04:05"), screen.Warn)
 	}
+	if need := a.Needed(); need > 1 {
+		text := fmt.Sprintf("%d must approve, and who asked is none of them", need)
+		if len(a.Consents) > 0 {
+			text += "; so far: " + strings.Join(a.Consenting(), ", ")
+		}
+		t.Add("persons", text, screen.Warn)
+	}
+}
+
+// around writes what the rest of the engine has to say.
+func around(env *pane.Env, of *judge.Around, t *pane.Paras) {
 	t.Head("past answers of this shape")
-	for i := range p.past {
-		t.Add("", pastLine(env, &p.past[i]), screen.Text)
+	for i := range of.Past {
+		t.Exact("", pastLine(env, &of.Past[i]), screen.Text)
 	}
-	if len(p.past) == 0 {
+	if len(of.Past) == 0 {
 		t.Add("", "none", screen.Dim)
 	}
-	t.Head("bound to")
-	t.Add("digest", a.Digest, screen.Dim)
-	t.Add("id", a.ApprovalID, screen.Dim)
-	p.Page.Set(t)
+	t.Head("cost and output")
+	if s := of.Spent; s != nil {
+		t.Add("so far", spent(s), screen.Text)
+	}
+	if s := of.Expected; s != nil {
+		t.Add("expected", fmt.Sprintf("%s, the median of %d tasks like it", spent(s), s.Tasks), screen.Text)
+	}
+	label := "wrote last"
+	for _, line := range of.Output {
+		t.Exact(label, line, screen.Dim)
+		label = ""
+	}
+}
+
+func spent(s *judge.Spent) string {
+	tokens := pane.Tokens(s.Tokens)
+	if tokens != "" {
+		tokens += " tokens"
+	}
+	return cmp.Or(joined(tokens, pane.Cost(s.CostUSD)), "nothing yet")
+}
+
+// quoted puts somebody's words in quotes, on one line that they can't leave.
+func quoted(words string) string {
+	return `"` + strings.NewReplacer("\r", `\r`, "\n", `\n`, `"`, `\"`).Replace(words) + `"`
 }
 
 // touches says what the effect is about and in which tenant.
-func (p *Card) touches() string {
-	a := p.a
+func touches(a *judge.Approval) string {
 	when := gates[a.Gate]
 	if when == "" {
 		when = string(a.Gate)
@@ -147,20 +276,51 @@ func (p *Card) touches() string {
 	return fmt.Sprintf("task %s of tenant %s, %s", a.TaskID, a.TenantID, when)
 }
 
-func pastLine(env pane.Env, a *judge.Approval) string {
-	st := pane.ApprovalState(a)
-	text := st.Label(env.Glyphs)
+// pastLine says how somebody answered the same shape, and what came of it.
+func pastLine(env *pane.Env, p *judge.Precedent) string {
+	text := string(p.Status)
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	text += " " + pane.Age(env.Now, p.At) + " ago"
+	if p.Same {
+		text += ", the same arguments"
+	}
+	if p.Came != "" {
+		text += "; its task " + p.Came
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return text
+}
+
+// outcome says how an answered approval ended, by whom and when.
+func outcome(a *judge.Approval) string {
+	text := string(a.Status)
 	if a.AnsweredBy != "" {
 		text += " by " + a.AnsweredBy
 	}
-	text += " " + pane.Age(env.Now, a.AnsweredAt) + " ago"
-	if took := a.AnsweredAt.Sub(a.ShownAt); !a.ShownAt.IsZero() && took > 0 {
-		text += fmt.Sprintf(", after %s", took.Round(time.Second))
+	if a.AnsweredFor != "" {
+		text += " for " + a.AnsweredFor
 	}
-	if a.AnswerReason != "" {
-		text += ": " + a.AnswerReason
+	if !a.AnsweredAt.IsZero() {
+		text += " " + a.AnsweredAt.Format("15:04:05")
+	}
+	if a.SelfApproved {
+		text += " (self-approved)"
+	}
+	for _, why := range []string{a.AnswerReason, a.VoidReason} {
+		if why != "" {
+			text += ": " + why
+		}
 	}
 	return text
+}
+
+// joined are the parts that there are, with a space between.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
 // short is the start of a digest.
@@ -185,7 +345,7 @@ func (p *Card) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	p.Page.Draw(c.Sub(top), focused)
 	b := c.Sub(bottom)
 	if p.a.Status != judge.Open {
-		b.TextIn(0, 0, b.W(), screen.Dim, p.outcome())
+		b.TextIn(0, 0, b.W(), screen.Dim, outcome(p.a))
 		return
 	}
 	role := screen.Warn
@@ -232,22 +392,4 @@ func (p *Card) Resize(w, h int) {
 		h--
 	}
 	p.Record.Resize(w, h)
-}
-
-// files writes what an approval's files hold, as judge.Card read them, and
-// returns the last paragraph.
-func files(a *judge.Approval, t *pane.Paras) (last int) {
-	t.Add("bound", strings.TrimPrefix(a.Bound+". "+a.Caveat, ". "), screen.Text)
-	for i := range a.Action.Files {
-		f := &a.Action.Files[i]
-		role := screen.Accent
-		if f.Unbound != "" {
-			role = screen.Warn
-		}
-		last = t.Exact("file", f.Line(), role)
-		if body := f.Diff + f.Text; body != "" {
-			last = t.Exact("", body, screen.Text)
-		}
-	}
-	return last
 }

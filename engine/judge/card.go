@@ -1,0 +1,183 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/diff"
+)
+
+// Bounds of what a card shows, in bytes.
+const (
+	maxShown    = 64 << 10  // of one file
+	maxShownAll = 256 << 10 // of all
+)
+
+// Around is what stands around an approval in the rest of the engine.
+type Around struct {
+	Behind   []string    `json:"behind,omitempty"`   // what waits for the answer: tasks, agents, people
+	Spent    *Spent      `json:"spent,omitempty"`    // what its run has cost so far
+	Expected *Spent      `json:"expected,omitempty"` // what tasks like its cost, at the median
+	Output   []string    `json:"output,omitempty"`   // the last lines that its agent or task wrote
+	Past     []Precedent `json:"past,omitempty"`     // answers to the same shape, the newest first
+	Looking  []string    `json:"looking,omitempty"`  // who else has it before them
+}
+
+// Spent is what work has cost.
+type Spent struct {
+	Tokens  int64   `json:"tokens"`
+	CostUSD float64 `json:"cost_usd"`
+	Tasks   int     `json:"tasks,omitzero"` // how many it is told from
+}
+
+// Precedent is an answer that was given to the same shape, and what came of it.
+type Precedent struct {
+	ApprovalID string         `json:"approval_id"`
+	Status     ApprovalStatus `json:"status"`
+	By         string         `json:"by"`
+	At         time.Time      `json:"at"`
+	Reason     string         `json:"reason,omitempty"`
+	Same       bool           `json:"same,omitzero"`  // the very same arguments
+	Came       string         `json:"came,omitempty"` // the status of its task since
+}
+
+// Surroundings tell what stands around an approval.
+type Surroundings interface {
+	Around(ctx context.Context, a *Approval) (*Around, error)
+}
+
+// Surround names who tells it. Call it before Run.
+func (j *Judge) Surround(s Surroundings) { j.around = s }
+
+// holds is what a file holds that the action names, as it was judged.
+func (j *Judge) holds(a *Approval, path string) (string, bool) {
+	for i := range a.Action.Files {
+		if f := &a.Action.Files[i]; f.Unbound == "" && (path == f.Path || strings.HasSuffix(path, "/"+f.Path)) {
+			return j.content(a.TenantID, f.SHA256)
+		}
+	}
+	return "", false
+}
+
+// Card is an approval with what its files hold, or how they differ from what a
+// person approved last.
+func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
+	a, err := j.Approval(ctx, tenant, id)
+	if err != nil {
+		return a, err
+	}
+	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
+	a.Changes = a.Action.changes(func(path string) (string, bool) { return j.holds(&a, path) })
+	if j.around != nil {
+		if a.Around, err = j.around.Around(ctx, &a); err != nil {
+			return a, fmt.Errorf("see what stands around approval %s: %w", id, err)
+		}
+	}
+	if len(a.Action.Files) == 0 {
+		return a, nil
+	}
+	past, err := j.Past(ctx, tenant, a, pastLooked)
+	if err != nil {
+		return a, err
+	}
+	a.Action.Files = slices.Clone(a.Action.Files)
+	left := maxShownAll
+	for i := range a.Action.Files {
+		f := &a.Action.Files[i]
+		if f.Unbound == "" {
+			j.show(tenant, f, past, min(maxShown, left))
+			left -= len(f.Text) + len(f.Diff)
+		}
+	}
+	return a, nil
+}
+
+// pastLooked is how many answered approvals of the same shape are looked at
+// for an earlier version of a file.
+const pastLooked = 50
+
+// show fills in what a card shows of one file, in at most so many bytes.
+func (j *Judge) show(tenant string, f *File, past []Approval, most int) {
+	text, kept := j.content(tenant, f.SHA256)
+	if !kept {
+		f.Note = "not shown: no text, too large, or no longer kept"
+		return
+	}
+	before, id := lastApproved(past, f)
+	old, ok := j.content(tenant, before)
+	switch {
+	case before == f.SHA256:
+		f.Text, f.Note = text, "as approved in "+id
+	case ok:
+		f.Diff, f.Note = diff.Unified(f.Path, old, text, most), "against what was approved in "+id
+	default:
+		f.Text = text
+	}
+	if len(f.Text) > most || len(f.Diff) > most {
+		f.Text, f.Diff = core.ClipTo(f.Text, most), core.ClipTo(f.Diff, most)
+		f.Note = strings.TrimPrefix(f.Note+"; it goes on", "; ")
+	}
+}
+
+// lastApproved is the version of a file that a person approved last, and by
+// which approval.
+func lastApproved(past []Approval, f *File) (sha, id string) {
+	for i := range past {
+		if past[i].Status != Approved {
+			continue
+		}
+		for _, g := range past[i].Action.Files {
+			if g.Path == f.Path && g.Unbound == "" {
+				return g.SHA256, past[i].ApprovalID
+			}
+		}
+	}
+	return "", ""
+}
+
+func (j *Judge) content(tenant, sha string) (string, bool) {
+	if j.contents == nil || sha == "" {
+		return "", false
+	}
+	data, ok := j.contents.Content(tenant, sha)
+	return string(data), ok
+}
+
+// bound says how many files an action is bound to, and how many that it names
+// it is not: "3 files, 1 not bound". It is "" where it names none.
+func (a *Action) bound() string {
+	bound := 0
+	for i := range a.Files {
+		if a.Files[i].Unbound == "" {
+			bound++
+		}
+	}
+	text := strconv.Itoa(bound) + " files"
+	if bound == 1 {
+		text = "1 file"
+	}
+	switch not := len(a.Files) - bound; {
+	case len(a.Files) == 0:
+		return ""
+	case not > 0:
+		text += ", " + strconv.Itoa(not) + " not bound"
+	}
+	return text
+}
+
+// caveat is what an approval can't promise, "" for nothing. A call of the
+// drivers' own (terminal/create, fs/…) is carried out here.
+func (a *Approval) caveat() string {
+	switch ours, _, _ := strings.Cut(a.Action.Tool, "/"); {
+	case a.Gate == GateTool && slices.Contains([]string{"acp", "exec", "coder"}, a.Driver) && ours != "terminal" && ours != "fs":
+		return "The agent runs this by itself: what its files hold when it does can't be held to what is shown here."
+	case len(a.Action.Files) > 0:
+		return "Files that a script reads by itself are not bound."
+	}
+	return ""
+}

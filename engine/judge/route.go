@@ -1,0 +1,177 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Route is who answers what a rule asks about, and when. Its zero value is anyone
+// whose role allows it, within the time that the risk gives.
+type Route struct {
+	Approvers []string `yaml:"approvers" json:"approvers,omitempty"` // operators and groups of whom one answers
+	Groups    []string `yaml:"groups" json:"groups,omitempty"`       // more of them
+	Quorum    int      `yaml:"quorum" json:"quorum,omitempty"`       // persons who must approve, 1-5; one denial denies
+	Deadline  string   `yaml:"deadline" json:"deadline,omitempty"`   // 1m-24h; the risk's own without it
+	Escalate  []string `yaml:"escalate" json:"escalate,omitempty"`   // [after, to]: from then on only "to" answers
+	Window    *Window  `yaml:"window" json:"window,omitempty"`       // when its approvers are at work
+}
+
+// Window is when somebody answers; else others do.
+type Window struct {
+	Days  []string `yaml:"days" json:"days,omitempty"` // mon, tue, …; all without it
+	Hours string   `yaml:"hours" json:"hours"`         // "09:00-17:00"
+	Zone  string   `yaml:"zone" json:"zone,omitempty"` // of the IANA database; UTC without it
+	Else  string   `yaml:"else" json:"else"`           // the operator or group that answers outside of it
+}
+
+// Limits of a route.
+const (
+	maxApprovers = 16 // names in one rule
+	maxQuorum    = 5
+)
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// check reports the first bad field; at names it in its rule.
+func (r *Route) check(asks bool, at func(string) string) error {
+	names := slices.Concat(r.Approvers, r.Groups)
+	switch {
+	case !asks && (len(names) > 0 || r.Quorum != 0 || r.Deadline != "" || len(r.Escalate) > 0 || r.Window != nil):
+		return core.Errorf(core.InvalidInput, "%s: who answers, and when, only in a rule that asks a person (decision: hitl)", at("approvers")).With("field", at("approvers"))
+	case len(names) > maxApprovers:
+		return core.Invalid(at("approvers"), len(names), fmt.Sprintf("at most %d operators and groups", maxApprovers))
+	case slices.ContainsFunc(names, func(name string) bool { return !goodName(name) }):
+		return core.Invalid(at("approvers"), names, "names of operators or groups")
+	case r.Quorum < 0 || r.Quorum > maxQuorum:
+		return core.Invalid(at("quorum"), r.Quorum, fmt.Sprintf("1-%d persons", maxQuorum))
+	}
+	if r.Deadline != "" {
+		if d, err := time.ParseDuration(r.Deadline); err != nil || d < time.Minute || d > maxDefer {
+			return core.Invalid(at("deadline"), r.Deadline, "1m-24h")
+		}
+	}
+	if len(r.Escalate) > 0 {
+		if len(r.Escalate) != 2 || !goodName(r.Escalate[1]) {
+			return core.Invalid(at("escalate"), r.Escalate, "[after, to]: a time and an operator or group")
+		}
+		if d, err := time.ParseDuration(r.Escalate[0]); err != nil || d < time.Minute || d > maxDefer {
+			return core.Invalid(at("escalate"), r.Escalate[0], "1m-24h")
+		}
+	}
+	if w := r.Window; w != nil {
+		return w.check(at)
+	}
+	return nil
+}
+
+func goodName(name string) bool {
+	return name != "" && strings.TrimSpace(name) == name && core.ClipTo(name, 64) == name
+}
+
+func (w *Window) check(at func(string) string) error {
+	for _, d := range w.Days {
+		if !slices.Contains(weekdays, d) {
+			return core.Invalid(at("window.days"), d, strings.Join(weekdays, ", "))
+		}
+	}
+	if from, to, ok := w.hours(); !ok || from == to {
+		return core.Invalid(at("window.hours"), w.Hours, `"09:00-17:00"; "22:00-06:00" goes past midnight`)
+	}
+	if _, err := time.LoadLocation(w.Zone); err != nil {
+		return core.Invalid(at("window.zone"), w.Zone, "a zone of the IANA database that this system has, such as Europe/Berlin, or UTC")
+	}
+	if !goodName(w.Else) {
+		return core.Invalid(at("window.else"), w.Else, "the operator or group that answers outside of it")
+	}
+	return nil
+}
+
+// hours are the minutes of a day that the window begins and ends at.
+func (w *Window) hours() (from, to int, ok bool) {
+	a, b, ok := strings.Cut(w.Hours, "-")
+	start, errA := time.Parse("15:04", a)
+	end, errB := time.Parse("15:04", b)
+	return start.Hour()*60 + start.Minute(), end.Hour()*60 + end.Minute(), ok && errA == nil && errB == nil
+}
+
+// open says whether a time is within the window. One that goes past midnight is of the
+// day that it begins on.
+func (w *Window) open(at time.Time) bool {
+	zone, err := time.LoadLocation(w.Zone)
+	from, to, ok := w.hours()
+	if err != nil || !ok {
+		return false
+	}
+	at = at.In(zone)
+	minute, day := at.Hour()*60+at.Minute(), at
+	in := minute >= from && minute < to
+	if from > to {
+		if in = minute >= from || minute < to; minute < to {
+			day = at.AddDate(0, 0, -1)
+		}
+	}
+	return in && (len(w.Days) == 0 || slices.Contains(w.Days, weekdays[day.Weekday()]))
+}
+
+// route has the approval answered as a rule says; nil says nothing.
+func (a *Approval) route(r *Route, usual time.Duration) {
+	left, after := usual, usual/2
+	a.Approvers, a.Quorum, a.EscalateTo = nil, 0, ""
+	if r != nil {
+		a.Approvers, a.Quorum = slices.Concat(r.Approvers, r.Groups), r.Quorum
+		if w := r.Window; w != nil && !w.open(a.CreatedAt) {
+			a.Approvers = []string{w.Else}
+		}
+		if d, err := time.ParseDuration(r.Deadline); err == nil {
+			left, after = d, d/2
+		}
+		if len(r.Escalate) == 2 {
+			after, _ = time.ParseDuration(r.Escalate[0])
+			a.EscalateTo = r.Escalate[1]
+		}
+	}
+	a.DeadlineAt, a.EscalateAt = a.CreatedAt.Add(left), a.CreatedAt.Add(after)
+}
+
+// reroute has an edited approval answered as the rule of what it became says too: it
+// never needs fewer than before.
+func (a *Approval) reroute(r *Route) {
+	was := a.Quorum
+	if r != nil {
+		now := *a
+		now.route(r, 0)
+		if len(now.Approvers) > 0 {
+			a.Approvers = now.Approvers
+		}
+		a.Quorum = max(was, now.Quorum)
+	}
+}
+
+// Needed is how many persons must approve. At critical risk it is two or more.
+func (a *Approval) Needed() int {
+	if a.Risk == Critical {
+		return max(a.Quorum, 2)
+	}
+	return max(a.Quorum, 1)
+}
+
+// Consent is a person's approval where more than one is needed.
+type Consent struct {
+	By     string    `json:"by"`
+	Person string    `json:"person,omitempty"` // who that is to the door
+	For    string    `json:"for,omitempty"`    // whom they stood in for
+	At     time.Time `json:"at"`
+}
+
+// Consenting are the names of those who have approved so far.
+func (a *Approval) Consenting() []string {
+	names := make([]string, len(a.Consents))
+	for i, c := range a.Consents {
+		names[i] = c.By
+	}
+	return names
+}
