@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -116,8 +117,9 @@ func (r *Rule) alive(now time.Time) bool {
 }
 
 // applyAlways lets an always rule stand in for the person whom the table
-// asks. Never for a fault, never above the risk the rule was made at.
-func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
+// asks. Never for a fault, never above the risk the rule was made at, and no floor
+// yields to it.
+func (j *Judge) applyAlways(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
 	if v.Decision != HITL || v.RuleID == "" && !v.program || v.Risk == Critical || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
@@ -136,6 +138,9 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 		}
 		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
 		v.Rationale = fmt.Sprintf("%s approved this always (scope %s) until %s.", r.Owner, r.Scope, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
+		if j.hold(ctx, time.Now().Add(j.evaluation), of, ask, nil, v); v.Decision != Approve {
+			v.always = ""
+		}
 		return
 	}
 }
@@ -174,8 +179,8 @@ type proposal struct {
 	digest string
 }
 
-// proposeRule checks what an operator asks to approve always: no deny rule
-// matches, the risk allows it, and the tenant's recorded approvals were tried
+// proposeRule checks what an operator asks to approve always: no deny rule and no
+// floor matches, the risk allows it, and the tenant's recorded approvals were tried
 // against it.
 func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
 	refuse := func(format string, args ...any) error {
@@ -195,12 +200,17 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 	case want.Scope == scopeRun && a.TaskID == "":
 		return nil, refuse("scope run: this belongs to no run of a task")
 	}
-	floor, err := j.refusal(ctx, a.TenantID, new(a.ask()))
+	ask := a.ask()
+	floor, err := j.refusal(ctx, a.TenantID, &ask)
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
 	}
 	if floor != nil {
 		return nil, core.Errorf(core.Denied, "always: the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
+	}
+	held := Verdict{Decision: Approve}
+	if j.hold(ctx, time.Now().Add(j.evaluation), j.ruling(ctx, a.TenantID), &ask, nil, &held); held.Decision != Approve {
+		return nil, refuse("the floor %s asks a person each time", cmp.Or(held.RuleID, held.Rationale))
 	}
 	r := Rule{
 		TenantID: a.TenantID, Scope: want.Scope, Gate: a.Gate, Action: a.Action,

@@ -26,19 +26,22 @@ const (
 // Evaluate decides without recording and never fails: a fault of the rules or
 // a time-out is hitl (R9). Call it outside a transaction. The deny rules come
 // first, then the table; an always rule stands in for the person whom the
-// table would ask, unless the ask is riskier than the one it was made from.
+// table would ask, unless the ask is riskier than the one it was made from, or a
+// floor holds it.
 //
 // Arguments that can't be bound to a digest (CheckArgs) are denied.
 func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
-	v := j.decide(ctx, tenant, &ask)
-	j.applyAlways(ctx, tenant, &ask, &v)
+	of := j.ruling(ctx, tenant)
+	defer j.rest(tenant, of) // another may rule by now
+	v := j.by(ctx, of, tenant, &ask, nil)
+	j.applyAlways(ctx, of, tenant, &ask, &v)
 	return v
 }
 
 // decide is Evaluate without the always rules.
 func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	of := j.ruling(ctx, tenant)
-	defer j.rest(tenant, of) // another may rule by now
+	defer j.rest(tenant, of)
 	return j.by(ctx, of, tenant, ask, nil)
 }
 
