@@ -51,6 +51,8 @@ var goodCalls = []goodCall{
 	{tool: "cancel_task", args: []string{"task_id=$task_id", "reason=enough"}, want: `cancelled task`},
 	{tool: "list_approvals", args: []string{"status=approved"}, want: `"tool":"cancel_task"`, keep: "approval_id"},
 	{tool: "show_approval", args: []string{"approval_id=$approval_id"}, want: `"answered_by":"olga"`},
+	{tool: "request_grant", args: []string{"server=swarmdeck", "tool=send_message", "agent_name=Sony", "scope=agent", "expires_s=60", "max_uses=1", "reason=tests"}, want: `let agent Sony call swarmdeck/send_message up to 1 time`},
+	{tool: "list_grants", args: []string{"agent_name=Sony"}, want: `"grants":[`},
 	{tool: "propose_policy", args: []string{"kind=rules", "source=" + tinyPolicy, "tests=" + tinyCase}, want: `"status":"proposal"`, keep: "policy_id"},
 	{tool: "list_policies", args: []string{"status=proposal"}, want: `"policy_id":"$policy_id"`},
 	{tool: "show_policy", args: []string{"policy_id=$policy_id"}, want: `"tests":"{\"name\"`},

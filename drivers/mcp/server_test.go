@@ -146,7 +146,7 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 			if !p.required {
 				continue
 			}
-			good[p.name] = map[string]any{text: "Sony", object: map[string]any{}}[p.kind]
+			good[p.name] = map[string]any{text: "Sony", object: map[string]any{}, integer: p.min}[p.kind]
 			if p.enum != nil {
 				good[p.name] = p.enum[0]
 			}

@@ -29,6 +29,7 @@ func shapes() (all []shape) {
 	add(records("role", "roles", asIs[fleet.Role])...)
 	add(records("approval", "approvals", viewApproval)...)
 	add(records("policy", "policies", asIs[judge.Policy])...)
+	add(records("grant", "grants", viewGrant)...)
 	add(records("message", "messages", asIs[bus.Message])...)
 	add(records("log", "logs", asIs[task.LogLine])...)
 	add(records("agent", "agents", asIs[cad.Agent])...)
@@ -136,6 +137,33 @@ type approvalView struct {
 	AnsweredAt   time.Time            `json:"answered_at,omitzero"`
 	AnswerReason string               `json:"answer_reason,omitempty"`
 	VoidReason   string               `json:"void_reason,omitempty"`
+}
+
+// grantView is a rule without its arguments, which its approval shows.
+type grantView struct {
+	RuleID     string     `json:"rule_id"`
+	ApprovalID string     `json:"approval_id"`
+	Gate       judge.Gate `json:"gate"`
+	Kind       string     `json:"kind"`
+	Server     string     `json:"server,omitempty"`
+	Tool       string     `json:"tool,omitempty"`
+	Scope      string     `json:"scope"`
+	Agent      string     `json:"agent,omitempty"`
+	Session    string     `json:"session_id,omitempty"`
+	Owner      string     `json:"owner"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  time.Time  `json:"expires_at"`
+	Uses       int        `json:"uses"`
+	MaxUses    int        `json:"max_uses"`
+	Revoked    bool       `json:"revoked"`
+}
+
+func viewGrant(_ *op.Op, r judge.Rule) grantView {
+	return grantView{
+		RuleID: r.RuleID, ApprovalID: r.ApprovalID, Gate: r.Gate, Kind: r.Action.Kind, Server: r.Action.Server, Tool: r.Action.Tool,
+		Scope: r.Scope, Agent: r.Agent, Session: r.Session, Owner: r.Owner, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+		Uses: r.Uses, MaxUses: r.MaxUses, Revoked: r.Revoked,
+	}
 }
 
 func viewApproval(o *op.Op, a judge.Approval) approvalView {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -67,10 +68,19 @@ func runOf(task string, attempt int) string {
 	return task + "/" + strconv.Itoa(attempt)
 }
 
+// actor is the agent that would act: where a task goes to none, the one that asks.
+func (a *Ask) actor() string {
+	if a.Agent.Name == "" && a.By.Kind == core.Agent {
+		return a.By.Name
+	}
+	return a.Agent.Name
+}
+
 // covers reports whether the rule is about this ask. Texts are compared
 // exactly; a rule holds no pattern.
-func (r *Rule) covers(gate Gate, a *Action, agent, session, run string) bool {
-	if r.Gate != gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
+func (r *Rule) covers(ask *Ask) bool {
+	a := &ask.Action
+	if r.Gate != ask.Gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
 		return false
 	}
 	for _, effect := range a.Effects { // a skill that learnt to do more is another one
@@ -78,15 +88,18 @@ func (r *Rule) covers(gate Gate, a *Action, agent, session, run string) bool {
 			return false
 		}
 	}
+	if r.Agent != "" && r.Agent != ask.actor() || r.Session != "" && r.Session != ask.Session {
+		return false
+	}
 	switch r.Scope {
 	case scopeExact:
 		return sameArgs(r.Action.Args, a.Args) && SameFiles(r.Action.Files, a.Files)
 	case scopeAgent:
-		return r.Agent != "" && r.Agent == agent
+		return r.Agent != ""
 	case scopeSession:
-		return r.Session != "" && r.Session == session
+		return r.Session != ""
 	case scopeRun:
-		return r.Run != "" && r.Run == run
+		return r.Run != "" && r.Run == runOf(ask.TaskID, ask.Attempt)
 	}
 	return r.Scope == scopeTool
 }
@@ -115,14 +128,18 @@ func (r *Rule) alive(now time.Time) bool {
 	return !r.Revoked && r.Uses < r.MaxUses && now.Before(r.ExpiresAt)
 }
 
-// applyAlways lets an always rule stand in for the person whom the table
-// asks. Never for a fault, never above the risk the rule was made at.
-func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Verdict) {
-	if v.Decision != HITL || v.RuleID == "" && !v.program || v.Risk == Critical || v.route != nil && v.route.Quorum > 1 || !ask.Gate.HasRules() || j.ledger == nil {
-		return
-	}
-	switch v.ReasonCode {
-	case ReasonError, ReasonTimeout, ReasonBadOutput:
+// yields reports whether an always rule may stand in for the person whom the
+// verdict asks: never for a fault, nor where nothing decided, nor for more than one.
+func (v *Verdict) yields() bool {
+	return v.Decision == HITL && (v.RuleID != "" || v.program) && v.Risk != Critical &&
+		(v.route == nil || v.route.Quorum < 2) &&
+		!slices.Contains([]string{ReasonError, ReasonTimeout, ReasonBadOutput}, v.ReasonCode)
+}
+
+// applyAlways lets an always rule stand in for the person whom the table asks.
+// Never above the risk the rule was made at, and no floor yields to it.
+func (j *Judge) applyAlways(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
+	if !v.yields() || !ask.Gate.HasRules() || j.ledger == nil {
 		return
 	}
 	live, err := j.liveRules(ctx, tenant)
@@ -131,11 +148,14 @@ func (j *Judge) applyAlways(ctx context.Context, tenant string, ask *Ask, v *Ver
 	}
 	now := j.ledger.Clock().Now()
 	for _, r := range *live {
-		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask.Gate, &ask.Action, ask.Agent.Name, ask.Session, runOf(ask.TaskID, ask.Attempt)) {
+		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask) {
 			continue
 		}
 		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
 		v.Rationale = fmt.Sprintf("%s approved this always (scope %s) until %s.", r.Owner, r.Scope, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
+		if j.hold(ctx, time.Now().Add(j.evaluation), of, ask, nil, v); v.Decision != Approve {
+			v.always = ""
+		}
 		return
 	}
 }
@@ -174,12 +194,16 @@ type proposal struct {
 	digest string
 }
 
-// proposeRule checks what an operator asks to approve always: no deny rule
-// matches, the risk allows it, and the tenant's recorded approvals were tried
+// proposeRule checks what an operator asks to approve always: no deny rule and no
+// floor matches, the risk allows it, and the tenant's recorded approvals were tried
 // against it.
 func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
+	field := "always"
+	if want.named {
+		field = KindGrant
+	}
 	refuse := func(format string, args ...any) error {
-		return core.Errorf(core.InvalidInput, "always: "+format, args...).With("field", "always")
+		return core.Errorf(core.InvalidInput, field+": "+format, args...).With("field", field)
 	}
 	switch {
 	case !a.Gate.HasRules():
@@ -197,12 +221,17 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 	case want.Scope == scopeRun && a.TaskID == "":
 		return nil, refuse("scope run: this belongs to no run of a task")
 	}
-	floor, err := j.refusal(ctx, a.TenantID, new(a.ask()))
+	ask := a.ask()
+	floor, err := j.refusal(ctx, a.TenantID, &ask)
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
 	}
 	if floor != nil {
-		return nil, core.Errorf(core.Denied, "always: the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
+		return nil, core.Errorf(core.Denied, field+": the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
+	}
+	held := Verdict{Decision: Approve}
+	if j.hold(ctx, time.Now().Add(j.evaluation), j.ruling(ctx, a.TenantID), &ask, nil, &held); held.Decision != Approve {
+		return nil, refuse("the floor %s asks a person each time", cmp.Or(held.RuleID, held.Rationale))
 	}
 	r := Rule{
 		TenantID: a.TenantID, Scope: want.Scope, Gate: a.Gate, Action: a.Action,
@@ -210,12 +239,13 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		Risk: a.Risk, ApprovalID: a.ApprovalID,
 	}
 	r.Action.CallID = ""
-	switch want.Scope {
-	case scopeAgent:
+	if want.Scope == scopeAgent || want.named {
 		r.Agent = a.Agent.Name
-	case scopeSession:
+	}
+	if want.Scope == scopeSession || want.named {
 		r.Session = a.Session
-	case scopeRun:
+	}
+	if want.Scope == scopeRun {
 		r.Run = runOf(a.TaskID, a.Attempt)
 	}
 	if r.Backtest, err = j.backtest(ctx, &r); err != nil {
@@ -249,7 +279,7 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 		seen := 0
 		return j.newest(tx, math.MaxUint64, func(_ uint64, a *Approval) bool {
 			seen++
-			if a.Status != Open && a.Status != Voided && r.covers(a.Gate, &a.Action, a.Agent.Name, a.Session, runOf(a.TaskID, a.Attempt)) {
+			if a.Status != Open && a.Status != Voided && r.covers(new(a.ask())) {
 				b.Checked++
 				if a.Status != Approved {
 					b.Flips++

@@ -28,34 +28,16 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 	if err := j.mayAnswer(ctx, by, id); err != nil {
 		return Approval{}, err
 	}
-	var next *revision
-	var rule *proposal
-	if len(ans.Edit) > 0 || ans.Always != nil {
-		a, err := j.Approval(ctx, by.Tenant, id)
-		if err != nil {
-			return Approval{}, err
-		}
-		if err := stillOpen(&a); err != nil {
-			return Approval{}, err
-		}
-		if len(ans.Edit) > 0 {
-			if next, err = j.revise(ctx, by, a, ans.Edit); err != nil {
-				return Approval{}, err
-			}
-			a = next.after
-		}
-		if ans.Always != nil {
-			if rule, err = j.proposeRule(ctx, by, &a, ans.Always); err != nil {
-				return Approval{}, err
-			}
-		}
+	next, rule, err := j.prepare(ctx, by, id, &ans)
+	if err != nil {
+		return Approval{}, err
 	}
 	if !ans.Approve { // what stops something is recorded on a full disk too
 		ctx = store.IfFull(ctx, store.UseReserve)
 	}
 	var answered Approval
 	var late, denied error
-	err := j.change(ctx, by, "answer approval "+id, func(tx *audit.Tx) error {
+	err = j.change(ctx, by, "answer approval "+id, func(tx *audit.Tx) error {
 		a, err := j.approvals.Need(tx, id)
 		if err != nil {
 			return err
@@ -107,6 +89,31 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		err = late
 	}
 	return answered, err
+}
+
+// prepare does what an answer needs outside of its transaction: it judges an edit,
+// and tries the rule that the answer makes.
+func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Answer) (next *revision, rule *proposal, err error) {
+	a, err := j.Approval(ctx, by.Tenant, id)
+	if err == nil {
+		err = stillOpen(&a)
+	}
+	if err != nil || !ans.Approve {
+		return nil, nil, err
+	}
+	if len(ans.Edit) > 0 {
+		if next, err = j.revise(ctx, by, a, ans.Edit); err != nil {
+			return nil, nil, err
+		}
+		a = next.after
+	}
+	switch {
+	case ans.Always != nil:
+		rule, err = j.proposeRule(ctx, by, &a, ans.Always)
+	case a.Gate == GateGrant:
+		rule, err = j.proposeGranted(ctx, by, &a)
+	}
+	return next, rule, err
 }
 
 func checkAnswer(ans *Answer) error {
@@ -284,6 +291,9 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 			return err
 		}
 		detail["always_rule"] = made.RuleID
+		if a.Gate == GateGrant { // that is all that it is for
+			a.UsedAt = tx.Now()
+		}
 	}
 	if err := j.save(tx, a, "approval."+string(a.Status), detail); err != nil {
 		return err

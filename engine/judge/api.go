@@ -37,6 +37,7 @@ const (
 	GateCAD    Gate = "cad.operation" // an operation of a CAD agent
 	GateIntent Gate = "dag.intent"    // what an agent wants done to resources, forks or processes, where that destroys
 	GateNet    Gate = "net.connect"   // the first contact of a run with a host that no egress rule names
+	GateGrant  Gate = "grant"         // a Grant; no rule is about it: what it would let pass is judged
 )
 
 // Risk grades what could go wrong.
@@ -52,7 +53,7 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent, KindNet at GateNet
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent, KindNet at GateNet, KindGrant at GateGrant
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`
@@ -285,9 +286,11 @@ type Always struct {
 	Scope   string        `json:"scope"`      // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
 	Expires time.Duration `json:"expires_ns"` // required, at most 30 days
 	MaxUses int           `json:"max_uses"`   // required, 1-1000
+
+	named bool // of a grant: whom it names it is for alone, whatever the scope
 }
 
-// Rule is one "always" rule.
+// Rule is one "always" rule: an answer made it, or a Grant that was approved.
 type Rule struct {
 	TenantID  string    `json:"tenant_id"`
 	RuleID    string    `json:"rule_id"`

@@ -31,6 +31,10 @@ const (
 	KindIntent = "intent"
 	// KindNet is a connection to a host; its tool is HOST:PORT.
 	KindNet = "net.connect"
+	// KindTool is a tool that an agent calls.
+	KindTool = "tool"
+	// KindGrant is a Grant, which its arguments hold.
+	KindGrant = "grant"
 )
 
 var effectNames = []string{

@@ -26,19 +26,22 @@ const (
 // Evaluate decides without recording and never fails: a fault of the rules or
 // a time-out is hitl (R9). Call it outside a transaction. The deny rules come
 // first, then the table; an always rule stands in for the person whom the
-// table would ask, unless the ask is riskier than the one it was made from.
+// table would ask, unless the ask is riskier than the one it was made from, or a
+// floor holds it.
 //
 // Arguments that can't be bound to a digest (CheckArgs) are denied.
 func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
-	v := j.decide(ctx, tenant, &ask)
-	j.applyAlways(ctx, tenant, &ask, &v)
+	of := j.ruling(ctx, tenant)
+	defer j.rest(tenant, of) // another may rule by now
+	v := j.by(ctx, of, tenant, &ask, nil)
+	j.applyAlways(ctx, of, tenant, &ask, &v)
 	return v
 }
 
 // decide is Evaluate without the always rules.
 func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	of := j.ruling(ctx, tenant)
-	defer j.rest(tenant, of) // another may rule by now
+	defer j.rest(tenant, of)
 	return j.by(ctx, of, tenant, ask, nil)
 }
 
@@ -46,6 +49,9 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 // come first, with what the base makes of the action, and its floors last, of what
 // the policy would approve; so no policy can lower them. A trace may be nil.
 func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
+	if ask.Gate == GateGrant {
+		return j.byGrant(ctx, of, tenant, ask, tr)
+	}
 	until := time.Now().Add(j.evaluation)
 	v := j.above(ctx, until, of, tenant, ask, tr)
 	if v.Decision == Approve {
@@ -57,21 +63,13 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 // above is the verdict of a policy over the base's deny rules.
 func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
 	v := Verdict{PolicyVersion: of.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
-	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
-	canonical, err := canonicalArgs(ask.Action.Args)
-	if err != nil {
-		v.ask.refused = err
-		v.Decision, v.ReasonCode, v.Rationale = Deny, reasonArgs, err.Error()
+	if !v.bind(tenant, ask) {
 		return v
-	}
-	v.ask.prefix = digestPrefix(ask, canonical, v.PolicyVersion)
-	if ask.TaskID != "" {
-		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
-		v.ask.task, v.ask.tenant = ask.TaskID, tenant
 	}
 	base := j.table()
 	f := &facts{t: base, ask: ask, trace: tr}
 	var r *rule
+	var err error
 	if of.table != base || of.program != nil || of.broken != nil {
 		r, err = first(ctx, until, f, base.floor[ask.Gate])
 	}
@@ -103,6 +101,24 @@ func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant s
 		}
 	}
 	return v
+}
+
+// bind has the verdict be about an ask. Arguments that can't be bound are denied:
+// false.
+func (v *Verdict) bind(tenant string, ask *Ask) bool {
+	v.ask = evaluated{args: ask.Action.Args, attempt: ask.Attempt}
+	canonical, err := canonicalArgs(ask.Action.Args)
+	if err != nil {
+		v.ask.refused = err
+		v.Decision, v.ReasonCode, v.Rationale = Deny, reasonArgs, err.Error()
+		return false
+	}
+	v.ask.prefix = digestPrefix(ask, canonical, v.PolicyVersion)
+	if ask.TaskID != "" {
+		v.Digest = finish(v.ask.prefix, ask.TaskID, tenant)
+		v.ask.task, v.ask.tenant = ask.TaskID, tenant
+	}
+	return true
 }
 
 // failed leaves to a person what the rules could not decide.

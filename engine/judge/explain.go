@@ -56,7 +56,7 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 	began := time.Now()
 	v := j.by(ctx, of, tenant, &ask, tr)
 	if policy == "" {
-		j.applyAlways(ctx, tenant, &ask, &v)
+		j.applyAlways(ctx, of, tenant, &ask, &v)
 	}
 	e := Explanation{
 		Decision: said(&v), ReasonCode: v.ReasonCode, Rationale: v.Rationale, Confidence: v.Confidence, Risk: v.Risk, Gate: ask.Gate,

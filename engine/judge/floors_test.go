@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,37 @@ func TestAFloorIsSwitchedOffByTwoAndOnByOne(t *testing.T) {
 	}
 	if _, err := f.SetTerms(ctx, alice, judge.PolicyTerms{FloorsOff: []string{"catastrophe"}}); code(err) != core.InvalidInput || !strings.Contains(err.Error(), "result.band") {
 		t.Errorf("a deny rule: %v", err)
+	}
+	f.healthy()
+}
+
+// asking is a policy that asks about every call of an agent, at a risk.
+func asking(risk judge.Risk, more ...string) judge.Proposal {
+	rule := fmt.Sprintf("  - {id: all, gates: [tool.call], when: \"true\", decision: hitl, reason_code: ask, risk: %s}\n", risk)
+	return rulesOf(policy(append(more, rule)...), `{"name":"ask","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`)
+}
+
+const etcFloor = `  - {id: etc, gates: [tool.call], when: 'has(action.args.path) && action.args.path.startsWith("/etc")', decision: hitl, floor: true, reason_code: system, risk: medium}` + "\n"
+
+// A floor asks a person each time, whatever was approved always.
+func TestNoAlwaysLowersAPolicysOwnFloor(t *testing.T) {
+	f := setup(t)
+	f.activated(asking(judge.Medium, etcFloor))
+	below, held := call("fs.write", `{"path":"/tmp/a"}`), call("fs.write", `{"path":"/etc/a"}`)
+	if _, err := f.approveAlways(held, always); code(err) != core.InvalidInput || !strings.Contains(err.Error(), "floor etc") {
+		t.Errorf("what a floor holds was approved always: %v", err)
+	}
+	if _, err := f.approveAlways(below, judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := f.commit(below); d.ReasonCode != "always.rule" {
+		t.Errorf("below the floor: %s", d.ReasonCode)
+	}
+	if d, _ := f.commit(held); d.Decision != judge.HITL || d.RuleID != "etc" || f.rule().Uses != 1 {
+		t.Errorf("%+v, %d uses", d, f.rule().Uses)
+	}
+	if e, err := f.Explain(t.Context(), acme, "", core.Raw(`{"action":{"kind":"tool","server":"exec","tool":"fs.write","args":{"path":"/etc/a"}},"agent":{"name":"robot"}}`)); err != nil || e.Always || e.RuleID != "etc" {
+		t.Errorf("%+v, %v", e, err)
 	}
 	f.healthy()
 }

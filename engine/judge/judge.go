@@ -142,6 +142,7 @@ func New(opt Options) (*Judge, error) {
 	if j.evaluation == 0 {
 		j.evaluation = 2 * time.Second
 	}
+	j.owners[GateGrant] = grantSettler{j}
 	j.live.Keep = func(a *Approval) bool { return a.Status == Open }
 	j.versions.init()
 	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()

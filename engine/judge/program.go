@@ -205,7 +205,7 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 		Gate: in.Context.Gate, TraceID: in.TraceID, TaskID: in.TaskID, Session: in.Context.Session,
 		Attempt: in.Context.Attempt, Priority: in.Context.Priority, Driver: in.Context.Driver,
 		Action: Action{
-			Kind: cmp.Or(in.Action.Kind, "tool"), Server: in.Action.Server, Tool: in.Action.Tool, CallID: in.Action.CallID,
+			Kind: cmp.Or(in.Action.Kind, KindTool), Server: in.Action.Server, Tool: in.Action.Tool, CallID: in.Action.CallID,
 			Args: append(core.Raw(nil), in.Action.Args...), Effects: in.Action.Effects,
 		},
 		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Intent: in.Action.Intent, Risk: in.Action.Risk,
@@ -219,7 +219,7 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 	case in.Result != nil:
 		a.Gate = GateResult
 	default:
-		a.Gate = cmp.Or(gateOfKind[a.Action.Kind], GateStart)
+		a.Gate = gateOf(a.Action.Kind)
 	}
 	switch {
 	case !slices.Contains([]core.ActorKind{core.Operator, core.Agent, core.Engine}, a.By.Kind):
@@ -233,7 +233,10 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 }
 
 // gateOfKind are the gates of kinds of action that have one of their own.
-var gateOfKind = map[string]Gate{"tool": GateTool, KindCAD: GateCAD, KindIntent: GateIntent, KindNet: GateNet}
+var gateOfKind = map[string]Gate{KindTool: GateTool, KindCAD: GateCAD, KindIntent: GateIntent, KindNet: GateNet}
+
+// gateOf is where a kind of action is asked about, unless that is said.
+func gateOf(kind string) Gate { return cmp.Or(gateOfKind[kind], GateStart) }
 
 // input is a question as a program reads it.
 func (r *ruling) input(base *table, tenant string, a *Ask) []byte {

@@ -37,17 +37,24 @@ type Subject struct {
 
 // Subject reads what an action is about.
 func (j *Judge) Subject(tenant string, gate Gate, a *Action, agent *AgentRef) Subject {
-	s := Subject{Effects: j.table().effects.of(a)}
+	table := j.table()
 	if r, _ := j.rulings.get(tenant); r != nil {
-		s.Effects = r.table.effects.of(a)
+		table = r.table
 	}
+	does := *a
+	if gate == GateGrant { // what it would let pass
+		if g, err := parseGrant(a.Args); err == nil {
+			does = g.action()
+		}
+	}
+	s := Subject{Effects: table.effects.of(&does)}
 	var args map[string]any
 	if json.Unmarshal(a.Args, &args) == nil {
 		in := args
 		switch a.Kind { // beside it stands how it is carried out
 		case KindSkill:
 			in = nested(args, "params")
-		case KindMCP:
+		case KindMCP, KindGrant:
 			in = nested(args, "args")
 		}
 		s.pull("", in, in, 0)
@@ -81,6 +88,8 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return "commit the result of a task of kind " + a.Kind + of(agent.Name, " by ")
 	case GateIntent:
 		return a.Tool + of(word("subject"), " of ")
+	case GateGrant:
+		return grantWords(a.Args)
 	case GateCAD:
 		return a.Tool + s.object(args) + " in workspace " + word("workspace_id")
 	}

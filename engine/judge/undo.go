@@ -34,6 +34,8 @@ func undo(gate Gate, a *Action, effects []string) (can, how string) {
 		return undoPartly, "Lower it again with budget set; what was spent meanwhile is spent."
 	case GateAgent:
 		return undoNo, "Its log and what it keeps go with it. The audit log stays."
+	case GateGrant:
+		return undoPartly, "grant revoke ends it; what it let pass until then stays. Each use is recorded."
 	case GateResult:
 		return undoPartly, "The task can be dispatched again with task retry; what waits for this result goes on with it."
 	}

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -56,15 +55,8 @@ func policies() []*Op {
 			Example: "policy restore default",
 		}, id, func(ctx context.Context, c *Call, id string) (P, error) { return c.Judge.Restore(ctx, c.By, id) }),
 		policyDecide(),
-		list(Op{Name: "policy rules list", Short: "List the rules", Statuses: []string{"active", "revoked", "expired", "used"}},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[judge.Rule], error) {
-				all, err := c.Judge.Rules(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, c.ruleTraits)
-			}),
-		change(Op{Name: "policy rules revoke", Short: "End a rule", Role: Approver, Confirm: ConfirmAsk, Done: "revoked"}, arg("ID", "rule"),
-			func(ctx context.Context, c *Call, id string) (judge.Rule, error) {
-				return c.Judge.RevokeRule(ctx, c.By, id)
-			}),
+		ruleList(Op{Name: "policy rules list", Short: "List the rules"}),
+		ruleRevoke(Op{Name: "policy rules revoke", Short: "End a rule"}),
 	}
 }
 
@@ -210,12 +202,4 @@ func policyDecide() *Op {
 	}, func(ctx context.Context, c *Call) (judge.Explanation, error) {
 		return c.Judge.Explain(ctx, c.By.Tenant, policy, input)
 	})
-}
-
-func (c *Call) ruleTraits(r judge.Rule) core.Traits {
-	tool := cmp.Or(r.Action.Tool, r.Action.Kind)
-	return core.Traits{
-		Status: r.State(c.Now), Agent: r.Agent, Kind: tool, Session: r.Session, At: r.CreatedAt,
-		Text: r.RuleID + " " + r.Scope + " " + tool + " " + r.Agent + " " + r.Owner,
-	}
 }

@@ -40,6 +40,7 @@ func Nouns() []Noun {
 			Name: "dag", About: "The agents' canonical record: events, nodes and edges", Ops: dags,
 			Parts: map[string]string{"intent": "One change of the world that somebody wants", "resource": "What agents work on: attach it, keep its state, make it again"},
 		},
+		{Name: "grant", About: "What may happen without asking, for a while", Ops: grants},
 		{
 			Name: "policy", About: "What the judge goes by", Ops: policies,
 			Parts: map[string]string{"rules": `The "always" rules operators made`},

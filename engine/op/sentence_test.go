@@ -47,6 +47,8 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"policy test", TestedPolicy{Summary: &judge.TestsSummary{Total: 3, Failed: 1}}, "1 of 3 cases fail"},
 		{"policy backtest", judge.BacktestReport{Checked: 9, Flips: 2}, "2 of 9 decisions would change"},
 		{"policy rules revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
+		{"grant revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
+		{"grant request", judge.Approval{ApprovalID: "ap_1", Intent: "let any agent call x up to 1 time within 1h of the approval"}, "asked for it: approval ap_1: let any agent call x up to 1 time within 1h of the approval"},
 		{"subagent pause", skill.Subagent{AgentID: "a_1", Name: "Navigator"}, "asked to pause: subagent a_1: Navigator"},
 		{"skill invoke", Invoked{Subagent: skill.Subagent{AgentID: "a_1", Name: "Navigator"}}, "runs the skill: subagent a_1: Navigator"},
 		{"skill unload", []skill.Change{{Name: "grasp", Version: "1.0.0"}}, "unloaded skill grasp@1.0.0"},

@@ -42,12 +42,12 @@ const (
 
 // Operator is a person of a tenant. All their users and keys are one person.
 type Operator struct {
-	TenantID  string    `json:"tenant_id"`
-	Name      string    `json:"name"` // 1-64 printable characters; goes into the audit log
-	Role      Role      `json:"role"`
-	Users     []User    `json:"users,omitempty"`
-	Keys      []Key     `json:"keys"`
-	Groups    []string  `json:"groups,omitempty"` // whose approvals a rule may ask for, sorted
+	TenantID string   `json:"tenant_id"`
+	Name     string   `json:"name"` // 1-64 printable characters; goes into the audit log
+	Role     Role     `json:"role"`
+	Users    []User   `json:"users,omitempty"`
+	Keys     []Key    `json:"keys"`
+	Groups   []string `json:"groups,omitempty"` // whose approvals a rule may ask for, sorted
 	// Delegate stands in for them until AwayUntil; "" is nobody.
 	Delegate  string    `json:"delegate,omitempty"`
 	AwayUntil time.Time `json:"away_until,omitzero"`

@@ -76,6 +76,7 @@ func TestEveryCommand(t *testing.T) {
 		{"handover", w.handover},
 		{"figures", w.figures},
 		{"signed answers", w.signedAnswer},
+		{"grants", w.grants},
 		{"cad", w.cads},
 		{"flows", w.flows},
 		{"solids", w.solids},

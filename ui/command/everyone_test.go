@@ -83,6 +83,40 @@ func (w *walk) signedAnswer() {
 	}
 }
 
+func (w *walk) grants() {
+	w.t.Helper()
+	for _, bad := range []string{
+		"grant request", "grant request --tool x --scope agent --expires 1h --max-uses 1", "grant request --tool x --scope run --expires 1h --max-uses 1 --reason x",
+		"grant request --tool fs.read --scope tool --expires 1h --max-uses 1 --reason x", "grant request --tool x --scope tool --expires 31d --max-uses 1 --reason x",
+	} {
+		w.fails(2, bad)
+	}
+	asked := w.do("grant request --server exec --tool fs.write --agent asker --scope agent --expires 1d --max-uses 5 --reason 'a long night'")
+	id := str(asked["approval_id"])
+	if asked["gate"] != "grant" || asked["status"] != "open" || asked["intent"] != "let agent asker call exec/fs.write up to 5 times within 24h of the approval" {
+		w.t.Errorf("%v", asked)
+	}
+	w.text("approval show "+id, "a long night", "expires_s", "checked")
+	w.do("approval approve " + id + ` --edit '{"max_uses":2}'`)
+	granted := w.do("grant list --status active")
+	if granted["approval_id"] != id || granted["max_uses"] != 2.0 || granted["agent"] != "asker" {
+		w.t.Errorf("%v", granted)
+	}
+	w.text("grant list", str(granted["rule_id"]), "asker", "0/2")
+	if all := w.objects("policy rules list --status active"); len(all) != 1 || all[0]["rule_id"] != granted["rule_id"] {
+		w.t.Errorf("the rules are others than what is granted: %v", all)
+	}
+	if got := w.do("grant revoke " + str(granted["rule_id"])); got["revoked"] != true {
+		w.t.Errorf("%v", got)
+	}
+	if code, _, _ := w.fails(1, "grant request --tool fs.write --agent nobody --scope agent --expires 1h --max-uses 1 --reason x"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
+	if code, _, _ := w.fails(1, `grant request --kind exec.run --args '{"argv":["rm","-rf","/"]}' --scope exact --expires 1h --max-uses 1 --reason x`); code != "DENIED" {
+		w.t.Error(code)
+	}
+}
+
 func (w *walk) figures() {
 	w.t.Helper()
 	id := str(w.do("approval canary --risk low")["approval_id"])

@@ -92,6 +92,7 @@ func (t *tree) sections() []section {
 		{"Judge and stop", []top{
 			{"approval", t.of("approval")},
 			{"decision", t.of("decision")},
+			{"grant", t.of("grant")},
 			{"policy", t.of("policy")},
 			{"egress", t.of("egress")},
 			{"files", t.of("files")},

@@ -25,6 +25,7 @@ var gates = map[judge.Gate]string{
 	judge.GateAgent:  "before the agent is deleted",
 	judge.GateIntent: "before what the agent wants is begun",
 	judge.GateNet:    "before the connection is made",
+	judge.GateGrant:  "so that it may happen without asking",
 }
 
 // lay writes the card.

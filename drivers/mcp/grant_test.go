@@ -1,0 +1,62 @@
+package mcp
+
+import (
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			h := newHouse(t)
+			cs := h.stdio(t, sony, era, nil)
+			ask := func(more map[string]any) map[string]any {
+				args := map[string]any{"server": Name, "tool": "send_message", "scope": "agent", "expires_s": 3600, "max_uses": 1, "reason": "to report"}
+				for name, value := range more {
+					args[name] = value
+				}
+				return args
+			}
+			for what, c := range map[string]struct {
+				args map[string]any
+				want core.Code
+			}{
+				"for another":        {ask(map[string]any{"agent_name": "Papi"}), core.Denied},
+				"for all":            {ask(map[string]any{"scope": "tool"}), core.InvalidInput},
+				"in no session":      {ask(map[string]any{"scope": "session"}), core.InvalidInput},
+				"in one that is not": {ask(map[string]any{"scope": "session", "session_id": "se_1"}), core.NotFound},
+				"for too long":       {ask(map[string]any{"expires_s": 31 * 86400}), core.InvalidInput},
+				"what needs none":    {ask(map[string]any{"tool": "list_agents"}), core.InvalidInput},
+				"what is destroyed":  {ask(map[string]any{"tool": "delete_agent"}), core.InvalidInput},
+			} {
+				if e := refusal(t, cs, "request_grant", c.args); e.Code != c.want {
+					t.Errorf("%s: %+v", what, e)
+				}
+			}
+			var asked struct {
+				Approval approvalView `json:"approval"`
+				Message  string       `json:"message"`
+			}
+			use(t, cs, "request_grant", ask(nil), &asked)
+			if a := asked.Approval; a.Status != judge.Open || a.Gate != judge.GateGrant || a.Agent != "Sony" || a.RequestedBy != "Sony" ||
+				a.Intent != "let agent Sony call swarmdeck/send_message up to 1 time within 1h of the approval" {
+				t.Errorf("%+v", asked)
+			}
+			by := alice
+			by.Name = "olga"
+			if _, err := h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true}); err != nil {
+				t.Fatal(err)
+			}
+			use(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil) // nobody is asked
+			var all struct {
+				Grants []grantView `json:"grants"`
+			}
+			use(t, cs, "list_grants", map[string]any{"agent_name": "Sony"}, &all)
+			if len(all.Grants) != 1 || all.Grants[0].Uses != 1 || all.Grants[0].ApprovalID != asked.Approval.ApprovalID || all.Grants[0].Owner != "olga" {
+				t.Errorf("%+v", all)
+			}
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+)
+
+// Grant is an always rule that is asked for before it is needed. It is the whole
+// argument of its approval, so that the digest binds it and the card shows it.
+type Grant struct {
+	Gate     Gate     `json:"gate"` // where what it lets pass is asked about; "" follows from the kind
+	Kind     string   `json:"kind"` // of that action
+	Server   string   `json:"server,omitempty"`
+	Tool     string   `json:"tool,omitempty"`
+	Args     core.Raw `json:"args"`              // with scope exact those that pass; else an example for the policy
+	Effects  []string `json:"effects,omitempty"` // what a skill may declare at most
+	Agent    string   `json:"agent,omitempty"`   // that alone gets it; "" is everyone
+	Session  string   `json:"session_id,omitempty"`
+	Scope    string   `json:"scope"`     // exact, tool, agent, session
+	ExpiresS int64    `json:"expires_s"` // seconds from the approval on, at most 30 days
+	MaxUses  int      `json:"max_uses"`  // 1-1000
+	Reason   string   `json:"reason"`    // of who asks, at most 1024 bytes
+	Backtest Backtest `json:"backtest"`  // the judge's own
+}
+
+// Bounds of a grant.
+const (
+	maxGrantWord   = 256 // bytes of a kind, server, tool or name
+	maxGrantReason = 1024
+	maxGrantOpen   = 10 // requests of one asker that wait for an answer
+)
+
+// RequestGrant asks a person for an always rule. Of from it takes who asks (By), in
+// which trace, what is known of the agent that the grant names, and the session that
+// an asking agent works in. An agent asks for itself alone: with the scope exact,
+// agent or session, the last for the session that it works in.
+//
+// What can't be granted is refused at once: out of bounds, below a deny rule or a
+// floor, or what the policy lets pass anyway.
+func (j *Judge) RequestGrant(ctx context.Context, from Ask, g Grant) (Approval, error) {
+	out, err := j.requestGrant(ctx, from, g)
+	if errors.Is(err, core.Kind(core.Denied)) {
+		err = j.ledger.Refuse(ctx, from.By, audit.Entry{Type: "grant.refused", Trace: from.TraceID, Subject: "grant", ID: core.ClipTo(g.Kind, 128)}, err)
+	}
+	return out, err
+}
+
+func (j *Judge) requestGrant(ctx context.Context, from Ask, g Grant) (out Approval, err error) {
+	if g.Gate == "" {
+		g.Gate = gateOf(g.Kind)
+	}
+	if g.Reason = strings.TrimSpace(g.Reason); len(g.Args) == 0 {
+		g.Args = core.Raw("{}")
+	}
+	if err := g.check(); err != nil {
+		return out, err
+	}
+	by := from.By
+	if err := g.askedBy(by, from.Session); err != nil {
+		return out, err
+	}
+	if from.Agent.Name != g.Agent {
+		from.Agent = AgentRef{Name: g.Agent}
+	}
+	ask := Ask{
+		Gate: GateGrant, TraceID: from.TraceID, Session: g.Session, By: by,
+		Action: Action{Kind: KindGrant}, Agent: from.Agent, Intent: g.Reason,
+	}
+	err = Decide(func() error {
+		p, err := j.proposeGrant(ctx, by, &Approval{TenantID: by.Tenant, Agent: ask.Agent}, &g)
+		if err != nil {
+			return err
+		}
+		g.Backtest = p.rule.Backtest
+		if ask.Action.Args, err = core.Canonical(core.MustEncode(&g)); err != nil {
+			return fmt.Errorf("grant: %w", err)
+		}
+		v := j.decide(ctx, by.Tenant, &ask)
+		switch {
+		case v.Refused() != nil:
+			return fmt.Errorf("grant: %w", v.Refused())
+		case v.Decision != HITL: // the policy is another one since the grant was tried
+			return ErrStale
+		}
+		return j.change(ctx, by, "ask for a grant", func(tx *audit.Tx) error {
+			if err := j.mayAsk(tx); err != nil {
+				return err
+			}
+			_, a, err := j.Commit(tx, ask, v)
+			if err == nil {
+				out = *a
+			}
+			return err
+		})
+	})
+	return out, err
+}
+
+// askedBy refuses who may not ask for a grant; session is the one that they work in.
+func (g *Grant) askedBy(by core.Caller, session string) error {
+	switch {
+	case by.Name == "" || by.Kind != core.Operator && by.Kind != core.Agent:
+		return core.Errorf(core.Denied, "grant: only an operator or an agent may ask for one; %s %q may not", by.Kind, by.Name)
+	case by.Kind == core.Operator:
+		return nil
+	case g.Agent != by.Name:
+		return core.Errorf(core.Denied, "grant: an agent asks for itself; %s may not ask for %q", by.Name, g.Agent).With("field", "agent")
+	case g.Session != "" && g.Session != session:
+		return core.Errorf(core.Denied, "grant: an agent asks for the session that it works in; %s may not ask for %q", by.Name, g.Session).With("field", "session")
+	case g.Scope == scopeTool:
+		return core.Invalid("scope", g.Scope, "exact, agent, session: an agent asks for itself")
+	}
+	return nil
+}
+
+// mayAsk refuses who has asked often enough: a person reads each request.
+func (j *Judge) mayAsk(tx *audit.Tx) error {
+	open, err := j.openIn(tx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, a := range open {
+		if a.Gate == GateGrant && a.RequestedKind == tx.By.Kind && tx.By.Is(a.RequestedBy, a.RequestedPerson) {
+			n++
+		}
+	}
+	if n >= maxGrantOpen {
+		return core.Errorf(core.Conflict, "grant: %d requests of %s wait for an answer; at most %d may", n, tx.By.Name, maxGrantOpen)
+	}
+	return nil
+}
+
+func (g *Grant) check() error {
+	for _, f := range []struct{ name, value string }{
+		{"kind", g.Kind}, {"server", g.Server}, {"tool", g.Tool}, {"agent", g.Agent}, {"session", g.Session}, {"effects", strings.Join(g.Effects, "")},
+	} {
+		if len(f.value) > maxGrantWord || !core.Printable(f.value) {
+			return core.Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxGrantWord))
+		}
+	}
+	ruled := slices.DeleteFunc(slices.Clone(gates), func(at Gate) bool { return !at.HasRules() })
+	switch {
+	case !g.Gate.HasRules():
+		return core.Invalid("gate", string(g.Gate), list(ruled))
+	case g.Kind == "":
+		return core.Invalid("kind", "", "a kind of action, such as tool, exec.run, mcp.call, skill.invoke, net.connect")
+	case !slices.Contains([]string{scopeExact, scopeTool, scopeAgent, scopeSession}, g.Scope):
+		return core.Invalid("scope", g.Scope, "exact, tool, agent, session")
+	case g.ExpiresS > int64(maxExpiry/time.Second):
+		return core.Invalid("expires", fmt.Sprintf("%ds", g.ExpiresS), "1s-720h (30 days)")
+	case g.Reason == "" || len(g.Reason) > maxGrantReason || !utf8.ValidString(g.Reason):
+		return core.Invalid("reason", g.Reason, fmt.Sprintf("1-%d bytes of UTF-8", maxGrantReason))
+	}
+	if err := CheckArgs(g.Args); err != nil {
+		return err
+	}
+	action := g.action()
+	if program(&action) == "" { // a rule would be about no action at all
+		switch g.Kind {
+		case KindExec:
+			return core.Errorf(core.InvalidInput, `args: %s needs {"argv":["PROGRAM", …]}`, g.Kind).With("field", "args")
+		case KindTool, KindMCP, KindSkill, KindNet:
+			return core.Errorf(core.InvalidInput, "tool: %s needs one", g.Kind).With("field", "tool")
+		}
+	}
+	return g.always().check()
+}
+
+func (g *Grant) action() Action {
+	return Action{Kind: g.Kind, Server: g.Server, Tool: g.Tool, Args: g.Args, Effects: g.Effects}
+}
+
+func (g *Grant) always() *Always {
+	return &Always{Scope: g.Scope, Expires: time.Duration(g.ExpiresS) * time.Second, MaxUses: g.MaxUses, named: true}
+}
+
+// String says what the grant would allow, in one line.
+func (g *Grant) String() string {
+	who := "any agent"
+	if g.Agent != "" {
+		who = "agent " + word(g.Agent)
+	}
+	if g.Session != "" {
+		who += " in session " + word(g.Session)
+	}
+	action := g.action()
+	what := word(joined("/", g.Server, program(&action)))
+	switch g.Kind {
+	case KindTool, KindMCP:
+		what = "call " + what
+	case KindExec:
+		what = "run " + what
+	case KindSkill:
+		what = "run skill " + what
+	case KindNet:
+		what = "connect to " + what
+	default:
+		what = strings.TrimSpace("do " + word(g.Kind) + " " + what)
+	}
+	if g.Scope == scopeExact {
+		what += " with exactly these arguments"
+	}
+	times := strconv.Itoa(g.MaxUses) + " times"
+	if g.MaxUses == 1 {
+		times = "1 time"
+	}
+	lasts := (time.Duration(g.ExpiresS) * time.Second).String()
+	for _, zero := range []struct{ long, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if strings.HasSuffix(lasts, zero.long) {
+			lasts = strings.TrimSuffix(lasts, zero.long) + zero.short
+		}
+	}
+	return fmt.Sprintf("let %s %s up to %s within %s of the approval", who, what, times, lasts)
+}
+
+// word is a name within a sentence: one that could pass for more of the sentence
+// stands in quotes.
+func word(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
