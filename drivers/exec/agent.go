@@ -43,7 +43,10 @@ type agent struct {
 	owed    fleet.Event // what models took then
 }
 
-var _ fleet.Handle = (*agent)(nil)
+var (
+	_ fleet.Handle   = (*agent)(nil)
+	_ fleet.Listener = (*agent)(nil)
+)
 
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
@@ -238,6 +241,21 @@ func (a *agent) launch(parent string) error {
 		a.backlog.Add(e)
 	}
 	return nil
+}
+
+// Tell implements fleet.Listener.
+func (a *agent) Tell(callID, text string) error {
+	a.mu.Lock()
+	s := a.sess
+	a.mu.Unlock()
+	if s == nil {
+		return core.Errorf(core.Unavailable, "no process runs that could hear the question")
+	}
+	line, err := core.Encode(questionLine{Type: "question", CallID: callID, Text: text})
+	if err != nil {
+		return fmt.Errorf("encode a question: %w", err)
+	}
+	return s.send(line)
 }
 
 // Interrupt implements fleet.Handle.

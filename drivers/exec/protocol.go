@@ -36,6 +36,12 @@ type decisionLine struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
+type questionLine struct {
+	Type   string `json:"type"` // "question"
+	CallID string `json:"call_id"`
+	Text   string `json:"text"`
+}
+
 var cancelLine = []byte(`{"type":"cancel"}`)
 
 // What comes from its stdout. Each kind has its own shape and no other members.
@@ -48,6 +54,13 @@ type (
 		Type    string `json:"type"`
 		Level   string `json:"level"`
 		Message string `json:"message"`
+	}
+	// What it says about a call that waits for an answer: to a question, or that it no
+	// longer wants it.
+	aboutCallLine struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Text   string `json:"text"`
 	}
 	toolRequestLine struct {
 		Type   string   `json:"type"`
@@ -120,6 +133,11 @@ func parse(line []byte) (fleet.Event, error) {
 	return e, nil
 }
 
+func aboutCall(data []byte) (fleet.Event, error) {
+	l, err := decode[aboutCallLine](data)
+	return fleet.Event{CallID: l.CallID, Text: l.Text}, first(err, name("call_id", l.CallID, maxCallID))
+}
+
 // readers is constant: how each kind of line becomes an event.
 var readers = map[string]func([]byte) (fleet.Event, error){
 	"message": func(data []byte) (fleet.Event, error) {
@@ -130,6 +148,8 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 		l, err := decode[logLine](data)
 		return fleet.Event{Level: l.Level, Text: l.Message}, first(err, oneOf("level", l.Level, "DEBUG", "INFO", "WARN", "ERROR"))
 	},
+	"reply":    aboutCall,
+	"withdraw": aboutCall,
 	"tool_request": func(data []byte) (fleet.Event, error) {
 		l, err := decode[toolRequestLine](data)
 		args, bad := object("args", l.Args)

@@ -124,7 +124,9 @@ type approvalView struct {
 	Agent        string               `json:"agent,omitempty"`
 	TaskID       string               `json:"task_id,omitempty"`
 	TraceID      string               `json:"trace_id"`
+	Headline     string               `json:"headline"` // what would be done, as the engine reads it
 	Intent       string               `json:"intent"`
+	Inquiries    []judge.Inquiry      `json:"inquiries,omitempty"`
 	Risk         judge.Risk           `json:"risk"`
 	ReasonCode   string               `json:"reason_code"`
 	Rationale    string               `json:"rationale,omitempty"`
@@ -169,7 +171,7 @@ func viewGrant(_ *op.Op, r judge.Rule) grantView {
 func viewApproval(o *op.Op, a judge.Approval) approvalView {
 	v := approvalView{
 		ApprovalID: a.ApprovalID, Status: a.Status, Gate: a.Gate, Kind: a.Action.Kind, Server: a.Action.Server, Tool: a.Action.Tool,
-		Agent: a.Agent.Name, TaskID: a.TaskID, TraceID: a.TraceID, Intent: a.Intent, Risk: a.Risk, ReasonCode: a.ReasonCode,
+		Agent: a.Agent.Name, TaskID: a.TaskID, TraceID: a.TraceID, Headline: a.Subject.Headline, Intent: a.Intent, Inquiries: a.Inquiries, Risk: a.Risk, ReasonCode: a.ReasonCode,
 		Rationale: a.Rationale, RuleID: a.RuleID, Digest: a.Digest, RequestedBy: a.RequestedBy,
 		CreatedAt: a.CreatedAt, DeadlineAt: a.DeadlineAt, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt,
 		AnswerReason: a.AnswerReason, VoidReason: a.VoidReason,

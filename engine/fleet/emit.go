@@ -44,6 +44,8 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.use(e.Tokens, e.CostUSD)
 	case "attention":
 		return ToolAnswer{}, r.attend(ctx, e.Text)
+	case "reply", "withdraw":
+		return ToolAnswer{}, r.replied(ctx, &e)
 	case "tool_result":
 		return ToolAnswer{}, r.toolResult(ctx, e)
 	case "result":

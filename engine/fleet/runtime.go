@@ -18,6 +18,8 @@ import (
 //	plan               Text: its plan, one step on each line; Steps: the same, where it knows them apart
 //	log                Level, Text
 //	tool_request       CallID, Tool, Args, Intent, Risk: may it?
+//	reply              CallID, Text: what it says to a question about a call that waits
+//	withdraw           CallID, Text: it no longer wants a call that waits, and why
 //	tool_call          CallID, Tool, Text: the agent began something it did not ask for
 //	tool_result        CallID, Status, Output, Error; Tool and Text of one it did not ask for
 //	diff               CallID, Path, Text: how a file changes

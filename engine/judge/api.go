@@ -235,6 +235,7 @@ type Approval struct {
 	EscalatedTo   string         `json:"escalated_to,omitempty"` // the operator or group that alone may answer since
 	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`
 	ShownAt       time.Time      `json:"shown_at,omitzero"`
+	Inquiries     []Inquiry      `json:"inquiries,omitempty"` // what was asked about it, and said to that
 	AnsweredBy    string         `json:"answered_by,omitempty"`
 	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
 	AnswerReason  string         `json:"answer_reason,omitempty"`

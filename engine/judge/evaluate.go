@@ -21,6 +21,7 @@ const (
 	reasonConsent  = "operator.consents"
 	reasonDenied   = "operator.denied"
 	reasonAborted  = "operator.aborted"
+	reasonRecalled = "asker.withdrew"
 )
 
 // Evaluate decides without recording and never fails: a fault of the rules or

@@ -159,20 +159,21 @@ func (j *Judge) EraseApprovals(ctx context.Context, by core.Caller, of *record.S
 		}
 		theirs := whose != record.NotTheirs || of.Is(a.RequestedBy, a.RequestedPerson)
 		answered := of.Is(a.AnsweredBy, a.AnsweredPerson)
-		if !theirs && !answered {
+		inquired := slices.ContainsFunc(a.Inquiries, func(in Inquiry) bool { return in.By == of.Name })
+		if !theirs && !answered && !inquired {
 			return false, nil
 		}
 		if !over || !a.over(tx.Now()) {
 			of.Leave("approval " + a.ApprovalID + " (" + string(a.Status) + ", or its task is not over)")
 			return false, nil
 		}
-		return a.erase(theirs, answered), nil
+		return a.erase(theirs, answered, of.Name), nil
 	})
 }
 
 // erase takes out what was asked, or how it was answered, and says whether
 // there was something.
-func (a *Approval) erase(asked, answered bool) (some bool) {
+func (a *Approval) erase(asked, answered bool, name string) (some bool) {
 	text := func(s *string) {
 		if erased := core.EraseText(*s); erased != *s {
 			*s, some = erased, true
@@ -184,6 +185,12 @@ func (a *Approval) erase(asked, answered bool) (some bool) {
 		}
 		text(&a.Subject.Headline)
 		a.Subject.Paths, a.Subject.Hosts, a.Subject.Recipients, a.Subject.Amounts = nil, nil, nil, nil
+	}
+	if len(a.Inquiries) > 0 { // it may be shared
+		a.Inquiries = slices.Clone(a.Inquiries)
+	}
+	for i := range a.Inquiries {
+		some = a.Inquiries[i].erase(a.Inquiries[i].By == name, asked) || some
 	}
 	if asked {
 		text(&a.Intent)

@@ -27,6 +27,9 @@ func approvals() []*Op {
 		approvalAnswer(),
 		approvalDefer(),
 		approvalEscalate(),
+		approvalAsk(),
+		approvalReply(),
+		approvalWithdraw(),
 		approvalCanary(),
 	}
 }

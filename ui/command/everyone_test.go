@@ -93,10 +93,20 @@ func (w *walk) grants() {
 	}
 	asked := w.do("grant request --server exec --tool fs.write --agent asker --scope agent --expires 1d --max-uses 5 --reason 'a long night'")
 	id := str(asked["approval_id"])
-	if asked["gate"] != "grant" || asked["status"] != "open" || asked["intent"] != "let agent asker call exec/fs.write up to 5 times within 24h of the approval" {
+	if asked["gate"] != "grant" || asked["status"] != "open" || asked["subject"].(map[string]any)["headline"] != "let agent asker call exec/fs.write up to 5 times within 24h of the approval" {
 		w.t.Errorf("%v", asked)
 	}
 	w.text("approval show "+id, "a long night", "expires_s", "checked")
+	w.fails(1, "approval reply "+id+" 'nobody asked'")
+	w.do("approval ask " + id + " 'why at night?'")
+	if got := w.do("approval reply " + id + " 'it is quiet'"); !strings.Contains(fmt.Sprint(got["inquiries"]), "it is quiet") {
+		w.t.Errorf("%v", got)
+	}
+	w.text("approval show "+id, "why at night?", "it is quiet")
+	other := str(w.do("grant request --server exec --tool fs.write --agent asker --scope agent --expires 1d --max-uses 5 --reason 'and another'")["approval_id"])
+	if got := w.do("approval withdraw " + other + " --reason 'no need'"); got["status"] != "void" || !strings.Contains(str(got["void_reason"]), "no need") {
+		w.t.Errorf("%v", got)
+	}
 	w.do("approval approve " + id + ` --edit '{"max_uses":2}'`)
 	granted := w.do("grant list --status active")
 	if granted["approval_id"] != id || granted["max_uses"] != 2.0 || granted["agent"] != "asker" {

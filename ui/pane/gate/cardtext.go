@@ -82,6 +82,14 @@ func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds
 	if a.Around != nil {
 		t.Add("waits for it", strings.Join(a.Around.Behind, "\n"), screen.Text)
 	}
+	for _, in := range a.Inquiries {
+		t.Exact("asked", "by "+in.By+" "+pane.Age(env.Now, in.At)+" ago: "+quoted(in.Text), screen.Accent)
+		if in.Reply != "" {
+			t.Exact(words, quoted(in.Reply), screen.Text)
+		} else {
+			t.Add("", "no reply yet", screen.Dim)
+		}
+	}
 	end = does(env, a, args, &t)
 	asks(env, a, &t)
 	if a.Around != nil {
