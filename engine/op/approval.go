@@ -3,6 +3,7 @@ package op
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -61,19 +62,78 @@ func approvalList() *Op {
 	return o
 }
 
-// answer makes an operation that answers an open approval. What binds the
-// answer to what was seen is among its parameters.
+// answer makes an operation that answers open approvals, each for itself. What binds an
+// answer to what was seen is among its parameters; they are for one approval.
 func answer(o Op, a *judge.Answer) *Op {
+	var ids []string
+	check := o.Check
 	o.Role, o.Confirm = Approver, ConfirmAsk
-	o.Params = append(o.Params,
-		flag(&a.Digest, "digest", "answer only if the approval still has this digest (`HEX`)"),
-		flag(&a.ShownAt, "shown", "when the card was shown, RFC 3339 `TIME`"))
-	return change(o, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id string) (judge.Approval, error) {
-		if err := c.sign(ctx, id, a); err != nil {
-			return judge.Approval{}, err
+	o.Check = func(c *Call) error {
+		if check != nil {
+			if err := check(c); err != nil {
+				return err
+			}
 		}
-		return c.Judge.Answer(ctx, c.By, id, *a)
-	})
+		switch one := a.Digest != "" || len(a.Edit) > 0 || a.Always != nil || !a.ShownAt.IsZero(); {
+		case len(ids) < 2:
+		case one:
+			return usage("digest", "--digest, --shown, --edit and --always are for one approval")
+		case a.Reason == "":
+			return usage("reason", "several approvals are answered with a reason: --reason")
+		case len(ids) > mostAnswered:
+			return core.Invalid("id", len(ids), fmt.Sprintf("at most %d approvals in one line", mostAnswered))
+		}
+		return nil
+	}
+	o.Params = append([]*Param{place(&ids, "ID…", "approval:open")}, append(o.Params,
+		flag(&a.Digest, "digest", "answer only if the approval still has this digest (`HEX`)"),
+		flag(&a.ShownAt, "shown", "when the card was shown, RFC 3339 `TIME`"))...)
+	return define(o, func(ctx context.Context, c *Call) ([]judge.Approval, error) { return c.answer(ctx, ids, a) })
+}
+
+// mostAnswered is how many approvals one line answers.
+const mostAnswered = 100
+
+// answer answers each approval, whatever comes of the others. At high risk one is
+// approved at a time: then none is.
+func (c *Call) answer(ctx context.Context, ids []string, a *judge.Answer) (done []judge.Approval, err error) {
+	if len(ids) > 1 && a.Approve {
+		for _, id := range ids {
+			open, err := c.Judge.Approval(ctx, c.By.Tenant, id)
+			if err != nil {
+				return nil, err
+			}
+			if open.Risk.AtLeast(judge.High) {
+				return nil, core.Errorf(core.Denied, "approval %s: at %s risk one is approved at a time; none of these was", id, open.Risk).With("field", "id")
+			}
+		}
+	}
+	var failed []error
+	for _, id := range ids {
+		each := *a
+		err := c.sign(ctx, id, &each)
+		if err == nil {
+			var answered judge.Approval
+			if answered, err = c.Judge.Answer(ctx, c.By, id, each); err == nil {
+				done = append(done, answered)
+			}
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return done, nil
+	case len(ids) == 1:
+		return nil, failed[0]
+	}
+	first := core.AsError(failed[0])
+	text := make([]string, len(failed))
+	for i, err := range failed {
+		text[i] = err.Error()
+	}
+	return done, &Failed{core.Errorf(first.Code, "%d of %d were not answered: %s", len(failed), len(ids), strings.Join(text, "; "))}
 }
 
 // sign has the caller sign an answer, where the tenant wants that and the caller's
@@ -173,7 +233,7 @@ func approvalApprove() *Op {
 		Long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
 			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session,\n" +
 			"run (same action in this run of the task).",
-		Example: "approval approve ap_… --reason 'read it'\napproval approve ap_… --always tool --expires 1h --max-uses 10",
+		Example: "approval approve ap_… --reason 'read it'\napproval approve ap_… ap_… --reason 'the nightly ones'\napproval approve ap_… --always tool --expires 1h --max-uses 10",
 		Params: []*Param{
 			flag(&a.Reason, "reason", "why (needed when the risk is high)"),
 			flag(&a.Edit, "edit", "run with these arguments instead: `JSON`, @file, -").from("json"),

@@ -43,11 +43,17 @@ func (o *Op) Sentence(out any) string {
 			text += " (waits for approval)"
 		}
 		return text
+	case []judge.Approval:
+		all := make([]string, len(v))
+		for i := range v {
+			all[i] = o.Sentence(v[i])
+		}
+		return strings.Join(all, "; ")
 	case judge.Approval:
 		if o.Name == "approval approve" && v.Status == judge.Open {
 			return fmt.Sprintf("approval %s is still open: %d of %d persons approved it: %s", v.ApprovalID, len(v.Consents), v.Needed(), strings.Join(v.Consenting(), ", "))
 		}
-		return o.told("approval", v.ApprovalID, v.Intent)
+		return o.told("approval", v.ApprovalID, v.Subject.Headline)
 	case estop.State:
 		if v.On {
 			return "emergency stop: everything is told to freeze"

@@ -31,11 +31,11 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		out  any
 		want string
 	}{
-		{"approval deny", judge.Approval{ApprovalID: "ap_1", TaskID: "tk_1", Intent: "write a file", Status: judge.Refused}, "denied approval ap_1: write a file"},
+		{"approval deny", judge.Approval{ApprovalID: "ap_1", TaskID: "tk_1", Subject: judge.Subject{Headline: "write a file"}, Status: judge.Refused}, "denied approval ap_1: write a file"},
 		{
 			"approval approve",
 			judge.Approval{ApprovalID: "ap_1", Status: judge.Open, Risk: judge.Critical, Consents: []judge.Consent{{By: "alice"}}},
-			"approval ap_1 is still open: at critical risk a second operator must approve it too, after alice",
+			"approval ap_1 is still open: 1 of 2 persons approved it: alice",
 		},
 		{"task dispatch", task.Task{TaskID: "tk_7", Status: task.Queued, Title: "ls", Waiting: "approval"}, "dispatched task tk_7: ls (waits for approval)"},
 		{"agent assign", task.Task{TaskID: "tk_8", Agent: "bob", Title: "hi"}, "gave agent bob task tk_8: hi"},
@@ -48,7 +48,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"policy backtest", judge.BacktestReport{Checked: 9, Flips: 2}, "2 of 9 decisions would change"},
 		{"policy rules revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
 		{"grant revoke", judge.Rule{RuleID: "r_1"}, "revoked rule r_1"},
-		{"grant request", judge.Approval{ApprovalID: "ap_1", Intent: "let any agent call x up to 1 time within 1h of the approval"}, "asked for it: approval ap_1: let any agent call x up to 1 time within 1h of the approval"},
+		{"grant request", judge.Approval{ApprovalID: "ap_1", Subject: judge.Subject{Headline: "let any agent call x up to 1 time within 1h of the approval"}}, "asked for it: approval ap_1: let any agent call x up to 1 time within 1h of the approval"},
 		{"subagent pause", skill.Subagent{AgentID: "a_1", Name: "Navigator"}, "asked to pause: subagent a_1: Navigator"},
 		{"skill invoke", Invoked{Subagent: skill.Subagent{AgentID: "a_1", Name: "Navigator"}}, "runs the skill: subagent a_1: Navigator"},
 		{"skill unload", []skill.Change{{Name: "grasp", Version: "1.0.0"}}, "unloaded skill grasp@1.0.0"},

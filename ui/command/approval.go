@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -65,14 +66,14 @@ func approvalColumns(c *call) []column[judge.Approval] {
 	}
 }
 
-// halfApproved prints an approval that needs a second one, and says so.
+// halfApproved prints approvals of which some need another one, and says so.
 func halfApproved(c *call, o *op.Op, out any) (bool, error) {
-	a, is := out.(judge.Approval)
-	if !is || o.Name != "approval approve" || a.Status != judge.Open || c.g.Output == "json" {
+	all, is := out.([]judge.Approval)
+	if !is || c.g.Output == "json" || !slices.ContainsFunc(all, func(a judge.Approval) bool { return a.Status == judge.Open }) {
 		return false, nil
 	}
-	if err := record(c, a, approvalColumns(c)); err != nil {
+	if err := list(c, core.Page[judge.Approval]{Items: all}, approvalColumns(c)); err != nil {
 		return true, err
 	}
-	return true, c.say(a, "%s", o.Sentence(a))
+	return true, c.say(all, "%s", o.Sentence(all))
 }
