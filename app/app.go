@@ -52,7 +52,7 @@ func Run(args []string) int {
 	in := &socket.Input{File: os.Stdin}
 	house.here = in.Stay
 	env := &command.Env{
-		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof()},
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof(), Seat: socket.Seat()},
 		Dir:    dir,
 		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,

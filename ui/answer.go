@@ -1,12 +1,15 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
@@ -60,7 +63,7 @@ func (m *Model) withReason(a *judge.Approval, then func(reason []string, sure bo
 // approve sends the approval. When anything was typed on the way, a last y is
 // asked for: Enter never approves.
 func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure bool) tea.Cmd {
-	line := append(answerLine("approve", it), more...)
+	line := append(m.answerLine("approve", it), more...)
 	j := job{lines: [][]string{line}, targets: []pane.Item{it}, confirm: command.ConfirmNone}
 	if sure {
 		return m.alone(func() tea.Cmd { return m.submit(j) })
@@ -69,8 +72,8 @@ func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure boo
 	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })
 }
 
-func answerLine(verb string, it pane.Item) []string {
-	line := []string{"approval", verb, it.ID, "--digest", it.Digest}
+func (m *Model) answerLine(verb string, it pane.Item) []string {
+	line := []string{"approval", verb, it.ID, "--digest", it.Digest, "--pressed", m.answers.pressed}
 	if it.Shown != "" {
 		line = append(line, "--shown", it.Shown)
 	}
@@ -88,7 +91,7 @@ func (m *Model) deny(it pane.Item, abort bool) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			return m.say(true, "", "a denial needs a reason")
 		}
-		line := append(answerLine("deny", it), "--reason", text)
+		line := append(m.answerLine("deny", it), "--reason", text)
 		if abort {
 			line = append(line, "--abort")
 		}
@@ -100,11 +103,56 @@ func (m *Model) deny(it pane.Item, abort bool) tea.Cmd {
 // the engine before they run.
 func (m *Model) edit(it pane.Item, a *judge.Approval) tea.Cmd {
 	return m.editor("Edit the arguments", pane.Pretty(a.Action.Args), func(text string) tea.Cmd {
-		return m.withReason(a, func(reason []string, _ bool) tea.Cmd {
-			return m.approve(it, a, append([]string{"--edit", text}, reason...), false)
-		})
+		return m.withReason(a, func(reason []string, _ bool) tea.Cmd { return m.judgeEdit(it, text, reason) })
 	})
 }
+
+// editedMsg is what an edit comes to, before it is approved.
+type editedMsg struct {
+	it     pane.Item
+	text   string
+	reason []string
+	to     judge.Statement
+	err    error
+}
+
+// judgeEdit has the engine judge edited arguments, so that the question shows their own
+// digest: the approval holds for that alone.
+func (m *Model) judgeEdit(it pane.Item, text string, reason []string) tea.Cmd {
+	of, by := m.opt.Services.Judge, m.env().Caller
+	ans := judge.Answer{Approve: true, Edit: core.Raw(text)}
+	if len(reason) > 1 {
+		ans.Reason = reason[1]
+	}
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), judging)
+		defer cancel()
+		s, _, err := of.Statement(ctx, by, it.ID, ans)
+		return editedMsg{it, text, reason, s, err}
+	}
+}
+
+// judging is how long an edit may take to be judged.
+const judging = 10 * time.Second
+
+// edited asks whether the edited arguments are approved.
+func (m *Model) edited(e editedMsg) tea.Cmd {
+	a := m.card.Approval()
+	switch {
+	case e.err != nil:
+		return m.say(true, "", e.err.Error())
+	case a == nil || a.ApprovalID != e.it.ID || a.Digest != e.it.Digest:
+		return m.say(true, "", e.it.ID+" is no longer what was edited: look again")
+	}
+	line := append(m.answerLine("approve", e.it), "--edit", e.text, "--edited-digest", e.to.Digest)
+	j := job{lines: [][]string{append(line, e.reason...)}, targets: []pane.Item{e.it}, confirm: command.ConfirmNone}
+	text := fmt.Sprintf("Approve %s, edited (%s risk or more)\n%s\ndigest %s, in place of %.12s\n%s",
+		a.ApprovalID, a.Risk, core.ClipTo(e.text, maxEditShown), e.to.Digest, a.Digest, strings.Join(e.reason, " "))
+	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })
+}
+
+// maxEditShown is how much of edited arguments the question repeats, in bytes.
+const maxEditShown = 400
 
 // rules are the terms offered for an always-rule, the narrowest first.
 var rules = []struct{ expires, uses string }{{"1h", "5"}, {"8h", "20"}, {"24h", "50"}, {"7d", "100"}}

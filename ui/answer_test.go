@@ -37,7 +37,7 @@ func TestApproveActsOnTheIDAndDigestThatWereDrawn(t *testing.T) {
 	a := r.w.approvals[0]
 	shown := r.clock.Now().Add(-deadTime).Format(time.RFC3339Nano)
 	r.press("a")
-	r.wantRun("approval approve " + a.ApprovalID + " --digest " + a.Digest + " --shown " + shown)
+	r.wantRun("approval approve " + a.ApprovalID + " --digest " + a.Digest + " --pressed a --shown " + shown)
 }
 
 func TestKeysAreDeadAfterACardIsDrawn(t *testing.T) {

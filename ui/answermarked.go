@@ -61,7 +61,7 @@ func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
 		}
 		j := job{targets: items, confirm: command.ConfirmType, about: fmt.Sprintf("%s %d in tenant %s, each for itself:\n%s\nreason: %s", how, len(items), m.tenant, strings.Join(list, "\n"), reason)}
 		for _, it := range items {
-			j.lines = append(j.lines, append(answerLine(how, it), "--reason", reason))
+			j.lines = append(j.lines, append(m.answerLine(how, it), "--reason", reason))
 		}
 		return m.submit(j)
 	})

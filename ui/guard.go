@@ -50,6 +50,8 @@ type guard struct {
 	last   string    // the last key pressed
 	lastAt time.Time
 	asked  time.Time // the last time a guarded key was pressed
+	// pressed is that key, for the record.
+	pressed string
 	// What is under the cursor, at which key it came there, and when it was
 	// last replaced without a key.
 	under   pane.Item

@@ -64,7 +64,7 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 		if repeat {
 			return nil
 		}
-		m.answers.asked = m.now
+		m.answers.asked, m.answers.pressed = m.now, b.Keys[0].String()
 		if ok, why := m.mayAnswer(); !ok {
 			return m.say(false, "", why)
 		}

@@ -173,6 +173,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case settled:
 		m.dirty = true
 		return nil
+	case editedMsg:
+		m.dirty = true
+		return m.edited(msg)
 	case aloneMsg:
 		m.dirty = true
 		return m.wasAlone(msg)

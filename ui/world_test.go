@@ -308,6 +308,11 @@ func (w *fakeWorld) Card(ctx context.Context, tenant, want string) (judge.Approv
 	return a, err
 }
 
+func (w *fakeWorld) Statement(_ context.Context, _ core.Caller, id string, ans judge.Answer) (judge.Statement, bool, error) {
+	digest, err := core.Digest(ans.Edit)
+	return judge.Statement{Approval: id, Digest: digest}, false, err
+}
+
 func (w *fakeWorld) Shown(_ context.Context, _ core.Caller, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

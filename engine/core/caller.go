@@ -44,6 +44,8 @@ type Caller struct {
 	// Person are all proofs of the operator whose Proof is, it among them, with a
 	// space between: one hand, by whichever of them it comes.
 	Person string
+	// Seat is where they sit: a terminal of this machine, or another machine.
+	Seat string
 	// Known is since when the proof is that operator's; zero is always.
 	Known time.Time
 }

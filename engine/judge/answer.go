@@ -56,6 +56,9 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		if next != nil && a.Digest != next.before {
 			return core.Errorf(core.Conflict, "approval %s: it changed while you edited it; look again", id).With("digest", a.Digest)
 		}
+		if ans.Edited != "" && ans.Edited != next.after.Digest {
+			return core.Errorf(core.Conflict, "approval %s: the edit comes to something else than you saw (digest %.12s, now %.12s)", id, ans.Edited, next.after.Digest).With("digest", next.after.Digest)
+		}
 		if ans.Digest != "" && ans.Digest != a.Digest {
 			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
 		}
@@ -116,6 +119,9 @@ func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Ans
 	return next, rule, err
 }
 
+// maxKey bounds the name of a key.
+const maxKey = 16
+
 func checkAnswer(ans *Answer) error {
 	ans.Reason = strings.TrimSpace(ans.Reason)
 	switch {
@@ -125,6 +131,10 @@ func checkAnswer(ans *Answer) error {
 		return core.Errorf(core.InvalidInput, "reason: a denial needs one").With("field", "reason")
 	case ans.Approve && ans.Abort:
 		return core.Invalid("abort", true, "only with a denial")
+	case len(ans.Key) > maxKey || !core.Printable(ans.Key):
+		return core.Invalid("pressed", core.Clip(ans.Key), fmt.Sprintf("at most %d printable bytes", maxKey))
+	case len(ans.Edit) == 0 && ans.Edited != "":
+		return core.Errorf(core.InvalidInput, "edited_digest: only with an edit").With("field", "edited_digest")
 	case !ans.Approve && len(ans.Edit) > 0:
 		return core.Errorf(core.InvalidInput, "edit: only with an approval").With("field", "edit")
 	case !ans.Approve && ans.Always != nil:
@@ -234,7 +244,7 @@ func (j *Judge) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.Consents = append(slices.Clone(a.Consents), Consent{tx.By.Name, tx.By.Person, a.AnsweredFor, tx.Now()})
 	a.AnsweredFor = ""
 	d := a.decision(tx.By, HITL, reasonConsent)
-	d.Rationale, d.Signature = ans.Reason, ans.signature
+	d.Rationale, d.Signature, d.Key = ans.Reason, ans.signature, ans.Key
 	d.ShownAt = shownAt(tx, a, ans)
 	if err := j.record(tx, &d); err != nil {
 		return err
@@ -265,7 +275,7 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 		decision = Approve
 	}
 	d := a.decision(tx.By, decision, code)
-	d.Rationale, d.SelfApproved, d.Abort, d.Signature = ans.Reason, a.SelfApproved, a.Abort, ans.signature
+	d.Rationale, d.SelfApproved, d.Abort, d.Signature, d.Key = ans.Reason, a.SelfApproved, a.Abort, ans.signature, ans.Key
 	d.ShownAt = shownAt(tx, a, ans)
 	a.ShownAt = d.ShownAt
 	if err := j.record(tx, &d); err != nil {

@@ -154,6 +154,8 @@ type GateDecision struct {
 	DecidedBy     string     `json:"decided_by"`      // operator, or "policy"
 	Proof         string     `json:"proof,omitempty"` // by which the door knew who decided: uid:N, or the fingerprint of a key
 	Door          core.Door  `json:"door"`
+	Seat          string     `json:"seat,omitempty"` // where who decided sat
+	Key           string     `json:"key,omitempty"`  // that was pressed for it in a cockpit
 	Signature     *Signature `json:"signature,omitempty"` // of a person's answer
 	ShownAt       time.Time  `json:"shown_at,omitzero"`
 	SelfApproved  bool       `json:"self_approved,omitzero"`
@@ -276,6 +278,8 @@ type Answer struct {
 	ShownAt time.Time // when the card was drawn; zero from a script
 	Always  *Always   // also make a rule
 	Digest  string    // when set, must equal the approval's: what the operator saw
+	Edited  string    // when set, must equal the digest of what an edit makes of it
+	Key     string    // that was pressed for it in a cockpit, at most 16 bytes
 
 	Signature []byte     // SSHSIG of the Statement, armored; nil for none
 	SignedAt  time.Time  // the time in the statement, to the second

@@ -143,7 +143,7 @@ func (a *Approval) decision(by core.Caller, d Decision, reason string) GateDecis
 		Decision: d, ReasonCode: reason, Confidence: a.Confidence,
 		Gate: a.Gate, RuleID: a.RuleID, PolicyVersion: a.PolicyVersion,
 		Digest: a.Digest, PriorDigest: a.PriorDigest, ApprovalID: a.ApprovalID,
-		DecidedBy: by.Name, Proof: by.Proof, Door: by.Door, ShownAt: a.ShownAt,
+		DecidedBy: by.Name, Proof: by.Proof, Door: by.Door, Seat: by.Seat, ShownAt: a.ShownAt,
 		Agent: a.Agent.Name, Kind: a.Action.Kind, Session: a.Session,
 	}
 }

@@ -174,6 +174,8 @@ func (r *decisionRow) encode(b []byte) []byte {
 		b = field(b, "decided_by", d.DecidedBy)
 	}
 	b = field(b, "proof", d.Proof)
+	b = field(b, "seat", d.Seat)
+	b = field(b, "key", d.Key)
 	current := d.PolicyVersion == a.ruling.version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)

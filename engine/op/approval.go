@@ -3,6 +3,7 @@ package op
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/store"
 )
 
 func approvals() []*Op {
@@ -19,7 +21,14 @@ func approvals() []*Op {
 		approvalList(),
 		show(Op{Name: "approval show", Short: "Show exactly what would be done, by whom and why it was asked", ForAgents: true, Tool: Tool{Name: "show_approval"}}, id,
 			func(ctx context.Context, c *Call, id string) (judge.Approval, error) {
-				return c.Judge.Card(ctx, c.By.Tenant, id)
+				a, err := c.Judge.Card(ctx, c.By.Tenant, id)
+				if err == nil && a.Status == judge.Open && c.By.Kind == core.Operator && c.Role.Includes(Approver) {
+					// Where only reading is possible nobody can answer either.
+					if err = c.Judge.Shown(ctx, c.By, id); errors.Is(err, store.ErrReadOnly) {
+						err = nil
+					}
+				}
+				return a, err
 			}),
 		show(Op{Name: "approval why", Short: "Say why a person is asked: which rule, of which version, and what it read"}, id, grounds),
 		approvalApprove(),
@@ -87,7 +96,8 @@ func answer(o Op, a *judge.Answer) *Op {
 	}
 	o.Params = append([]*Param{place(&ids, "ID…", "approval:open")}, append(o.Params,
 		flag(&a.Digest, "digest", "answer only if the approval still has this digest (`HEX`)"),
-		flag(&a.ShownAt, "shown", "when the card was shown, RFC 3339 `TIME`"))...)
+		flag(&a.ShownAt, "shown", "when the card was shown, RFC 3339 `TIME`"),
+		flag(&a.Key, "pressed", "the `KEY` that was pressed for it, for the record"))...)
 	return define(o, func(ctx context.Context, c *Call) ([]judge.Approval, error) { return c.answer(ctx, ids, a) })
 }
 
@@ -237,6 +247,7 @@ func approvalApprove() *Op {
 		Params: []*Param{
 			flag(&a.Reason, "reason", "why (needed when the risk is high)"),
 			flag(&a.Edit, "edit", "run with these arguments instead: `JSON`, @file, -").from("json"),
+			flag(&a.Edited, "edited-digest", "only if the edit comes to this digest, as approval statement tells it (`HEX`)"),
 			flag(&always.Scope, "always", "also make a rule of this `SCOPE`: exact|tool|agent|session|run").enum("exact", "tool", "agent", "session", "run"),
 			expires, uses,
 		},

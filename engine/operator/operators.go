@@ -26,8 +26,8 @@ type Grant struct {
 }
 
 // By is the caller that the grant makes of one who came with its proof.
-func (g Grant) By(door core.Door) core.Caller {
-	return core.Caller{Tenant: g.Tenant, Name: g.Name, Kind: core.Operator, Door: door, Proof: g.Proof, Person: g.Person, Known: g.Since}
+func (g Grant) By(came core.Caller) core.Caller {
+	return core.Caller{Tenant: g.Tenant, Name: g.Name, Kind: core.Operator, Door: came.Door, Seat: came.Seat, Proof: g.Proof, Person: g.Person, Known: g.Since}
 }
 
 // Operators keeps the operators of every tenant. It is safe for concurrent

@@ -58,7 +58,7 @@ func (c *call) identify(by core.Caller) (core.Caller, error) {
 	known, is := c.eng.Operators.Whose(by.Tenant, by.Proof)
 	switch {
 	case is && (!as || known.Name == by.Name):
-		return known.By(by.Door), nil
+		return known.By(by), nil
 	case c.env.Remote && by.Proof != "": // the door knew them, until now
 		return by, core.Errorf(core.Denied, "what your key opens was changed: connect again")
 	}
@@ -86,7 +86,7 @@ func (c *call) identify(by core.Caller) (core.Caller, error) {
 		return by, err
 	}
 	c.role = Role(grant.Role)
-	return grant.By(by.Door), nil
+	return grant.By(by), nil
 }
 
 // prove has a key at hand show that the caller is an operator.

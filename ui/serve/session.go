@@ -37,6 +37,8 @@ type Who struct {
 	Local bool
 	// Key is the fingerprint of the key that they came with.
 	Key string
+	// From is the machine that they came from, "" for a local process.
+	From string
 	// Origin is where a local process comes from.
 	Origin operator.Origin
 }

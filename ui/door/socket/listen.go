@@ -57,7 +57,7 @@ func Listen(o Options) (end func() error) {
 // another process of this user.
 func env(o Options, t *serve.Session) *command.Env {
 	return &command.Env{
-		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: Proof()},
+		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: Proof(), Seat: seat(t.Getenv(seatVariable))},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Doctor: o.Doctor,
 		Troubles: o.Troubles, Doors: o.Doors,

@@ -48,7 +48,7 @@ func Proof() string { return operator.UserProof(os.Getuid()) }
 // surroundings are the variables of the environment that mean something to a
 // command or a cockpit.
 func surroundings() []string {
-	var env []string
+	env := []string{seatVariable + "=" + Seat()}
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {

@@ -71,7 +71,7 @@ type reception struct {
 }
 
 // admit tells who has a key. The user's name chooses the tenant when it is one.
-func (r *reception) admit(name, print, _ string) (serve.Who, error) {
+func (r *reception) admit(name, print, from string) (serve.Who, error) {
 	grants := r.eng.Operators.Grants(print)
 	if strings.HasPrefix(name, "t_") {
 		grants = slices.DeleteFunc(grants, func(g operator.Grant) bool { return g.Tenant != name })
@@ -82,9 +82,17 @@ func (r *reception) admit(name, print, _ string) (serve.Who, error) {
 		return serve.Who{}, core.Errorf(core.Denied, "nobody has this key")
 	case 1:
 		g := grants[0]
-		return serve.Who{Name: g.Name, Role: string(g.Role), Tenant: g.Tenant, Key: print}, nil
+		return serve.Who{Name: g.Name, Role: string(g.Role), Tenant: g.Tenant, Key: print, From: host(from)}, nil
 	}
-	return serve.Who{Name: grants[0].Name, Key: print}, nil
+	return serve.Who{Name: grants[0].Name, Key: print, From: host(from)}, nil
+}
+
+// host is the machine of an address.
+func host(address string) string {
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		return h
+	}
+	return address
 }
 
 // crowded tells the tenants of someone whose key has too many connections.
@@ -146,7 +154,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 // session carries out one command line, or shows one cockpit, for someone on
 // another machine.
 func (r *reception) session(ctx context.Context, t *serve.Session) int {
-	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Key}
+	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Key, Seat: t.Who.From}
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),

@@ -24,6 +24,8 @@ type Judge interface {
 	// Card is an approval with what its files hold and what stands around it.
 	Card(ctx context.Context, tenant, id string) (judge.Approval, error)
 	Shown(ctx context.Context, by core.Caller, id string) error
+	// Statement says what an answer would state, and judges an edit; it changes nothing.
+	Statement(ctx context.Context, by core.Caller, id string, ans judge.Answer) (judge.Statement, bool, error)
 	Decision(ctx context.Context, tenant, id string) (judge.GateDecision, error)
 	Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.GateDecision], error)
 	Grounds(ctx context.Context, tenant, id string) (judge.Grounds, error)
