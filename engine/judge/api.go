@@ -154,8 +154,8 @@ type GateDecision struct {
 	DecidedBy     string     `json:"decided_by"`      // operator, or "policy"
 	Proof         string     `json:"proof,omitempty"` // by which the door knew who decided: uid:N, or the fingerprint of a key
 	Door          core.Door  `json:"door"`
-	Seat          string     `json:"seat,omitempty"` // where who decided sat
-	Key           string     `json:"key,omitempty"`  // that was pressed for it in a cockpit
+	Seat          string     `json:"seat,omitempty"`      // where who decided sat
+	Key           string     `json:"key,omitempty"`       // that was pressed for it in a cockpit
 	Signature     *Signature `json:"signature,omitempty"` // of a person's answer
 	ShownAt       time.Time  `json:"shown_at,omitzero"`
 	SelfApproved  bool       `json:"self_approved,omitzero"`

@@ -162,6 +162,7 @@ func (c *Call) log(ctx context.Context, stream string, tail int, over func() (bo
 
 func taskDispatch() *Op {
 	var d swarm.Dispatch
+	var expect task.Expect
 	var w waiting
 	priority, attempts := 50, 3
 	byPriority := flag(&priority, "priority", "0-100, higher runs first").bounds(0, 100)
@@ -189,6 +190,8 @@ func taskDispatch() *Op {
 			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task").bounds(1, 256),
 			flag(&d.Intent, "intent", "what it is for, in a line for who must approve it: `TEXT`").bounds(1, 500),
 			flag(&d.After, "after", "task `IDs` that must have succeeded first").from("task"),
+			flag(&expect.Schema, "result-schema", "JSON `SCHEMA` that its output must meet; else it is tried again with why not").from("json").client("JSON Schema that the output must meet"),
+			flag(&expect.Success, "success", "`CEL` over output that is true of a success: output.rc == 0").client("CEL expression over output that is true of a success"),
 		),
 		Check: func(c *Call) (err error) {
 			if d.Kind == "exec.run" {
@@ -201,6 +204,9 @@ func taskDispatch() *Op {
 			}
 			if tries.Given {
 				d.MaxAttempts = &attempts
+			}
+			if expect.Success != "" || len(expect.Schema) > 0 {
+				d.Expect = &expect
 			}
 			d.Parent, d.Session = cmp.Or(d.Parent, c.Task), cmp.Or(d.Session, c.Session)
 			if d.Trace == "" && d.Parent == "" {

@@ -128,7 +128,7 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task
 	}
 	d := Dispatch{
 		Kind: t.Kind, Input: t.Input, Priority: &t.Priority, MaxAttempts: &t.MaxAttempts, Session: t.SessionID,
-		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, retryOf: t.TaskID,
+		Parent: t.ParentTaskID, Agent: t.Agent, Trace: t.TraceID, Intent: t.Intent, Expect: t.Expect, retryOf: t.TaskID,
 	}
 	d.Timeout, d.StartTimeout = seconds(t.TimeoutS), seconds(t.StartTimeoutS)
 	if r, err := s.runner(t.Kind); err == nil {

@@ -61,8 +61,13 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 		return task.Result{}, err
 	}
 	res := task.Result{}
+	why := unmet(t.Expect, &out)
 	err = judge.Decide(func() error {
-		ask, v := s.judgeResult(ctx, &t, out)
+		var ask judge.Ask
+		var v judge.Verdict
+		if why == "" {
+			ask, v = s.judgeResult(ctx, &t, out)
+		}
 		return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			var now task.Task
 			if err := s.tasks.Load(tx, task.Seq(taskID), &now); err != nil {
@@ -72,7 +77,7 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 				return errLate
 			}
 			var err error
-			if res, err = s.conclude(tx, &now, out, ask, v); err != nil {
+			if res, err = s.conclude(tx, &now, out, ask, v, why); err != nil {
 				return err
 			}
 			return then(tx)
@@ -90,13 +95,25 @@ func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id 
 	return res, nil
 }
 
+// resultText is what is looked through for sensitive topics: what the runner says is
+// the text, else the output, without the escapes that could hide a word.
+func resultText(out *task.Outcome) string {
+	if out.Text != "" && out.Text != string(out.Output) {
+		return out.Text
+	}
+	if plain, err := core.Canonical(out.Output); err == nil {
+		return string(plain)
+	}
+	return string(out.Output)
+}
+
 // judgeResult asks about a success; failures pass as they are.
 func (s *Swarm) judgeResult(ctx context.Context, t *task.Task, out task.Outcome) (judge.Ask, judge.Verdict) {
 	ask := judge.Ask{
 		Gate: judge.GateResult, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt,
 		Priority: t.Priority, Action: judge.Action{Kind: t.Kind, Args: resultArgs(out)},
 		Agent: judge.AgentRef{Name: t.Agent}, Intent: "commit the result of: " + t.Title,
-		Confidence: out.Confidence, Text: out.Text, LastTry: t.LastTry(),
+		Confidence: out.Confidence, Text: resultText(&out), LastTry: t.LastTry(),
 		By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
 	}
 	if out.Status != task.Succeeded {
@@ -124,7 +141,8 @@ func outputDigest(out task.Outcome) core.Raw {
 	return core.MustEncode(map[string]any{"output_bytes": len(out.Output), "output_sha256": hex.EncodeToString(sum[:])})
 }
 
-func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge.Ask, v judge.Verdict) (task.Result, error) {
+// conclude ends an attempt. unmet is why a success is not the one that was asked for.
+func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge.Ask, v judge.Verdict, unmet string) (task.Result, error) {
 	// Its work may have ended while a tool call of it waited.
 	if err := s.voidGates(tx, t, "the run ended"); err != nil {
 		return task.Result{}, err
@@ -135,7 +153,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 	}
 	var dec judge.GateDecision
 	var ap *judge.Approval
-	if out.Status == task.Succeeded {
+	if out.Status == task.Succeeded && unmet == "" {
 		var err error
 		if dec, ap, err = s.judge.Commit(tx, ask, v); err != nil {
 			return task.Result{}, err
@@ -152,6 +170,8 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 		return res, s.endAs(tx, t, &res, nil)
 	}
 	switch {
+	case unmet != "":
+		return s.reject(tx, t, out, "result_unexpected", unmet)
 	case ap != nil:
 		t.ApprovalID, t.Lease = ap.ApprovalID, 0 // the work is over: nobody may complete it again
 		t.SetWaiting(tx, true)

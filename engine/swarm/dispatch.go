@@ -31,6 +31,7 @@ type Dispatch struct {
 	IdempotencyKey string        // at most 256 bytes; the same key returns the first task
 	After          []string      // tasks that must succeed first, at most 64
 	Intent         string        // one line for the approval card
+	Expect         *task.Expect  // what the output must be; nil takes any
 	retryOf        string
 }
 
@@ -105,7 +106,10 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (task.Tas
 	t := task.Task{
 		TenantID: by.Tenant, TraceID: d.Trace, Kind: d.Kind, Status: task.Queued, Input: d.Input,
 		Priority: defaultPriority, MaxAttempts: defaultMaxAttempts, Intent: core.Cut(d.Intent, 500),
-		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, RetryOf: d.retryOf,
+		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, RetryOf: d.retryOf, Expect: d.Expect,
+	}
+	if err := checkExpect(d.Expect); err != nil {
+		return t, err
 	}
 	if d.Kind == "" || len(d.Kind) > 128 {
 		return t, core.Invalid("kind", d.Kind, "1-128 characters")

@@ -52,6 +52,9 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Optional("created_person", t.CreatedPerson)
 	o.Optional("policy", t.Policy)
 	o.Optional("bound", t.Bound)
+	if t.Expect != nil {
+		o.Raw("expect", core.MustEncode(t.Expect))
+	}
 	o.Nonzero("audit_seq", t.AuditSeq)
 	return o.End()
 }

@@ -20,6 +20,8 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 			f.Set(reflect.ValueOf(core.Raw(`{"a":[1,"<&>"]}`)))
 		case []string:
 			f.Set(reflect.ValueOf([]string{"tk_1", "tk_\"2"}))
+		case *Expect:
+			f.Set(reflect.ValueOf(&Expect{core.Raw(`{"type":"object"}`), "output.rc < 1 && true"}))
 		default:
 			switch f.Kind() {
 			case reflect.String:

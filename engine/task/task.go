@@ -93,7 +93,15 @@ type Task struct {
 	CreatedPerson   string         `json:"created_person,omitempty"` // who that is to the door, under whatever name
 	Policy          string         `json:"policy,omitempty"`         // version of the rules that let it in
 	Bound           string         `json:"bound,omitempty"`          // digest of the files that it was judged with
+	Expect          *Expect        `json:"expect,omitempty"`         // what its output must be
 	AuditSeq        uint64         `json:"audit_seq,omitzero"`
+}
+
+// Expect is what the output of a task must be: else it is tried again with why it is
+// not, and fails after its last attempt.
+type Expect struct {
+	Schema  core.Raw `json:"schema,omitempty"`  // JSON Schema, at most 16 KiB
+	Success string   `json:"success,omitempty"` // CEL over "output", true for a success
 }
 
 // maxState bounds what appendState appends, in bytes.
