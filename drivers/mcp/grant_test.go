@@ -41,7 +41,7 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			}
 			use(t, cs, "request_grant", ask(nil), &asked)
 			if a := asked.Approval; a.Status != judge.Open || a.Gate != judge.GateGrant || a.Agent != "Sony" || a.RequestedBy != "Sony" ||
-				a.Intent != "let agent Sony call swarmdeck/send_message up to 1 time within 1h of the approval" {
+				a.Headline != "let agent Sony call swarmdeck/send_message up to 1 time within 1h of the approval" {
 				t.Errorf("%+v", asked)
 			}
 			by := alice

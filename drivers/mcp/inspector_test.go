@@ -23,12 +23,13 @@ import (
 	"swarmdeck/engine/judge"
 )
 
-// goodCall is a call of a tool that is to succeed.
+// goodCall is a call of a tool that is to succeed, but where a person was faster.
 type goodCall struct {
 	tool string
 	args []string // $field stands for what an earlier result had there
 	want string   // in the result
 	keep string   // field of the result that later calls name
+	late bool     // a person was faster: it is refused, and want is why
 }
 
 // goodCalls has every tool, each with all that it needs.
@@ -52,6 +53,8 @@ var goodCalls = []goodCall{
 	{tool: "list_approvals", args: []string{"status=approved"}, want: `"tool":"cancel_task"`, keep: "approval_id"},
 	{tool: "show_approval", args: []string{"approval_id=$approval_id"}, want: `"answered_by":"olga"`},
 	{tool: "request_grant", args: []string{"server=swarmdeck", "tool=send_message", "agent_name=Sony", "scope=agent", "expires_s=60", "max_uses=1", "reason=tests"}, want: `let agent Sony call swarmdeck/send_message up to 1 time`},
+	{tool: "reply_approval", args: []string{"approval_id=$approval_id", "text=because"}, want: `already approved by olga`, late: true},
+	{tool: "withdraw_approval", args: []string{"approval_id=$approval_id"}, want: `already approved by olga`, late: true},
 	{tool: "list_grants", args: []string{"agent_name=Sony"}, want: `"grants":[`},
 	{tool: "propose_policy", args: []string{"kind=rules", "source=" + tinyPolicy, "tests=" + tinyCase}, want: `"status":"proposal"`, keep: "policy_id"},
 	{tool: "list_policies", args: []string{"status=proposal"}, want: `"policy_id":"$policy_id"`},
@@ -197,7 +200,11 @@ func TestTheInspectorCallsEveryTool(t *testing.T) {
 			args = append(args, fill.Replace(arg))
 		}
 		code, result := i.call(t, i.targets[n%2], c.tool, args...)
-		if want := fill.Replace(c.want); code != 0 || !strings.Contains(result, want) {
+		wanted := 0
+		if c.late {
+			wanted = 5
+		}
+		if want := fill.Replace(c.want); code != wanted || !strings.Contains(result, want) {
 			t.Errorf("%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
 		}
 		if c.keep != "" {

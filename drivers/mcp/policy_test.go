@@ -102,7 +102,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 				By: core.Caller{Tenant: lab, Name: "x", Kind: kind},
 			})
 			want := judge.HITL
-			judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy", "request_grant"}, tool.name)
+			judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy", "request_grant", "reply_approval", "withdraw_approval"}, tool.name)
 			if tool.effect == op.Reads || judgedApart || tool.effect == op.Writes && kind == core.Operator {
 				want = judge.Approve
 			}

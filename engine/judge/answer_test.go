@@ -51,7 +51,7 @@ func TestApproveReleasesExactlyWhatWasAsked(t *testing.T) {
 	f.healthy()
 }
 
-func TestOneAnswerWins(t *testing.T) {
+func TestR2OneAnswerWins(t *testing.T) {
 	f := setup(t)
 	a := f.opened(execBy(robot, rmBuild))
 	f.clock.pass(2*time.Minute + 11*time.Second)

@@ -33,7 +33,7 @@ func riskiest(ask judge.Ask) judge.Ask {
 	return ask
 }
 
-func TestFloorsHoldUnderEveryPolicy(t *testing.T) {
+func TestR6FloorsHoldUnderEveryPolicy(t *testing.T) {
 	for name, change := range map[string]func(*fixture){
 		"the embedded one":             func(*fixture) {},
 		"a table that approves all":    func(f *fixture) { f.activated(rulesOf(yielding, yieldingCases)) },

@@ -64,8 +64,7 @@ func TestDeadlineAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// R3: silence is never consent.
-func TestDeadlineDenies(t *testing.T) {
+func TestR3TheDeadlineDenies(t *testing.T) {
 	live(t, func(t *testing.T, f *fixture) {
 		a := f.opened(execBy(robot, rmBuild))
 		time.Sleep(5*time.Minute - time.Second)
@@ -277,8 +276,8 @@ func TestVoidedCanNotBeApproved(t *testing.T) {
 	f.healthy()
 }
 
-// R1: bound to exactly what was approved, checked when it starts.
-func TestStartRefusesAnythingElse(t *testing.T) {
+// Bound to exactly what was approved, checked when it starts.
+func TestR1StartRefusesAnythingElse(t *testing.T) {
 	for name, change := range map[string]func(*judge.Ask){
 		"arguments": func(a *judge.Ask) { a.Action.Args = core.Raw(`{"argv":["rm","-r","src"]}`) },
 		"attempt":   func(a *judge.Ask) { a.Attempt++ },
@@ -349,9 +348,9 @@ func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
 	f.healthy()
 }
 
-// R4: the answer is on disk before the effect, and after a crash an approved
+// The answer is on disk before the effect, and after a crash an approved
 // but unstarted effect is checked again.
-func TestApprovalsSurviveARestart(t *testing.T) {
+func TestR4ApprovalsSurviveARestart(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a, waiting := f.opened(ask), f.opened(ask)

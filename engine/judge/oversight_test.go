@@ -18,8 +18,8 @@ func critical(by core.Caller) judge.Ask {
 	return ask
 }
 
-// R7: two persons for the top risk, and who asked is neither.
-func TestCriticalNeedsTwoOthers(t *testing.T) {
+// Two persons for the top risk, and who asked is neither.
+func TestR7CriticalNeedsTwoOthers(t *testing.T) {
 	f := setup(t)
 	ask := critical(alice)
 	a := f.opened(ask)

@@ -232,9 +232,9 @@ func TestAlwaysScopes(t *testing.T) {
 	}
 }
 
-// R5: no always rule is stronger than a deny rule, nor stands for what only a
+// No always rule is stronger than a deny rule, nor stands for what only a
 // person may decide.
-func TestAlwaysHasLimits(t *testing.T) {
+func TestR5AlwaysHasLimits(t *testing.T) {
 	f := setup(t)
 	for want, w := range map[string]judge.Always{
 		"exact, tool":   {Scope: "everything", Expires: time.Hour, MaxUses: 1},

@@ -65,8 +65,8 @@ func TestEveryVariableCanBeRead(t *testing.T) {
 	}
 }
 
-// R9: no judge, no effect.
-func TestFaultsAskAPerson(t *testing.T) {
+// No judge, no effect.
+func TestR9FaultsAskAPerson(t *testing.T) {
 	slow := `[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, a + b + c + d >= 0))))`
 	bomb := strings.Replace(slow, "a + b", `[0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(g, e + g >= 0)) && a + b`, 1)
 	for name, c := range map[string]struct {

@@ -22,6 +22,9 @@ done
 // question has an agent ask at critical risk.
 func (d *deck) question() string {
 	d.t.Helper()
+	for _, task := range d.objects("task list --status running") {
+		d.until("task show "+str(task["task_id"]), "status", "succeeded")
+	}
 	d.until("agent show asker", "status", "idle")
 	d.line("agent assign asker go")
 	return str(d.until("approval list --open", "status", "open")["approval_id"])

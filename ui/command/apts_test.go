@@ -1,0 +1,282 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/operator"
+)
+
+// The rules of OWASP's standard for human oversight that apply here, by their ids.
+func TestAPTS(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, d *deck)
+	}{
+		{"HO-001", gateShows},    // a gate shows system, action, risk and what waits, and takes every answer
+		{"HO-002", stopsAtOnce},  // the state is seen and work is stopped at once, on record
+		{"HO-003", timesOut},     // a time-out denies, and half of it escalates
+		{"HO-004", authority},    // roles decide who answers, and the gravest need two
+		{"HO-005", log},          // the log is signed, only grows, and is searched and exported
+		{"HO-006", pauses},       // a pause is confirmed before it is shown as one
+		{"HO-007", redirects},    // redirected work approves nothing that was denied
+		{"HO-008", kills},        // one command stops all, and says who has not confirmed
+		{"HO-009", handsOver},    // an operator hands over to another
+		{"HO-010", irreversible}, // what can't be undone goes to a person
+		{"HO-013", unsure},       // low confidence goes to a person
+		{"HO-015", lastEvents},   // the last events are filtered and exported, over two channels
+		{"HO-016", blanket},      // blanket approvals are logged, bounded and revocable
+		{"HO-019", watch},        // stale asks end, and how fast answers come is told
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, newDeck(t)) })
+	}
+}
+
+// says fails unless some output has all of these.
+func says(t *testing.T, out string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("no %q in:\n%s", w, out)
+		}
+	}
+}
+
+// worker makes an agent that does as its script says, and waits until it is idle.
+func (d *deck) worker(name, script string) {
+	d.t.Helper()
+	d.write(name, "#!/bin/sh\n"+script)
+	d.no(os.Chmod(filepath.Join(d.dir, name), 0o700))
+	d.line("agent create " + name + " --project p -- " + filepath.Join(d.dir, name))
+	d.until("agent show "+name, "status", "idle")
+}
+
+func gateShows(t *testing.T, d *deck) {
+	task, id := d.destructive("", "rm", "-r", "x")
+	says(t, d.line("approval show "+id), "run rm -r x", "destructive", "high", "deny", task, "alice, who asked for it", "is gone, unless it is kept elsewhere")
+	d.line("approval defer " + id + " --for 5m")
+	bob := d.person("bob", operator.Approver)
+	d.line("approval escalate " + id + " --to bob --reason 'your call'")
+	if code, _, _ := d.fails(1, "approval deny "+id+" --reason no"); code != "DENIED" {
+		t.Error("it was escalated, and anyone denied it")
+	}
+	if _, message, _ := d.fails(2, "approval deny "+id+bob); !strings.Contains(message, "reason") {
+		t.Error(message)
+	}
+	d.line("approval deny " + id + " --reason 'not this one'" + bob)
+	for _, event := range []string{"approval.opened", "approval.deferred", "approval.escalated", "approval.denied"} {
+		if len(d.objects("audit list --kind "+event)) != 1 {
+			t.Errorf("%s is not on record", event)
+		}
+	}
+}
+
+func stopsAtOnce(t *testing.T, d *deck) {
+	task := d.object("task dispatch --kind exec.run --input '{\"argv\":[\"sleep\",\"600\"]}'")
+	id := str(task["task_id"])
+	d.until("task show "+id, "status", "running")
+	began := time.Now()
+	d.line("estop on --reason fire")
+	d.until("task why "+id, "kind", "estop")
+	d.line("task cancel " + id + " --reason 'enough'")
+	d.until("task show "+id, "status", "cancelled")
+	t.Logf("frozen and cancelled after %s", time.Since(began).Round(time.Millisecond))
+	d.line("estop off --reason 'it is out'")
+	for _, event := range []string{"estop.on", "task.cancel_requested", "estop.off"} {
+		if len(d.objects("audit list --kind "+event)) == 0 {
+			t.Errorf("%s is not on record", event)
+		}
+	}
+}
+
+func timesOut(t *testing.T, d *deck) {
+	for risk, minutes := range map[string]int{"low": 30, "medium": 15, "high": 10} {
+		a := d.object("approval canary --risk " + risk)
+		asked, ends, half := when(t, a["created_at"]), when(t, a["deadline_at"]), when(t, a["escalate_at"])
+		if left := ends.Sub(asked); left != time.Duration(minutes)*time.Minute || half.Sub(asked) != left/2 || a["at_deadline"] != "deny" {
+			t.Errorf("%s: %s, escalated after %s, then %v", risk, left, half.Sub(asked), a["at_deadline"])
+		}
+	}
+}
+
+func when(t *testing.T, v any) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, str(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func authority(t *testing.T, d *deck) {
+	viv, ann, bob := d.person("viv", operator.Viewer), d.person("ann", operator.Approver), d.person("bob", operator.Approver)
+	_, id := d.destructive("", "rm", "-r", "x")
+	if _, message, _ := d.fails(1, "approval approve "+id+" --reason x"+viv); !strings.Contains(message, "approver") {
+		t.Errorf("a viewer is not told which role is missing: %s", message)
+	}
+	d.worker("grave", asker[len("#!/bin/sh\n"):])
+	d.line("agent assign grave go")
+	grave := str(d.until("approval list --open --agent grave", "status", "open")["approval_id"])
+	if got := d.object("approval approve " + grave + " --reason one" + ann); got["status"] != "open" {
+		t.Error("one was enough at critical risk")
+	}
+	if code, _, _ := d.fails(1, "approval approve "+grave+" --reason again"+ann); code != "DENIED" {
+		t.Error("one person counted twice")
+	}
+	d.line("operator away --to viv --for 1h" + bob)
+	if got := d.object("approval approve " + grave + " --reason two" + bob); got["status"] != "approved" {
+		t.Error(got)
+	}
+}
+
+func log(t *testing.T, d *deck) {
+	_, id := d.destructive("", "rm", "-r", "x")
+	d.line("approval deny " + id + " --reason no")
+	says(t, d.line("audit verify"), "ok")
+	if len(d.objects("audit list --match "+id)) == 0 {
+		t.Error("it is not found")
+	}
+	for _, format := range []string{"jsonl", "csv"} {
+		says(t, d.line("audit export --format "+format), "approval.denied")
+	}
+	says(t, d.line("audit checkpoint"), "t_")
+}
+
+func pauses(t *testing.T, d *deck) {
+	d.worker("counter", "while read -r x; do while :; do echo x >>counts; sleep 0.01; done; done\n")
+	d.line("agent assign counter go")
+	counted := func() int64 {
+		info, err := os.Stat(filepath.Join(d.dir, "counts"))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	for counted() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.line("agent pause counter")
+	d.untilIt("agent show counter", "paused, and acknowledged", func(a map[string]any) bool {
+		return a["paused"] == true && a["pausing"] == nil
+	})
+	was := counted()
+	time.Sleep(100 * time.Millisecond)
+	if now := counted(); now != was {
+		t.Errorf("it went on while it was shown as paused: %d, then %d", was, now)
+	}
+	d.line("agent resume counter")
+}
+
+func redirects(t *testing.T, d *deck) {
+	_, id := d.destructive("", "rm", "-r", "x")
+	d.line("approval deny " + id + " --reason no")
+	task := str(d.object("task list --status blocked")["task_id"])
+	again := d.object("task retry " + task)
+	if next := d.asked(str(again["task_id"]), id); next == id {
+		t.Error("the old answer was taken for the new task")
+	}
+	if code, _, _ := d.fails(1, "approval approve "+id+" --reason yes"); code != "CONFLICT" {
+		t.Error("what was denied could be approved")
+	}
+}
+
+func kills(t *testing.T, d *deck) {
+	d.worker("stubborn", "trap '' INT TERM; while read -r x; do while :; do sleep 1; done; done\n")
+	d.line("agent assign stubborn go")
+	d.until("agent show stubborn", "status", "busy")
+	state := d.object("estop on --reason fire")
+	if state["on"] != true {
+		t.Fatalf("%v", state)
+	}
+	d.untilIt("estop show", "nobody who has not confirmed", func(s map[string]any) bool {
+		waiting, _ := s["waiting"].([]any)
+		return s["on"] == true && len(waiting) == 0
+	})
+	d.line("estop off --reason out")
+}
+
+func handsOver(t *testing.T, d *deck) {
+	bob := d.person("bob", operator.Approver)
+	_, id := d.destructive("", "rm", "-r", "x")
+	report := d.line("operator handover --since 1h --to bob")
+	says(t, report, id, "run rm -r x")
+	d.line("approval escalate " + id + " --to bob --reason 'I go home'")
+	d.line("approval deny " + id + " --reason no" + bob)
+	if len(d.objects("audit list --kind handover")) == 0 && len(d.objects("audit list --match handover")) == 0 {
+		t.Error("that it was handed over is not on record")
+	}
+}
+
+func irreversible(t *testing.T, d *deck) {
+	for _, argv := range [][]string{{"rm", "-r", "x"}, {"git", "push"}, {"sudo", "ls"}} {
+		_, id := d.destructive("", argv...)
+		a := d.object("approval show " + id)
+		if a["risk"] != "high" || a["status"] != "open" {
+			t.Errorf("%v: %v", argv, a)
+		}
+	}
+}
+
+func unsure(t *testing.T, d *deck) {
+	d.worker("unsure", "while read -r x; do echo '{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"text\":\"it may be so\"},\"confidence\":0.74}'; done\n")
+	task := str(d.object("agent assign unsure go")["task_id"])
+	id := str(d.until("approval list --open", "status", "open")["approval_id"])
+	a := d.object("approval show " + id)
+	if a["gate"] != "result" || a["task_id"] != task || a["confidence"] != 0.74 {
+		t.Errorf("%v", a)
+	}
+}
+
+func lastEvents(t *testing.T, d *deck) {
+	for n := range 30 {
+		d.line(fmt.Sprintf("bus publish alarm '{\"n\":%d}'", n))
+	}
+	if got := d.objects("audit list --page-size 100"); len(got) < 30 {
+		t.Errorf("%d events", len(got))
+	}
+	says(t, d.line("audit export --format csv"), "message")
+	says(t, d.line("audit export --format jsonl"), "message")
+	d.line("notice add pager --on approval -- true")
+	d.line("notice add hook --on failure --url https://example.org/hook")
+	if got := d.objects("notice list"); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+func blanket(t *testing.T, d *deck) {
+	asked := d.object("grant request --server exec --tool fs.write --scope tool --expires 1h --max-uses 2 --reason 'nightly'")
+	d.line("approval approve " + str(asked["approval_id"]))
+	grant := d.object("grant list")
+	if grant["max_uses"] != 2.0 || grant["expires_at"] == "" {
+		t.Errorf("%v", grant)
+	}
+	d.line("grant revoke " + str(grant["rule_id"]))
+	for _, event := range []string{"rule.added", "rule.revoked"} {
+		if len(d.objects("audit list --kind "+event)) != 1 {
+			t.Errorf("%s is not on record", event)
+		}
+	}
+}
+
+func watch(t *testing.T, d *deck) {
+	task, id := d.destructive("", "rm", "-r", "x")
+	d.line("task cancel " + task + " --reason 'no longer needed'")
+	a := d.until("approval show "+id, "status", "void")
+	if _, is := a["answered_at"]; is {
+		t.Errorf("a void one was answered: %v", a)
+	}
+	if code, message, details := d.fails(1, "approval approve "+id+" --reason x"); code != "CONFLICT" || !strings.Contains(message, "void since") || details["voided_at"] == nil || details["answered_at"] != nil {
+		t.Errorf("%s %s %v", code, message, details)
+	}
+	_, id = d.destructive("", "rm", "-r", "y")
+	d.line("approval show " + id)
+	d.line("approval deny " + id + " --reason no")
+	figures := d.object("operator figures")
+	if figures["operator"] != "alice" || figures["denied"] != 1.0 {
+		t.Errorf("%v", figures)
+	}
+}
