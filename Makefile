@@ -100,7 +100,8 @@ race: need
 
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, attacked also as root of a container, an engine killed a thousand times, a million tasks through a
-# retention, every row forged, hostile policy programs, fuzzing; cells in a
+# retention, every row forged, ten thousand
+# answers by whoever may not, hostile policy programs, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
 # twice in a row from a fresh clone while another program keeps the cores busy,
@@ -114,6 +115,7 @@ trials: need
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
+	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
 	.ci/busy $(BUSY_ROUNDS) $(PKG)

@@ -255,7 +255,7 @@ func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await(t, what, func() bool {
 		for line := range strings.Lines(s.ok("approval", "list", "--open", "-o", "json")) {
-			if strings.Contains(line, "attack") || strings.Contains(line, "eve") {
+			if strings.Contains(line, "attack") || strings.Contains(line, `"eve"`) {
 				_, _, _ = s.run("approval", "approve", field(line, "approval_id"), "--reason", "to see what it can do")
 			}
 		}

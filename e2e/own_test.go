@@ -169,7 +169,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		id := field(out, "task_id")
 		asked := ""
 		await(t, "question about a command with this reach", func() bool {
-			out := u.ok("approval", "list", "--open", "--page-size", "1", "-o", "json")
+			out := u.ok("approval", "list", "--open", "--match", id, "-o", "json")
 			asked = field(out, "approval_id")
 			return strings.Contains(out, id)
 		})
@@ -218,7 +218,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 func (u *user) unusurped(t *testing.T, open, critical string) {
 	t.Helper()
 	for _, id := range []string{open, critical} {
-		if got := u.ok("approval", "show", id, "-o", "json"); field(got, "status") != "open" || strings.Contains(got, "first_by") {
+		if got := u.ok("approval", "show", id, "-o", "json"); field(got, "status") != "open" || strings.Contains(got, "approved_by") {
 			t.Errorf("%s", got)
 		}
 	}

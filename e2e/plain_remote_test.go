@@ -153,7 +153,7 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 					l.see(`by carol: not mine`)
 				}
 				l.say(`task dispatch --kind exec.run --input '{"argv":["rm","-r","/nonexistent-dir"]}'`)
-				l.see(`waits: rm -r /nonexistent-dir`)
+				l.see(`waits: run rm -r /nonexistent-dir`)
 				l.say("answer")
 				l.see(`type a number:`)
 				l.say(answer[0])
@@ -213,7 +213,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","/nonexistent-dir"]}`)
 	id := ann.see(`approval (\S+) waits`)
 	ann.say("needs")
-	ann.see(id + ` waits: rm -r /nonexistent-dir; risk: high; .*then: deny; type answer ` + id)
+	ann.see(id + ` waits: run rm -r /nonexistent-dir in \S+; risk: high; .*then: deny; type answer ` + id)
 	ann.say("answer")
 	ann.see(`type a number:`)
 	bob.see(`ann looks at approval ` + id)

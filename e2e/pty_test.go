@@ -247,7 +247,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	}
 	plainLinesOnly(string(out))
 	for _, want := range []string{
-		"ended; state: succeeded; echo hi", "waits: run rm -r x; risk: high; state: blocked", "1. approve exactly this, once",
+		"ended; state: succeeded; echo hi", "waits: run rm -r x in", "1. approve exactly this, once",
 		"reason to approve a high risk", "left open", `"9" is none of the choices; left open`, "state: approved; by " + u.name() + ": it is now",
 		`unknown command "nonsense"`, "line ends inside ' quotes", "emergency stop: on; by " + u.name() + ": fire",
 	} {
