@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/schema"
 )
 
 // MaxFile is the largest skill file in bytes.
@@ -215,8 +216,8 @@ func (d *reading) schema(v document.Value) core.Raw {
 	if raw == nil {
 		return nil
 	}
-	for _, f := range checkSchema(raw) {
-		d.Fail(v.Find(f.path...), "%s", f.message)
+	for _, f := range schema.Check(raw) {
+		d.Fail(v.Find(f.Path...), "%s", f.Message)
 	}
 	return raw
 }

@@ -1,4 +1,7 @@
-package skill
+// Package schema checks JSON objects by a JSON Schema (2020-12) that anyone may
+// have written: what it costs is bounded, nothing is loaded from elsewhere, and
+// each mistake is told in plain words by the name of its field.
+package schema
 
 import (
 	stdjson "encoding/json"
@@ -21,38 +24,38 @@ import (
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
 // here is what a schema's references resolve against.
-const here = "urn:skill"
+const here = "urn:schema"
 
-// violation is one thing wrong with a JSON value: where, and what.
-type violation struct {
-	path    []string // tokens of a JSON pointer
-	message string
+// Violation is one thing wrong with a JSON value: where, and what.
+type Violation struct {
+	Path    []string // tokens of a JSON pointer
+	Message string
 }
 
-// checkSchema lists what is wrong with a schema of parameters or results: it
+// Check lists what is wrong with a schema of parameters or results: it
 // must be JSON Schema 2020-12 that is complete in itself and lets an object
 // through, and its defaults must pass it.
-func checkSchema(raw core.Raw) []violation {
+func Check(raw core.Raw) []Violation {
 	if _, err := core.Canonical(raw); err != nil {
-		return []violation{{message: err.Error()}}
+		return []Violation{{Message: err.Error()}}
 	}
 	doc, err := plainValue(raw)
 	if err != nil {
-		return []violation{{message: err.Error()}}
+		return []Violation{{Message: err.Error()}}
 	}
 	top, _ := doc.(map[string]any)
 	if d, given := top["$schema"]; given && d != draft && d != draft+"#" {
-		return []violation{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", core.ClipTo(fmt.Sprint(d), 80), draft)}}
+		return []Violation{{[]string{"$schema"}, fmt.Sprintf("%q is not allowed; allowed: %s", core.ClipTo(fmt.Sprint(d), 80), draft)}}
 	}
 	schema, err := compile(doc)
 	if err != nil {
 		return schemaViolations(doc, err)
 	}
 	if why := endless(schema); why != "" {
-		return []violation{{nil, why}}
+		return []Violation{{nil, why}}
 	}
 	if t := schema.Types; t != nil && !slices.Contains(t.ToStrings(), "object") {
-		return []violation{{[]string{"type"}, fmt.Sprintf("%q is not allowed; allowed: object, as parameters and results are JSON objects", strings.Join(t.ToStrings(), ", "))}}
+		return []Violation{{[]string{"type"}, fmt.Sprintf("%q is not allowed; allowed: object, as parameters and results are JSON objects", strings.Join(t.ToStrings(), ", "))}}
 	}
 	return defaultViolations(schema, doc)
 }
@@ -82,7 +85,7 @@ var errElsewhere = errors.New("a schema must be complete in itself")
 func (nowhere) Load(string) (any, error) { return nil, errElsewhere }
 
 // schemaViolations tells why a schema does not compile.
-func schemaViolations(doc any, err error) []violation {
+func schemaViolations(doc any, err error) []Violation {
 	var invalid *jsonschema.SchemaValidationError
 	var found *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &found) {
@@ -90,16 +93,16 @@ func schemaViolations(doc any, err error) []violation {
 	}
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		if at, ref := elsewhere(doc, nil); at != nil {
-			return []violation{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", core.ClipTo(ref, 80))}}
+			return []Violation{{at, fmt.Sprintf("%q is not allowed; allowed: a reference within the schema, like #/$defs/name", core.ClipTo(ref, 80))}}
 		}
 	}
 	if regex, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		return []violation{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", core.ClipTo(regex.Regex, 80), regex.Err)}}
+		return []Violation{{pointer(regex.URL), fmt.Sprintf("%q is not a regular expression that is allowed here: %v", core.ClipTo(regex.Regex, 80), regex.Err)}}
 	}
 	if nothing, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return []violation{{nil, "a $ref names " + fragment(nothing.URL) + ", which is not there"}}
+		return []Violation{{nil, "a $ref names " + fragment(nothing.URL) + ", which is not there"}}
 	}
-	return []violation{{nil, "not a valid JSON Schema: " + core.ClipTo(strings.ReplaceAll(err.Error(), here, ""), 200)}}
+	return []Violation{{nil, "not a valid JSON Schema: " + core.ClipTo(strings.ReplaceAll(err.Error(), here, ""), 200)}}
 }
 
 // elsewhere finds the first reference that leaves the schema.
