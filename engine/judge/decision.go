@@ -174,6 +174,7 @@ func (r *decisionRow) encode(b []byte) []byte {
 		b = field(b, "decided_by", d.DecidedBy)
 	}
 	b = field(b, "proof", d.Proof)
+	b = field(b, "content_sha256", d.ContentSHA256)
 	current := d.PolicyVersion == a.ruling.version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)
