@@ -58,6 +58,12 @@ func (q *Question) wants() string {
 	return `--content '{"option":"ID"}' with the id of one of its options`
 }
 
+// Check says what is wrong with the content of an answer.
+func (q *Question) Check(content core.Raw) error {
+	_, err := q.answered(content)
+	return err
+}
+
 // answered checks the content of an answer and fills in defaults.
 func (q *Question) answered(content core.Raw) (core.Raw, error) {
 	if len(q.Options) == 0 {
