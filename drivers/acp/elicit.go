@@ -46,6 +46,9 @@ func (t *turn) elicit(r *jsonrpc.Request) {
 			t.told(e, nil)
 			r.Reply(elicited{Action: "accept", Content: ans.Content})
 		case "deny":
+			t.mu.Lock()
+			t.decided("approve", "") // nothing that it does was denied
+			t.mu.Unlock()
 			r.Reply(elicited{Action: "decline"})
 		default:
 			r.Reply(elicited{Action: "cancel"})
