@@ -157,7 +157,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	secrets.Open(eng.Secrets)
 	values.Store(eng.Secrets)
 	if h.client != nil {
-		h.client.Open(eng.Tools, eng)
+		h.client.Open(eng.Tools, eng, eng.Fleet)
 	}
 	h.running.Store(eng)
 	h.closers = append(h.closers, func() error { h.running.Store(nil); return eng.Close() })

@@ -239,6 +239,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.Judge.Surround(surroundings{e})
 	e.Judge.Own(judge.GateTool, e.Fleet)
+	e.Judge.Own(judge.GateQuestion, e.Fleet) // of agents, and of the servers that tasks use
 	e.Judge.Own(judge.GateSkill, e.Skills)
 	e.Judge.Own(judge.GateCAD, e.CAD)
 	e.Judge.Own(judge.GateIntent, e.Intents)

@@ -34,6 +34,9 @@ func (m *Model) answer(how string) tea.Cmd {
 	if ok, why := m.card.Armed(); !ok {
 		return m.say(false, "", why)
 	}
+	if a.Gate == judge.GateQuestion && (how == "approve" || how == "edit") {
+		return m.answerQuestion(it, a)
+	}
 	switch how {
 	case "approve":
 		return m.withReason(a, func(reason []string, sure bool) tea.Cmd {

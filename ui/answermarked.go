@@ -45,6 +45,8 @@ func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
 			return m.say(true, "", it.ID+" is answered already: take its mark away")
 		case how == "approve" && pane.HighRisk(a.Risk):
 			return m.say(true, "", it.ID+" is at "+string(a.Risk)+" risk, which is approved one at a time: take its mark away")
+		case how == "approve" && a.Gate == judge.GateQuestion:
+			return m.say(true, "", it.ID+" is a question, which is answered by itself: take its mark away")
 		case a.Digest != it.Digest:
 			return m.say(true, "", it.ID+" has changed since it was marked: read it again")
 		}

@@ -19,6 +19,8 @@ import (
 //	wire LINE           writes the line as it stands
 //	huge                answers the prompt with more than is read
 //	read PATH           fs/read_text_file, then says what it got
+//	choose KIND …       asks for permission with options of these kinds, o0, o1, …
+//	elicit NAME         elicitation/create for a text of that name
 //	write PATH TEXT     fs/write_text_file, then says ok or the error
 //	run COMMAND         a terminal: says its output and exit code
 //	leave COMMAND       a terminal that is not waited for
@@ -54,6 +56,35 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 		"read": func(path string) {
 			r, err := s.f.conn.ReadTextFile(s.ctx, acp.ReadTextFileRequest{SessionId: s.id, Path: path})
 			say("read "+r.Content, err)
+		},
+		"choose": func(arg string) { // kinds of the options, of which the ids are o0, o1, …
+			var options []acp.PermissionOption
+			for i, kind := range strings.Fields(arg) {
+				options = append(options, acp.PermissionOption{Kind: acp.PermissionOptionKind(kind), Name: "Way " + kind, OptionId: acp.PermissionOptionId(fmt.Sprintf("o%d", i))})
+			}
+			r, err := s.f.conn.RequestPermission(s.ctx, acp.RequestPermissionRequest{SessionId: s.id, Options: options, ToolCall: acp.ToolCallUpdate{
+				ToolCallId: acp.ToolCallId(fmt.Sprintf("choice-%d", s.next())), Title: acp.Ptr("How to go on"), Kind: acp.Ptr(acp.ToolKindExecute), RawInput: map[string]any{"command": "make"},
+			}})
+			if r.Outcome.Selected != nil {
+				say("chose "+string(r.Outcome.Selected.OptionId), err)
+				return
+			}
+			say("chose nothing", err)
+		},
+		"elicit": func(property string) {
+			p := acp.NewUnstableCreateElicitationRequestForm(acp.UnstableElicitationSchema{
+				Type: acp.UnstableElicitationSchemaTypeObject, Properties: map[string]any{property: map[string]any{"type": "string"}}, Required: []string{property},
+			})
+			p.Form.Message = "What is it?"
+			r, err := s.f.conn.UnstableCreateElicitation(s.ctx, p)
+			switch {
+			case r.Accept != nil:
+				say(fmt.Sprintf("told %v", r.Accept.Content), err)
+			case r.Decline != nil:
+				say("declined", err)
+			default:
+				say("cancelled", err)
+			}
 		},
 		"write": func(arg string) {
 			path, text, _ := strings.Cut(arg, " ")

@@ -35,8 +35,9 @@ func (pe *peer) greet(ctx context.Context) error {
 	err := pe.conn.Call(ctx, acp.AgentMethodInitialize, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersionNumber,
 		ClientCapabilities: acp.ClientCapabilities{
-			Fs:       acp.FileSystemCapabilities{ReadTextFile: pe.place.FS != "", WriteTextFile: pe.place.FS == "write"},
-			Terminal: pe.place.Terminal,
+			Fs:          acp.FileSystemCapabilities{ReadTextFile: pe.place.FS != "", WriteTextFile: pe.place.FS == "write"},
+			Terminal:    pe.place.Terminal,
+			Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}},
 		},
 		ClientInfo: &acp.Implementation{Name: "swarmdeck", Version: "1"},
 	}, &pe.can)

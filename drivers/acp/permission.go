@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"fmt"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -8,12 +9,13 @@ import (
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 )
 
 // served reports whether we answer a method of the agent.
 func served(method string) bool {
 	switch method {
-	case acp.ClientMethodSessionRequestPermission, acp.ClientMethodFsReadTextFile, acp.ClientMethodFsWriteTextFile,
+	case acp.ClientMethodSessionRequestPermission, askPerson, acp.ClientMethodFsReadTextFile, acp.ClientMethodFsWriteTextFile,
 		acp.ClientMethodTerminalCreate, acp.ClientMethodTerminalOutput, acp.ClientMethodTerminalWaitForExit,
 		acp.ClientMethodTerminalKill, acp.ClientMethodTerminalRelease:
 		return true
@@ -45,6 +47,8 @@ func (s *session) serve(r *jsonrpc.Request) {
 	switch r.Method {
 	case acp.ClientMethodSessionRequestPermission:
 		t.permission(r)
+	case askPerson:
+		t.elicit(r)
 	case acp.ClientMethodFsReadTextFile:
 		t.readFile(r)
 	case acp.ClientMethodFsWriteTextFile:
@@ -64,11 +68,12 @@ func selected(id string) acp.RequestPermissionResponse {
 
 // permission puts the agent's question to the judge. Only the options of one
 // single call are ever chosen: an approval must not become a rule of the
-// agent's own.
+// agent's own. Where there are several ways to allow it, a person takes one.
 func (t *turn) permission(r *jsonrpc.Request) {
 	var in struct {
 		Options []struct {
 			ID   string `json:"optionId"`
+			Name string `json:"name"`
 			Kind string `json:"kind"`
 		} `json:"options"`
 		Call struct {
@@ -81,10 +86,12 @@ func (t *turn) permission(r *jsonrpc.Request) {
 		return
 	}
 	var allow, reject string
+	var ways []judge.Option
 	for _, o := range in.Options {
 		switch {
-		case o.Kind == "allow_once" && allow == "":
-			allow = o.ID
+		case o.Kind == "allow_once":
+			allow = cmp.Or(allow, o.ID)
+			ways = append(ways, judge.Option{ID: o.ID, Label: o.Name})
 		case o.Kind == "reject_once" && reject == "":
 			reject = o.ID
 		}
@@ -100,6 +107,7 @@ func (t *turn) permission(r *jsonrpc.Request) {
 	}
 	t.showDiffs(c)
 	e := t.question(c)
+	e.Asks = choice(c, &e, ways)
 	t.ask(e, func(ans fleet.ToolAnswer) {
 		switch {
 		case ans.Decision == "":
@@ -109,6 +117,14 @@ func (t *turn) permission(r *jsonrpc.Request) {
 		case allow == "":
 			t.overrule(c, "the agent offers no permission for this one call, only for good")
 			r.Reply(no)
+		case e.Asks != nil:
+			way, err := e.Asks.Chosen(ans.Content)
+			if err != nil {
+				t.overrule(c, "no way to do it was chosen")
+				r.Reply(no)
+				return
+			}
+			r.Reply(selected(way.ID))
 		case !sameArgs(ans.Args, e.Args):
 			t.overrule(c, "the protocol can't hand edited arguments to the agent, so the call was refused")
 			r.Reply(no)

@@ -43,7 +43,23 @@ func (pe *peer) handle(r *jsonrpc.Request) {
 		r.Fail(jsonrpc.Errorf(jsonrpc.InvalidParams, "%v", err))
 		return
 	}
+	if to.SessionID == "" && r.Method == askPerson { // a common library leaves it out
+		to.SessionID = pe.only()
+	}
 	pe.deliver(to.SessionID, item{request: r})
+}
+
+// only is the id of the one session that there is, "" where there are more.
+func (pe *peer) only() string {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	if len(pe.sessions) != 1 {
+		return ""
+	}
+	for id := range pe.sessions {
+		return id
+	}
+	return ""
 }
 
 // deliver puts an item into the inbox of its session. Some agents speak of a

@@ -70,7 +70,7 @@ func TestAServerThatAnnouncesWithoutEndIsHeardNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &ear{refuses: 1}
 		c := NewClient(nil, ClientOptions{})
-		c.Open(nil, e)
+		c.Open(nil, e, nil)
 		l, err := c.link(tools.Server{TenantID: lab, Name: "s", Command: []string{"x"}})
 		if err != nil {
 			t.Fatal(err)

@@ -40,6 +40,7 @@ type Client struct {
 	mu     sync.Mutex
 	known  Registry
 	heard  Listener
+	asks   Asker
 	links  map[string]*link // by tenant and name
 	closed bool
 }
@@ -57,11 +58,18 @@ func NewClient(sup *cell.Supervisor, opt ClientOptions) *Client {
 	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }
 
-// Open names the registry, and who listens to the servers, once they are there.
-func (c *Client) Open(known Registry, heard Listener) {
+// Open names the registry, who listens to the servers, and who puts what they ask
+// before a person, once these are there. Without the last they can't ask.
+func (c *Client) Open(known Registry, heard Listener, asks Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.heard = known, heard
+	c.known, c.heard, c.asks = known, heard, asks
+}
+
+func (c *Client) asker() Asker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asks
 }
 
 func (c *Client) listener() Listener {
@@ -166,7 +174,12 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	if in.traceparent != "" {
 		params.Meta = mcp.Meta{"traceparent": in.traceparent}
 	}
+	ctx, end := l.underway(ctx, in.of)
+	defer end()
 	r, err := session.CallTool(ctx, params)
+	if why := in.of.end(); why != "" {
+		return nil, &skill.Failure{Code: "approval_denied", Message: "a person was asked by the server, and ended it: " + why}
+	}
 	if err != nil {
 		if !errors.As(err, new(*jsonrpc.Error)) && ctx.Err() == nil {
 			l.lost(session) // no answer of the server: the connection has ended

@@ -100,7 +100,7 @@ func guests(t *testing.T) (*house, *Client) {
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv})
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
-	c.Open(h.eng.Tools, h.eng)
+	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

@@ -54,9 +54,10 @@ type link struct {
 	mu      sync.Mutex
 	session *mcp.ClientSession
 	proc    *cell.Process
-	list    []tools.Tool // nil when it must be asked for
-	changes int          // how often the server said that its tools changed
-	again   bool         // the list is about to be asked for once more
+	list    []tools.Tool     // nil when it must be asked for
+	changes int              // how often the server said that its tools changed
+	again   bool             // the list is about to be asked for once more
+	calls   map[*caller]bool // under way
 
 	words sync.Mutex
 	last  string // newest line of its stderr
@@ -133,14 +134,18 @@ func (l *link) begin(ctx context.Context) (*mcp.ClientSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, &mcp.ClientOptions{
+	opt := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			go l.relist() // it asks, and this must return first
 		},
 		ResourceListChangedHandler: l.says.listChanged,
 		ResourceUpdatedHandler:     l.says.updated,
-	})
+	}
+	if l.c.asker() != nil {
+		opt.ElicitationHandler = l.elicit
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, opt)
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		if proc != nil {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // Kind is the task kind that Runner carries out, SkillKind the runner kind of
@@ -31,7 +32,8 @@ type callInput struct {
 	// the call, which binds an approval to it; what a caller gives is not used.
 	ToolDigest string `json:"tool_digest,omitempty"`
 
-	traceparent string // of the work that the call belongs to
+	traceparent string  // of the work that the call belongs to
+	of          *caller // is asked what the server wants to know
 }
 
 // Runner carries out mcp.call tasks {"server","tool","args"}. The result is
@@ -106,6 +108,7 @@ func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, err
 	}
 	in.ToolDigest, in.traceparent = "", job.Task.Traceparent()
+	in.of = &caller{task: job.Task, log: job.Log, waits: func(bool) {}}
 	if job.Task.ApprovalID != "" { // what was approved is the tool that is known at this moment
 		s, err := r.c.server(ctx, job.Task.TenantID, in.Server)
 		if err != nil {
@@ -139,6 +142,7 @@ func (c *Client) held(ctx context.Context, hold *skill.Hold, tenant string, in c
 	if err := hold.Wait(ctx); err != nil {
 		return nil, err
 	}
+	in.of.held = hold.Standing
 	if idle := hold.Idle(ctx, func() { out, err = c.call(ctx, tenant, in) }); idle != nil {
 		return nil, errors.Join(idle, err)
 	}
@@ -156,6 +160,9 @@ func (SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{sk
 func (r SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
 	in := callInput{Server: call.Skill.Runner.Server, Tool: call.Skill.Runner.Tool, Args: call.Params, traceparent: call.Traceparent()}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
+		in.of = &caller{log: call.Log, waits: call.Waits, task: task.Task{
+			TenantID: call.Tenant, TaskID: call.TaskID, TraceID: call.TraceID, SessionID: call.Session, Attempt: call.Attempt,
+		}}
 		out, err := r.c.held(ctx, hold, call.Tenant, in)
 		if err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 		opt.Tools, opt.Runners[Kind], opt.SecretKey = c, c.Runner(), filepath.Join(t.TempDir(), "key")
 	})
 	late.Open(h.eng.Secrets)
-	c.Open(h.eng.Tools, h.eng)
+	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() { _ = c.Close() })
 	self, err := os.Executable()
 	if err != nil {

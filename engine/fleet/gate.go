@@ -73,7 +73,7 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 		return r.refused(e.CallID, reply), nil
 	}
 	r.acts.answered(e.CallID, approve, "")
-	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Files: reply.Files, Reason: core.ClipTo(reply.Reason, maxReason)}, nil
+	return ToolAnswer{CallID: e.CallID, Decision: approve, Args: reply.Args, Files: reply.Files, Content: reply.Content, Reason: core.ClipTo(reply.Reason, maxReason)}, nil
 }
 
 // standing reports whether the agent is to stand still; moved is closed when
@@ -158,6 +158,16 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	if _, err := core.Canonical(e.Args); err != nil {
 		return judge.Ask{}, fmt.Errorf("args: %w", err)
 	}
+	gate, kind, args := judge.GateTool, judge.KindTool, e.Args
+	if e.Asks != nil {
+		q := *e.Asks
+		q.Agent = r.m.name
+		var err error
+		if args, err = q.Args(); err != nil {
+			return judge.Ask{}, err
+		}
+		gate, kind = judge.GateQuestion, judge.KindQuestion
+	}
 	risk := judge.Risk(e.Risk)
 	if !slices.Contains([]judge.Risk{"", judge.Low, judge.Medium, judge.High, judge.Critical}, risk) {
 		risk = judge.High // an unknown word is no reason to trust
@@ -177,8 +187,8 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	}
 	t, a := &r.job.Task, r.m.rec.Load()
 	return judge.Ask{
-		Gate: judge.GateTool, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
-		Action: judge.Action{Kind: "tool", Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: e.Args},
+		Gate: gate, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
+		Action: judge.Action{Kind: kind, Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: args},
 		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
 		Driver: a.Runtime, Intent: cmp.Or(oneLine(e.Intent, maxIntent), a.Name+" calls "+e.Tool), Risk: risk, By: r.m.speaker(),
 	}, nil

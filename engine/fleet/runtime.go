@@ -50,6 +50,9 @@ type Event struct {
 	// Bind, of a tool_request that we carry out for the agent, finds the files
 	// that its arguments name, as they are now; nil where there are none.
 	Bind func(args core.Raw) []judge.File
+	// Asks, of a tool_request, is what it asks a person: it is put as that. Who asks is
+	// filled in.
+	Asks *judge.Question
 }
 
 // ToolAnswer is the judge's word on a tool request.
@@ -58,6 +61,7 @@ type ToolAnswer struct {
 	Decision string // approve, deny, abort
 	Args     core.Raw
 	Files    []judge.File // that an approval is bound to
+	Content  core.Raw     // what a question was answered with
 	Reason   string
 }
 

@@ -79,6 +79,7 @@ func (w *world) build(e *enginetest.World) {
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
 	w.swarm.EStops.Freezer(w.fleet)
 	w.judge.Own(judge.GateTool, w.fleet)
+	w.judge.Own(judge.GateQuestion, w.fleet)
 }
 
 // run starts the engine's loops.

@@ -101,6 +101,9 @@ func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Ans
 	if err == nil {
 		err = stillOpen(&a)
 	}
+	if err == nil {
+		err = a.takes(ans)
+	}
 	if err != nil || !ans.Approve {
 		return nil, nil, err
 	}
@@ -211,6 +214,9 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	if a.Risk.above(Medium) && ans.Reason == "" {
 		return nil, core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
 	}
+	if err := a.agrees(ans); err != nil {
+		return nil, err
+	}
 	own := a.RequestedKind == core.Operator && by.Is(a.RequestedBy, a.RequestedPerson)
 	code := reasonApproved
 	if next != nil && next.after.Digest != next.before {
@@ -244,7 +250,7 @@ func (j *Judge) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.Consents = append(slices.Clone(a.Consents), Consent{tx.By.Name, tx.By.Person, a.AnsweredFor, tx.Now()})
 	a.AnsweredFor = ""
 	d := a.decision(tx.By, HITL, reasonConsent)
-	d.Rationale, d.Signature, d.Key = ans.Reason, ans.signature, ans.Key
+	d.Rationale, d.Signature, d.Key, d.ContentSHA256 = ans.Reason, ans.signature, ans.Key, contentSHA256(ans.Content)
 	d.ShownAt = shownAt(tx, a, ans)
 	if err := j.record(tx, &d); err != nil {
 		return err
@@ -252,12 +258,12 @@ func (j *Judge) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.DecisionID = d.DecisionID
 	return j.save(tx, a, "approval.consented", map[string]any{
 		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
-		"person": tx.By.Person, "needed": a.Needed(), "approved": len(a.Consents),
+		"person": tx.By.Person, "needed": a.Needed(), "approved": len(a.Consents), "content_sha256": d.ContentSHA256,
 	})
 }
 
 func (j *Judge) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
-	a.Status, a.Abort = Refused, ans.Abort
+	a.Status, a.Abort, a.Content = Refused, ans.Abort, nil
 	code := reasonDenied
 	if ans.Abort {
 		code = reasonAborted
@@ -275,7 +281,8 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 		decision = Approve
 	}
 	d := a.decision(tx.By, decision, code)
-	d.Rationale, d.SelfApproved, d.Abort, d.Signature, d.Key = ans.Reason, a.SelfApproved, a.Abort, ans.signature, ans.Key
+	d.Rationale, d.SelfApproved, d.Abort, d.Signature = ans.Reason, a.SelfApproved, a.Abort, ans.signature
+	d.Key, d.ContentSHA256 = ans.Key, contentSHA256(ans.Content)
 	d.ShownAt = shownAt(tx, a, ans)
 	a.ShownAt = d.ShownAt
 	if err := j.record(tx, &d); err != nil {
@@ -295,6 +302,9 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 	if a.PriorDigest != "" {
 		detail["prior_digest"] = a.PriorDigest
 	}
+	if d.ContentSHA256 != "" {
+		detail["content_sha256"] = d.ContentSHA256
+	}
 	if rule != nil {
 		made, err := j.addRule(tx, rule)
 		if err != nil {
@@ -309,7 +319,7 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 		return err
 	}
 	return j.settle(tx, a, Outcome{
-		Approved: a.Status == Approved, Abort: a.Abort, Args: a.Action.Args,
+		Approved: a.Status == Approved, Abort: a.Abort, Args: a.Action.Args, Content: ans.Content,
 		Reason: ans.Reason, By: tx.By.Name, Decision: d,
 	})
 }

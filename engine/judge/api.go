@@ -38,6 +38,8 @@ const (
 	GateIntent Gate = "dag.intent"    // what an agent wants done to resources, forks or processes, where that destroys
 	GateNet    Gate = "net.connect"   // the first contact of a run with a host that no egress rule names
 	GateGrant  Gate = "grant"         // a Grant; no rule is about it: what it would let pass is judged
+
+	GateQuestion Gate = "question" // a Question; no rule answers it: a person does
 )
 
 // Risk grades what could go wrong.
@@ -53,7 +55,7 @@ const (
 
 // Action is what will be done, with the final arguments.
 type Action struct {
-	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent, KindNet at GateNet, KindGrant at GateGrant
+	Kind   string   `json:"kind"`             // task kind, or "tool"; KindSkill at GateSkill, KindCAD at GateCAD, KindIntent at GateIntent, KindNet at GateNet, KindGrant at GateGrant, KindQuestion at GateQuestion
 	Server string   `json:"server,omitempty"` // MCP server or runtime
 	Tool   string   `json:"tool,omitempty"`
 	CallID string   `json:"call_id,omitempty"`
@@ -164,6 +166,7 @@ type GateDecision struct {
 	Agent         string     `json:"agent,omitempty"`
 	Kind          string     `json:"kind,omitempty"`
 	Session       string     `json:"session_id,omitempty"`
+	ContentSHA256 string     `json:"content_sha256,omitempty"` // of what a question was answered with
 }
 
 // Word is the decision with abort told apart from deny, as a program gives it.
@@ -241,6 +244,7 @@ type Approval struct {
 	AnsweredBy    string         `json:"answered_by,omitempty"`
 	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
 	AnswerReason  string         `json:"answer_reason,omitempty"`
+	Content       core.Raw       `json:"content,omitempty"` // what a question was answered with
 	Abort         bool           `json:"abort,omitzero"`
 	SelfApproved  bool           `json:"self_approved,omitzero"`
 	VoidReason    string         `json:"void_reason,omitempty"`
@@ -275,6 +279,7 @@ type Answer struct {
 	Reason  string    // required for a deny and for a high-risk approve
 	Abort   bool      // deny and end the task as blocked
 	Edit    core.Raw  // new arguments; validated and judged again
+	Content core.Raw  // what a question is answered with, an object; at GateQuestion alone
 	ShownAt time.Time // when the card was drawn; zero from a script
 	Always  *Always   // also make a rule
 	Digest  string    // when set, must equal the approval's: what the operator saw
@@ -329,6 +334,7 @@ type Outcome struct {
 	Approved bool
 	Abort    bool
 	Args     core.Raw // the arguments to run: the edited ones after an edit
+	Content  core.Raw // at GateQuestion, what was answered
 	Reason   string
 	By       string
 	Decision GateDecision

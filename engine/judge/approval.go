@@ -100,6 +100,7 @@ func decodeApproval(value []byte) (*Approval, error) {
 	}
 	// The value belongs to the transaction.
 	a.Action.Args = append(core.Raw(nil), a.Action.Args...)
+	a.Content = append(core.Raw(nil), a.Content...)
 	return a, nil
 }
 

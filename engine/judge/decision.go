@@ -176,6 +176,7 @@ func (r *decisionRow) encode(b []byte) []byte {
 	b = field(b, "proof", d.Proof)
 	b = field(b, "seat", d.Seat)
 	b = field(b, "key", d.Key)
+	b = field(b, "content_sha256", d.ContentSHA256)
 	current := d.PolicyVersion == a.ruling.version
 	if !current {
 		b = field(b, "policy_version", d.PolicyVersion)

@@ -35,6 +35,8 @@ const (
 	KindTool = "tool"
 	// KindGrant is a Grant, which its arguments hold.
 	KindGrant = "grant"
+	// KindQuestion is a Question, which its arguments hold.
+	KindQuestion = "question"
 )
 
 var effectNames = []string{

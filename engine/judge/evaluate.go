@@ -50,8 +50,11 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 // come first, with what the base makes of the action, and its floors last, of what
 // the policy would approve; so no policy can lower them. A trace may be nil.
 func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
-	if ask.Gate == GateGrant {
+	switch ask.Gate {
+	case GateGrant:
 		return j.byGrant(ctx, of, tenant, ask, tr)
+	case GateQuestion:
+		return j.byQuestion(ctx, of, tenant, ask, tr)
 	}
 	until := time.Now().Add(j.evaluation)
 	v := j.above(ctx, until, of, tenant, ask, tr)

@@ -104,7 +104,7 @@ func over(t testing.TB, opt enginetest.Options, change ...func(*judge.Options)) 
 		var err error
 		f.Judge, err = judge.New(opt)
 		w.No(err)
-		for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateSkill, judge.GateResult, judge.GateBudget, judge.GateAgent} {
+		for _, g := range []judge.Gate{judge.GateStart, judge.GateTool, judge.GateSkill, judge.GateResult, judge.GateBudget, judge.GateAgent, judge.GateQuestion} {
 			f.Own(g, f.owner)
 		}
 	}

@@ -199,6 +199,9 @@ func (a *Approval) erase(asked, answered bool, name string) (some bool) {
 			text(&a.Rationale)
 		}
 	}
+	if len(a.Content) > len(`{}`) && !core.IsErased(a.Content) { // the asker was told it
+		a.Content, some = core.Erase(a.Content), true
+	}
 	if answered {
 		text(&a.AnswerReason)
 	}

@@ -47,6 +47,7 @@ type Statement struct {
 	Digest   string    `json:"digest"` // of what is answered; of an edit, of what it becomes
 	Answer   string    `json:"answer"` // approve, deny or abort
 	Reason   string    `json:"reason"`
+	Content  string    `json:"content_sha256,omitempty"` // of what a question is answered with
 	Always   *Always   `json:"always,omitempty"`
 	Operator string    `json:"operator"`
 	At       time.Time `json:"time"`
@@ -112,6 +113,9 @@ func (j *Judge) Statement(ctx context.Context, by core.Caller, id string, ans An
 	if err == nil {
 		err = stillOpen(&a)
 	}
+	if err == nil {
+		err = a.takes(&ans)
+	}
 	if err == nil && len(ans.Edit) > 0 {
 		var next *revision
 		if next, err = j.revise(ctx, by, a, ans.Edit); err == nil {
@@ -132,6 +136,7 @@ func (a *Approval) statement(name string, ans *Answer) Statement {
 	s := Statement{
 		Type: statementType, Log: audit.Origin(a.TenantID), TenantID: a.TenantID, Approval: a.ApprovalID, Digest: a.Digest,
 		Answer: string(Deny), Reason: ans.Reason, Always: ans.Always, Operator: name, At: ans.SignedAt.UTC().Truncate(time.Second),
+		Content: contentSHA256(ans.Content),
 	}
 	switch {
 	case ans.Approve:
@@ -204,7 +209,9 @@ func isToken(key ssh.PublicKey) bool {
 func (d *GateDecision) statement() Statement {
 	ans := Answer{Approve: d.Decision != Deny, Abort: d.Abort, Reason: d.Rationale, Always: d.Signature.Always, SignedAt: d.Signature.At}
 	a := Approval{TenantID: d.TenantID, ApprovalID: d.ApprovalID, Digest: d.Digest}
-	return a.statement(d.DecidedBy, &ans)
+	s := a.statement(d.DecidedBy, &ans)
+	s.Content = d.ContentSHA256
+	return s
 }
 
 // errErased is of a reason that was erased: its signature can't be checked any more.

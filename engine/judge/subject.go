@@ -47,7 +47,12 @@ func (j *Judge) Subject(tenant string, gate Gate, a *Action, agent *AgentRef) Su
 			does = g.action()
 		}
 	}
-	s := Subject{Effects: table.effects.of(&does)}
+	var s Subject
+	if gate != GateQuestion {
+		s.Effects = table.effects.of(&does)
+	} else if call, ok := a.called(); ok {
+		s.Effects = table.effects.of(&call)
+	}
 	var args map[string]any
 	if json.Unmarshal(a.Args, &args) == nil {
 		in := args
@@ -90,6 +95,12 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return a.Tool + of(word("subject"), " of ")
 	case GateGrant:
 		return grantWords(a.Args)
+	case GateQuestion:
+		headline := "answer " + asker(a, agent) + "'s question"
+		if call, ok := a.called(); ok {
+			headline += " about " + call.Tool + s.object(nested(args, "call"))
+		}
+		return headline
 	case GateCAD:
 		return a.Tool + s.object(args) + " in workspace " + word("workspace_id")
 	}

@@ -36,6 +36,10 @@ func undo(gate Gate, a *Action, effects []string) (can, how string) {
 		return undoNo, "Its log and what it keeps go with it. The audit log stays."
 	case GateGrant:
 		return undoPartly, "grant revoke ends it; what it let pass until then stays. Each use is recorded."
+	case GateQuestion:
+		if _, ok := a.called(); !ok {
+			return undoNo, "Who asks knows then what it is told. Nothing else is approved by it."
+		}
 	case GateResult:
 		return undoPartly, "The task can be dispatched again with task retry; what waits for this result goes on with it."
 	}

@@ -83,10 +83,10 @@ func answer(o Op, a *judge.Answer) *Op {
 				return err
 			}
 		}
-		switch one := a.Digest != "" || len(a.Edit) > 0 || a.Always != nil || !a.ShownAt.IsZero(); {
+		switch one := a.Digest != "" || len(a.Edit) > 0 || len(a.Content) > 0 || a.Always != nil || !a.ShownAt.IsZero(); {
 		case len(ids) < 2:
 		case one:
-			return usage("digest", "--digest, --shown, --edit and --always are for one approval")
+			return usage("digest", "--digest, --shown, --edit, --content and --always are for one approval")
 		case a.Reason == "":
 			return usage("reason", "several approvals are answered with a reason: --reason")
 		case len(ids) > mostAnswered:
@@ -183,6 +183,7 @@ func approvalStatement() *Op {
 			need(&word, "answer", "`approve|deny|abort`").enum("approve", "deny", "abort"),
 			flag(&a.Reason, "reason", "why; a denial needs one, and an approval at high risk"),
 			flag(&a.Edit, "edit", "with these arguments instead: `JSON`, @file, -").from("json"),
+			flag(&a.Content, "content", "what a question is answered with: `JSON`, @file, -").from("json"),
 		},
 		Check: func(*Call) error {
 			a.Approve, a.Abort = word == "approve", word == "abort"
@@ -198,7 +199,7 @@ func approvalStatement() *Op {
 func approvalAnswer() *Op {
 	var text, signature []byte
 	var given, by string
-	var edit core.Raw
+	var edit, content core.Raw
 	var s judge.Statement
 	return define(Op{
 		Name: "approval answer", Short: "Answer with a signed statement", Effect: Writes, Role: Approver, Confirm: ConfirmAsk, Done: "answered",
@@ -209,6 +210,7 @@ func approvalAnswer() *Op {
 			{Name: "statement", About: "STATEMENT", Arg: true, Need: true, Into: &given},
 			need(&by, "signature", "armored `SIGNATURE` of ssh-keygen -Y sign, @file, -"),
 			flag(&edit, "edit", "with these arguments instead, as when it was stated: `JSON`, @file").from("json"),
+			flag(&content, "content", "what a question is answered with, as when it was stated: `JSON`, @file").from("json"),
 		},
 		Check: func(c *Call) (err error) {
 			if text, err = c.Read("statement", given); err != nil {
@@ -225,7 +227,7 @@ func approvalAnswer() *Op {
 			return judge.Approval{}, core.Errorf(core.Denied, "statement: it is %s's in %s, you are %s in %s", s.Operator, s.TenantID, c.By.Name, c.By.Tenant).With("field", "statement")
 		}
 		a := s.Answered()
-		a.Signature, a.Edit = signature, edit
+		a.Signature, a.Edit, a.Content = signature, edit, content
 		if len(edit) > 0 {
 			a.Digest = "" // it is that of what becomes of the edit, which the signature covers
 		}
@@ -242,12 +244,15 @@ func approvalApprove() *Op {
 		Name: "approval approve", Short: "Let it happen, once", Done: "approved",
 		Long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
 			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session,\n" +
-			"run (same action in this run of the task).",
-		Example: "approval approve ap_… --reason 'read it'\napproval approve ap_… ap_… --reason 'the nightly ones'\napproval approve ap_… --always tool --expires 1h --max-uses 10",
+			"run (same action in this run of the task). --content answers a question: an object of its schema, or\n" +
+			"{\"option\":\"ID\"}; it approves nothing else.",
+		Example: "approval approve ap_… --reason 'read it'\napproval approve ap_… ap_… --reason 'the nightly ones'\n" +
+			"approval approve ap_… --always tool --expires 1h --max-uses 10\napproval approve ap_… --content '{\"name\":\"Ada\"}'",
 		Params: []*Param{
 			flag(&a.Reason, "reason", "why (needed when the risk is high)"),
 			flag(&a.Edit, "edit", "run with these arguments instead: `JSON`, @file, -").from("json"),
 			flag(&a.Edited, "edited-digest", "only if the edit comes to this digest, as approval statement tells it (`HEX`)"),
+			flag(&a.Content, "content", "answer a question with this: `JSON`, @file, -").from("json"),
 			flag(&always.Scope, "always", "also make a rule of this `SCOPE`: exact|tool|agent|session|run").enum("exact", "tool", "agent", "session", "run"),
 			expires, uses,
 		},

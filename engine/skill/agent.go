@@ -176,10 +176,8 @@ func (w *agentWork) await(ctx context.Context, id string) (task.Task, error) {
 // begun waits until the child runs. That may take until the agent is free and
 // a person has approved it, which is no time of the skill's.
 func (w *agentWork) begun(ctx context.Context, id string) (task.Task, error) {
-	if w.call.waits != nil {
-		w.call.waits(true)
-		defer w.call.waits(false)
-	}
+	w.call.Waits(true)
+	defer w.call.Waits(false)
 	return w.tasks.Wait(ctx, w.call.Tenant, id, task.Running)
 }
 

@@ -254,6 +254,12 @@ func (h *Hold) pause(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Standing says whether it is paused; moved is closed when that may have changed.
+func (h *Hold) Standing() (held bool, moved <-chan struct{}) {
+	moved = h.state.Look(func() { held = h.paused })
+	return held, moved
+}
+
 func (h *Hold) resume() { h.state.Change(func() { h.paused = false }) }
 
 // Runner carries out the skills of one runner kind. Drivers provide them.
@@ -312,6 +318,13 @@ type Effecter interface {
 // StepSpan is the W3C span-id of a skill's place in one attempt of its task.
 func StepSpan(tenant, task, step string, attempt int) string {
 	return core.SpanID(tenant, "step", task+" "+step, attempt)
+}
+
+// Waits stops the time limits of the try while others are waited for.
+func (c *Call) Waits(on bool) {
+	if c.waits != nil {
+		c.waits(on)
+	}
 }
 
 // Traceparent is what a skill passes on to what it causes elsewhere; "" for one

@@ -60,6 +60,9 @@ type Question struct {
 	// Its approval is voided when that one has gone, and once voided, by that or
 	// by another, the call is refused rather than put anew.
 	Apart bool
+	// GivesUp is for what the work waits for and may cease to want before it ends: its
+	// approval is voided then and the work goes on. Once voided it is refused, too.
+	GivesUp bool
 	// Bind finds the files that the effect names, as they are now; nil where it
 	// names none.
 	Bind func(args core.Raw) []judge.File
@@ -72,6 +75,7 @@ type Reply struct {
 	Approved bool
 	Abort    bool         // with a no: the task is to end
 	Args     core.Raw     // the arguments to act with: the edited ones after an edit
+	Content  core.Raw     // what a question to a person was answered with
 	Files    []judge.File // that it is bound to
 	Reason   string
 	Decision judge.GateDecision
@@ -109,7 +113,9 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 		switch {
 		case x.Apart && errors.Is(err, errVoid):
 			return Reply{Reason: err.Error(), Decision: dec}, nil
-		case x.Apart && err != nil:
+		case x.GivesUp && errors.Is(err, errVoid):
+			return Reply{Reason: err.Error(), Decision: dec}, q.abandon(ctx, &x, approval)
+		case (x.Apart || x.GivesUp) && err != nil:
 			return Reply{}, errors.Join(err, q.abandon(ctx, &x, approval))
 		case errors.Is(err, errVoid):
 			continue
@@ -126,7 +132,7 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 		}
 		x.bind()
 		if stands, err := q.redeem(ctx, &x, approval); err != nil || stands {
-			return Reply{Approved: stands, Args: x.Ask.Action.Args, Files: x.Ask.Action.Files, Reason: out.Reason, Decision: out.Decision}, err
+			return Reply{Approved: stands, Args: x.Ask.Action.Args, Content: out.Content, Files: x.Ask.Action.Files, Reason: out.Reason, Decision: out.Decision}, err
 		}
 		x.Anew()
 	}
@@ -154,7 +160,7 @@ func (q *Questions) judge(ctx context.Context, x *Question) (dec judge.GateDecis
 				approval = ap.ApprovalID
 				w = &waiter{make(chan judge.Outcome, 1), make(chan struct{}), x.Check, x.Bind}
 				q.register(ref{x.By.Tenant, approval}, *w)
-				if !x.Apart {
+				if !x.Apart && x.Ask.TaskID != "" {
 					if err := q.s.Gate(tx, x.Ask.TaskID, ap.ApprovalID); err != nil {
 						return err
 					}
@@ -233,10 +239,15 @@ func (q *Questions) redeem(ctx context.Context, x *Question, approval string) (s
 	return stands, err
 }
 
-// abandon voids the approval of a call whose caller has gone.
+// abandon voids the approval of a call whose caller has gone, if it is open, and has
+// the task that waited for it go on.
 func (q *Questions) abandon(ctx context.Context, x *Question, approval string) error {
 	err := q.s.ledger.Update(context.WithoutCancel(ctx), x.By, func(tx *audit.Tx) error {
-		return q.s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == approval }, "whoever asked has gone")
+		err := q.s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == approval }, "whoever asked has gone")
+		if err != nil || x.Apart {
+			return err
+		}
+		return q.goesOn(tx, x.Ask.TaskID, approval)
 	})
 	if err != nil {
 		return fmt.Errorf("void approval %s: %w", approval, err)
@@ -278,14 +289,19 @@ func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) e
 		return core.Errorf(core.Conflict, "approval %s: the run that asked has ended, nobody would act on it", ap.ApprovalID).With("field", "approval")
 	}
 	tx.OnCommit(func() { q.tell(key, out) })
-	if ap.TaskID == "" {
+	return q.goesOn(tx, ap.TaskID, ap.ApprovalID)
+}
+
+// goesOn has a task that waits for an approval go on.
+func (q *Questions) goesOn(tx *audit.Tx, id, approval string) error {
+	var t task.Task
+	if id == "" {
 		return nil
 	}
-	var t task.Task
-	if err := q.s.tasks.Load(tx, task.Seq(ap.TaskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != ap.ApprovalID {
+	if err := q.s.tasks.Load(tx, task.Seq(id), &t); err != nil || t.Waiting == "" || t.ApprovalID != approval {
 		return err
 	}
-	return q.s.Gate(tx, ap.TaskID, "")
+	return q.s.Gate(tx, id, "")
 }
 
 func (q *Questions) register(key ref, w waiter) {

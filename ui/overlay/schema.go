@@ -68,14 +68,44 @@ func (f *Field) describe(schema core.Raw) {
 	} else if v := p["const"]; len(v) > 0 {
 		f.Type, f.Enum = EnumField, []core.Raw{v}
 	}
+	titles := f.titled(p["oneOf"])
 	f.Default = p["default"]
 	f.Description = textOf(p["description"])
 	if f.Description == "" {
 		f.Description = textOf(p["title"])
 	}
+	if titles != "" {
+		f.Description = strings.TrimSpace(f.Description + " (" + titles + ")")
+	}
 	if rules := rulesOf(p); rules != "" {
 		f.Description = strings.TrimSpace(f.Description + " (" + rules + ")")
 	}
+}
+
+// titled takes the values of an enum that gives each a title, and returns the titles.
+func (f *Field) titled(oneOf core.Raw) string {
+	var each []struct {
+		Const core.Raw `json:"const"`
+		Title string   `json:"title"`
+	}
+	if f.Type == JSONField || core.DecodeStored(oneOf, &each) != nil {
+		return ""
+	}
+	var values []core.Raw
+	var titles []string
+	for _, e := range each {
+		if len(e.Const) == 0 {
+			return "" // alternatives of another kind
+		}
+		values = append(values, e.Const)
+		if e.Title != "" {
+			titles = append(titles, strings.Trim(string(e.Const), `"`)+": "+e.Title)
+		}
+	}
+	if len(values) > 0 {
+		f.Type, f.Enum = EnumField, values
+	}
+	return strings.Join(titles, ", ")
 }
 
 // rulesOf are the rules of a property in words.

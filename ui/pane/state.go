@@ -187,6 +187,12 @@ func Headline(a *judge.Approval) string {
 	return term.Reveal(cmp.Or(a.Subject.Headline, a.Action.Tool, a.Action.Kind, string(a.Gate)))
 }
 
+// OptionText is one way to answer a question on one line: what it is called, by who
+// asks, and its id.
+func OptionText(o judge.Option) string {
+	return term.Reveal(strings.TrimSpace(strings.Join(strings.Fields(o.Label), " ") + " (" + o.ID + ")"))
+}
+
 // During are lines about what a connection may be part of; none of what is no
 // connection of an agent's.
 func During(a *judge.Approval) (lines []string) {

@@ -106,6 +106,9 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 		}
 		return func() { r.run(append(words, more...)) }
 	}
+	if a.Gate == judge.GateQuestion {
+		return r.answers(a, line)
+	}
 	approve := line("approve")
 	if pane.HighRisk(a.Risk) {
 		approve = r.with("reason to approve a "+string(a.Risk)+" risk", func(text string) { line("approve", "--reason", text)() })

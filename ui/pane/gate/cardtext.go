@@ -26,6 +26,8 @@ var gates = map[judge.Gate]string{
 	judge.GateIntent: "before what the agent wants is begun",
 	judge.GateNet:    "before the connection is made",
 	judge.GateGrant:  "so that it may happen without asking",
+
+	judge.GateQuestion: "because it wants to know",
 }
 
 // lay writes the card.
@@ -116,6 +118,9 @@ func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last in
 		label = ""
 	}
 	last = t.Exact("arguments", args, screen.Text)
+	if len(a.Content) > 0 {
+		t.Exact("answered with", string(a.Content), screen.Accent)
+	}
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
 	}

@@ -1,0 +1,39 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
+)
+
+func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
+	e := fleet.Event{Type: "tool_request", CallID: "q", Tool: "ask", Intent: "Who?", Asks: &judge.Question{
+		Message: "Who?", Schema: core.Raw(`{"properties":{"name":{"type":"string"}},"required":["name"]}`),
+	}}
+	w, answers := asking(t, e)
+	tk := w.assign("bob", "x")
+	ap := w.approval()
+	if ap.Gate != judge.GateQuestion || ap.Action.Kind != judge.KindQuestion || ap.TaskID != tk.TaskID || ap.Subject.Headline != "answer agent bob's question" {
+		t.Errorf("%+v", ap)
+	}
+	if q, err := ap.Question(); err != nil || q.Agent != "bob" || q.Message != "Who?" {
+		t.Errorf("%+v %v", q, err)
+	}
+	w.Await("the agent waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
+	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Decision != "approve" || string(a.Content) != `{"name":"Ada"}` {
+		t.Errorf("%+v", a)
+	}
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	if a := w.agent("bob"); a.Waiting != "" {
+		t.Errorf("%+v", a)
+	}
+	w.consistent()
+}

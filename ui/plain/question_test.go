@@ -1,0 +1,68 @@
+package plain_test
+
+import (
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+)
+
+// asked puts a question and returns where what came of it is told.
+func (d *desk) asked(q judge.Question) <-chan swarm.Reply {
+	d.t.Helper()
+	args, err := q.Args()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	self := core.Self(tenant, "mcp")
+	told := make(chan swarm.Reply, 1)
+	go func() {
+		r, _ := d.eng.Fleet.Ask(d.t.Context(), swarm.Question{
+			By: self, GivesUp: true, Beat: func() {}, Anew: func() {}, Held: func() (bool, <-chan struct{}) { return false, nil },
+			Ask: judge.Ask{
+				Gate: judge.GateQuestion, TraceID: core.NewTrace(nil), By: self, Intent: q.Message,
+				Action: judge.Action{Kind: judge.KindQuestion, Server: "files", Args: args},
+			},
+			Asked: func(*audit.Tx, judge.GateDecision, *judge.Approval) error { return nil },
+			Used:  func(*audit.Tx, string, bool) error { return nil },
+		})
+		told <- r
+	}()
+	return told
+}
+
+func TestAQuestionIsAnsweredByALineOfJSONOrANumber(t *testing.T) {
+	d := sit(t, false)
+	told := d.asked(judge.Question{Message: "Who?", Schema: core.Raw(`{"properties":{"name":{"type":"string","minLength":2}},"required":["name"]}`)})
+	d.hears("waits: answer files's question")
+	d.says("answer")
+	d.hears("1. answer it")
+	d.says("1")
+	d.hears("field: name; string; required")
+	d.says(`{"name":"A"}`)
+	d.hears("1 characters is not allowed; allowed: 2 or more")
+	d.hears("left open")
+	d.says("answer", "1", `{"name":"Ada"}`)
+	if r := <-told; !r.Approved || string(r.Content) != `{"name":"Ada"}` {
+		t.Errorf("%+v", r)
+	}
+	told = d.asked(judge.Question{Message: "How?", Options: []judge.Option{{ID: "a", Label: "All\nat once"}, {ID: "b", Label: "Bit by bit"}}})
+	d.hears("waits: answer files's question")
+	d.says("answer")
+	d.hears("1. answer: All at once (a)")
+	d.says("2")
+	if r := <-told; string(r.Content) != `{"option":"b"}` {
+		t.Errorf("%+v", r)
+	}
+	told = d.asked(judge.Question{Message: "Sure?"})
+	d.hears("waits: answer files's question")
+	d.says("answer", "2", "I am not")
+	if r := <-told; r.Approved || r.Reason != "I am not" {
+		t.Errorf("%+v", r)
+	}
+	d.hears("state: denied")
+	d.in.Close()
+	<-d.over
+}

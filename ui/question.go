@@ -1,0 +1,40 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
+)
+
+// answerQuestion opens what a question is answered with: a form of its schema, or a
+// menu of its options. What comes of either is shown once more before it is sent.
+func (m *Model) answerQuestion(it pane.Item, a *judge.Approval) tea.Cmd {
+	q, err := a.Question()
+	if err != nil {
+		return m.say(true, "", err.Error())
+	}
+	return m.withReason(a, func(reason []string, sure bool) tea.Cmd {
+		switch {
+		case len(q.Options) > 0:
+			names := make([]string, len(q.Options))
+			for i, o := range q.Options {
+				names[i] = pane.OptionText(o)
+			}
+			return m.menu("Answer with", names, func(i int) tea.Cmd {
+				content := core.MustEncode(map[string]string{"option": q.Options[i].ID})
+				return m.approve(it, a, append([]string{"--content", string(content)}, reason...), false)
+			})
+		case !q.Needs():
+			return m.approve(it, a, reason, sure)
+		}
+		return m.fill(pane.Fill{
+			Title: pane.Headline(a), Fields: overlay.SchemaFields(q.Schema), Check: q.Check,
+			Line: func(object core.Raw) []string {
+				return append(append(m.answerLine("approve", it), "--content", string(object)), reason...)
+			},
+		}, true)
+	})
+}
