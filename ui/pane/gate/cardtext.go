@@ -58,6 +58,16 @@ func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds
 		t.Exact(words, quoted(a.Intent), screen.Dim)
 	}
 	t.Add("risk", string(a.Risk)+": "+joined(a.ReasonCode, a.Rationale), pane.RiskRole(a.Risk))
+	if need := a.Needed(); need > 1 {
+		text := fmt.Sprintf("%d must approve, and who asked is none of them", need)
+		if len(a.Consents) > 0 {
+			text += "; so far: " + strings.Join(a.Consenting(), ", ")
+		}
+		t.Add("persons", text, screen.Warn)
+	}
+	if a.EscalatedTo == "" && len(a.Approvers) > 0 {
+		t.Add("to answer", strings.Join(a.Approvers, " or "), screen.Warn)
+	}
 	t.Add("touches", touches(a), screen.Text)
 	for _, part := range []struct {
 		label string
@@ -227,18 +237,8 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 	if a.EscalatedTo != "" {
 		t.Add("escalated", "to "+a.EscalatedTo+" "+pane.When(env.Now, a.EscalatedAt), screen.Warn)
 	}
-	if a.EscalatedTo == "" && len(a.Approvers) > 0 {
-		t.Add("to answer", strings.Join(a.Approvers, " or "), screen.Warn)
-	}
 	if a.EscalatedAt.IsZero() && a.EscalateTo != "" {
 		t.Add("handed on", "to "+a.EscalateTo+" at "+a.EscalateAt.Format("15:04:05"), screen.Warn)
-	}
-	if need := a.Needed(); need > 1 {
-		text := fmt.Sprintf("%d must approve, and who asked is none of them", need)
-		if len(a.Consents) > 0 {
-			text += "; so far: " + strings.Join(a.Consenting(), ", ")
-		}
-		t.Add("persons", text, screen.Warn)
 	}
 }
 
