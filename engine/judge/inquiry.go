@@ -105,30 +105,12 @@ func (j *Judge) asOwner(ctx context.Context, by core.Caller, id, what string, fn
 	if err := j.local(ctx, by, core.ApprovalPrefix, "approval", id); err != nil {
 		return Approval{}, err
 	}
-	var out Approval
-	var denied error
-	err := j.change(ctx, by, what+" approval "+id, func(tx *audit.Tx) error {
-		a, err := j.approvals.Need(tx, id)
-		if err != nil {
-			return err
+	return j.alter(ctx, by, id, what, func(_ *audit.Tx, a *Approval) error {
+		if by.Kind == a.RequestedKind && by.Is(a.RequestedBy, a.RequestedPerson) {
+			return nil
 		}
-		if by.Kind != a.RequestedKind || !by.Is(a.RequestedBy, a.RequestedPerson) {
-			denied = core.Errorf(core.Denied, "approval %s: only who asked for it may %s it: %s %s", id, what, a.RequestedKind, a.RequestedBy)
-			return denied
-		}
-		if err := stillOpen(a); err != nil {
-			return err
-		}
-		if err := fn(tx, a); err != nil {
-			return err
-		}
-		out = *a
-		return nil
-	})
-	if denied != nil {
-		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
-	}
-	return out, err
+		return core.Errorf(core.Denied, "approval %s: only who asked for it may %s it: %s %s", id, what, a.RequestedKind, a.RequestedBy)
+	}, fn)
 }
 
 // OfCall is the open approval of a tool call of a task, from memory; nil for none.

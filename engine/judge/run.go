@@ -207,6 +207,17 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 	if err := j.mayAnswer(ctx, by, id); err != nil {
 		return Approval{}, err
 	}
+	return j.alter(ctx, by, id, what, func(tx *audit.Tx, a *Approval) error {
+		if what == showing {
+			return nil
+		}
+		_, denied := j.barred(by, a, tx.Now())
+		return denied
+	}, fn)
+}
+
+// alter changes an open approval for whom may does not refuse, and audits who is.
+func (j *Judge) alter(ctx context.Context, by core.Caller, id, what string, may, fn func(*audit.Tx, *Approval) error) (Approval, error) {
 	var out Approval
 	var denied error
 	err := j.change(ctx, by, what+" approval "+id, func(tx *audit.Tx) error {
@@ -214,16 +225,14 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 		if err != nil {
 			return err
 		}
+		if denied = may(tx, a); denied != nil {
+			return denied
+		}
 		if err := stillOpen(a); err != nil {
 			return err
 		}
 		if !tx.Now().Before(a.DeadlineAt) {
 			return core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt))
-		}
-		if what != showing {
-			if _, denied = j.barred(by, a, tx.Now()); denied != nil {
-				return denied
-			}
 		}
 		if err := fn(tx, a); err != nil {
 			return err

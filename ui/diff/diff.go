@@ -202,3 +202,19 @@ func (k Kind) Role() screen.Role {
 	}
 	return screen.Text
 }
+
+// Draw reads the diff of one file as it is drawn, and counts its lines. A text that is
+// no diff is drawn as it is.
+func Draw(text string) (rows []Row, added, removed int) {
+	for _, f := range Parse(text) {
+		rows = append(rows, f.Rows()...)
+		in, out := f.Counts()
+		added, removed = added+in, removed+out
+	}
+	if rows == nil {
+		for line := range strings.SplitSeq(text, "\n") {
+			rows = append(rows, Row{Text: line, Role: screen.Text})
+		}
+	}
+	return rows, added, removed
+}

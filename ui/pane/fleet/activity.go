@@ -3,9 +3,9 @@ package fleet
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -102,36 +102,14 @@ func calls(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 // change is a diff, taken apart for the sheet.
 type change struct {
 	*fleet.Diff
-	lines          []string // without the one that names the file
+	lines          []diff.Row
 	added, removed int
 }
 
 func newChange(d *fleet.Diff) change {
-	c := change{Diff: d, lines: strings.Split(d.Text, "\n")}
-	if d.Path != "" && len(c.lines) > 1 && c.lines[0] == d.Path {
-		c.lines = c.lines[1:]
-	}
-	for _, l := range c.lines {
-		switch lineRole(l) {
-		case screen.Added:
-			c.added++
-		case screen.Removed:
-			c.removed++
-		}
-	}
+	c := change{Diff: d}
+	c.lines, c.added, c.removed = diff.Draw(d.Text)
 	return c
-}
-
-func lineRole(line string) screen.Role {
-	switch {
-	case strings.HasPrefix(line, "+"):
-		return screen.Added
-	case strings.HasPrefix(line, "-"):
-		return screen.Removed
-	case strings.HasPrefix(line, "@@"):
-		return screen.Accent
-	}
-	return screen.Text
 }
 
 // linesShown is how much of an open diff the sheet shows; the pager has it all.
@@ -171,7 +149,7 @@ func (c *change) rows(env *pane.Env, open bool, rows []pane.Row) []pane.Row {
 		return rows
 	}
 	for _, l := range c.lines[:min(len(c.lines), linesShown)] {
-		rows = append(rows, pane.Row{Lead: "  ", Text: l, Role: lineRole(l), Item: it})
+		rows = append(rows, pane.Row{Lead: "  " + l.Lead, Text: l.Text, Role: l.Role, Item: it})
 	}
 	if more := len(c.lines) - linesShown; more > 0 {
 		rows = append(rows, pane.Row{Lead: "  ", Text: fmt.Sprintf("%d more lines: the pager shows them", more), Role: screen.Dim, Item: it})
@@ -227,7 +205,7 @@ func (p *Agent) fold(env pane.Env, action string) bool {
 // directory.
 func (p *Agent) Paper(pane.Env) (pane.Paper, bool) {
 	if d, ok := p.diffAt(); ok {
-		return pane.Paper{Text: d.Path + "\n" + strings.Join(d.lines, "\n") + "\n"}, true
+		return pane.Paper{Text: d.Text + "\n"}, true
 	}
 	if p.agent == nil {
 		return pane.Paper{}, false
