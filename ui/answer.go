@@ -18,7 +18,10 @@ import (
 // answer starts one of the ways to answer the approval on the card. What is
 // sent names the id and digest that were drawn when the key was pressed.
 func (m *Model) answer(how string) tea.Cmd {
-	if m.opt.ReadOnly {
+	switch {
+	case m.opt.Role != "" && !m.opt.Role.Includes(command.Approver):
+		return m.say(true, "", fmt.Sprintf("your role %s can't answer approvals; approver can", m.opt.Role))
+	case m.opt.ReadOnly:
 		return m.say(true, "", "read-only: approvals can't be answered")
 	}
 	if marked := m.markedApprovals(); len(marked) > 0 {

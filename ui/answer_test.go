@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/ui/command"
 )
 
 // openCard goes to the approval with this number on a narrow screen and lets
@@ -387,6 +388,17 @@ func TestReadOnlyAnswersNothing(t *testing.T) {
 	r.has("read-only")
 	if len(r.w.shown) > 0 {
 		t.Fatal("a read-only screen recorded that it showed the card")
+	}
+}
+
+func TestWhoMayNotAnswerIsToldWhichRoleMay(t *testing.T) {
+	for _, role := range []command.Role{command.Viewer, command.Operator} {
+		r := rigOn(t, newWorld(), 80, 24, Options{Role: role, ReadOnly: role == command.Viewer})
+		r.keys("3", "enter")
+		r.wait(time.Second)
+		r.press("a")
+		r.ranNothing()
+		r.has("your role " + string(role) + " can't answer approvals; approver can")
 	}
 }
 

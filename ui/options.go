@@ -63,6 +63,8 @@ type Options struct {
 	// First is called once, from a Cmd, with the first frame as terminal text;
 	// nil is not.
 	First func(frame string)
+	// Role is that of whoever looks; "" may do all.
+	Role command.Role
 	// ReadOnly refuses every command that would change something.
 	ReadOnly bool
 	// Dir is the base of relative paths in :write and :record.

@@ -92,6 +92,7 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 		Theme:    theme,
 		Themes:   func(name string) (*screen.Theme, error) { return command.LoadTheme(env.Getenv, name) },
 		ASCII:    s.ASCII,
+		Role:     env.Role,
 		ReadOnly: s.ReadOnly,
 		Dir:      s.Dir,
 	}, nil
