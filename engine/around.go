@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (s surroundings) Around(ctx context.Context, a *judge.Approval) (*judge.Aro
 		return nil, err
 	}
 	if a.Agent.Name != "" || a.TaskID != "" {
-		if out.Output, err = s.output(ctx, a); err != nil {
+		if out.Output, err = s.output(ctx, a); err != nil && !errors.Is(err, core.Kind(core.NotFound)) { // it left
 			return nil, err
 		}
 	}
@@ -82,11 +83,12 @@ func (s surroundings) behind(tx *audit.Tx, a *judge.Approval, out *judge.Around)
 	if a.RequestedKind == core.Operator && a.RequestedBy != "" {
 		people = append(people, a.RequestedBy)
 	}
-	if a.TaskID != "" {
-		t, err := s.e.Tasks.In(tx, a.TaskID)
-		if err != nil {
-			return err
-		}
+	t, err := s.e.Tasks.In(tx, a.TaskID)
+	switch {
+	case a.TaskID == "":
+	case err != nil: // it left, or is damaged, which is told elsewhere
+		add("task %s, which can't be read", a.TaskID)
+	default:
 		add("task %s: %s", t.TaskID, strings.TrimSpace(string(t.Status)+" "+t.Title))
 		if t.CreatedKind == core.Operator && !slices.Contains(people, t.CreatedBy) {
 			people = append(people, t.CreatedBy)
@@ -103,11 +105,9 @@ func (s surroundings) behind(tx *audit.Tx, a *judge.Approval, out *judge.Around)
 				add("and more tasks that come after it")
 				break
 			}
-			next, err := s.e.Tasks.In(tx, core.NewID(core.TaskPrefix, a.TenantID, seq))
-			if err != nil {
-				return err
-			}
-			add("task %s, which comes after it: %s", next.TaskID, next.Title)
+			id := core.NewID(core.TaskPrefix, a.TenantID, seq)
+			next, _ := s.e.Tasks.In(tx, id) // without a title where it can't be read
+			add("task %s, which comes after it: %s", id, next.Title)
 		}
 		used := s.e.Swarm.Budgets.UsageIn(tx, "task:"+a.TaskID)
 		out.Spent = &judge.Spent{Tokens: used.Tokens, CostUSD: used.CostUSD}
