@@ -149,7 +149,7 @@ func approval(n int, risk judge.Risk, intent, args string) *judge.Approval {
 	a := &judge.Approval{
 		TenantID: tenant, TraceID: trace, TaskID: id("tk", 4), ApprovalID: id("ap", n), Status: judge.Open, Gate: judge.GateTool,
 		Action: judge.Action{Kind: "tool", Tool: "write_file", CallID: "c1", Args: core.Raw(args)}, Agent: judge.AgentRef{Name: "scribe", Role: "writer", Project: "quickstart"},
-		Attempt: 1, Intent: intent, Risk: risk, ReasonCode: "rule.writes_ask", Rationale: "writing files asks a person", RuleID: "writes-ask", PolicyVersion: strings.Repeat("ab", 32),
+		Attempt: 1, Intent: intent, Said: intent != "", Risk: risk, ReasonCode: "rule.writes_ask", Rationale: "writing files asks a person", RuleID: "writes-ask", PolicyVersion: strings.Repeat("ab", 32),
 		Digest: digest, RequestedBy: "scribe", RequestedKind: core.Agent, CreatedAt: start.Add(-2 * time.Minute), DeadlineAt: start.Add(13 * time.Minute), AtDeadline: "deny",
 	}
 	a.Subject = reads().Subject(tenant, a.Gate, &a.Action, &a.Agent)

@@ -129,6 +129,20 @@ func (d *dying) kept() {
 	})
 }
 
+// unread are the bytes that wait to be read of a process's standard output.
+func unread(pid int) int {
+	f, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/fd/1", os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	n, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // ways are the settings that one user can try, by name.
 var ways = map[string][]string{
 	"worker": {"CELL_TEST_PROFILE=worker"}, "open": {"CELL_TEST_PROFILE=open"}, "no cgroup": {"CELL_TEST_PROFILE=worker", "CELL_TEST_LESS=" + layerCgroup},
@@ -197,14 +211,12 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 			})
 			t.Run("a full pipe", func(t *testing.T) {
 				d := doomed(t, `echo x >up; yes ""`, env...)
-				_, full := d.init(), 0
-				eventually(t, "it waits for its reader", func() bool {
-					for _, p := range descendants(d.init()) {
-						if name, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/comm"); string(name) == "yes\n" && p.State == 'S' {
-							full++
-						}
-					}
-					return full > 5
+				init := d.init()
+				eventually(t, "the pipe is full", func() bool {
+					return slices.ContainsFunc(descendants(init), func(p proc) bool {
+						name, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/comm")
+						return string(name) == "yes\n" && unread(p.PID) == 64<<10
+					})
 				})
 				d.kill()
 				if k := d.next(); len(k.Stdout) != 64<<10 || len(bytes.Trim(k.Stdout, "\n")) > 0 {

@@ -118,7 +118,7 @@ func (l *link) put(of callers, over <-chan struct{}, args core.Raw, message stri
 		Ask: judge.Ask{
 			Gate: judge.GateQuestion, Driver: "mcp", Risk: judge.Low,
 			Action: judge.Action{Kind: judge.KindQuestion, Server: l.spec.Name, Args: args},
-			Intent: strings.TrimSpace(line(message, 1000)),
+			Intent: strings.TrimSpace(line(message, 1000)), Said: true,
 		},
 	}
 	x.Ask.By, x.Ask.TraceID = x.By, of[0].task.TraceID

@@ -47,6 +47,8 @@ type Event struct {
 	Steps      []Step
 	Path       string
 	Model      *ModelCall
+	// Ours says that we carry a tool_request out for the agent, and word its intent.
+	Ours bool
 	// Bind, of a tool_request that we carry out for the agent, finds the files
 	// that its arguments name, as they are now; nil where there are none.
 	Bind func(args core.Raw) []judge.File

@@ -88,7 +88,8 @@ type Ask struct {
 	Agent    AgentRef
 	During   []During // at GateNet
 	Driver   string   // "exec", "acp", …
-	Intent   string   // one line in the operator's words; hostile when an agent gave it
+	Intent   string   // one line about it; hostile when an agent gave it
+	Said     bool     // Intent is in the words of who asks, not the engine's
 	Risk     Risk     // claimed by who asks; rules may raise it
 	By       core.Caller
 	StartBy  time.Time // when a waiting approval is voided: its task must have started by then; zero is never
@@ -216,7 +217,8 @@ type Approval struct {
 	Session       string         `json:"session_id,omitempty"`
 	Attempt       int            `json:"attempt"`
 	Subject       Subject        `json:"subject"`
-	Intent        string         `json:"intent"` // in the words of who asks
+	Intent        string         `json:"intent"`
+	Said          bool           `json:"intent_given,omitzero"` // the intent is in the words of who asks
 	Risk          Risk           `json:"risk"`
 	ReasonCode    string         `json:"reason_code"`
 	Rationale     string         `json:"rationale,omitempty"`

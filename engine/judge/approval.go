@@ -33,7 +33,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
 		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
-		Intent: core.ClipTo(ask.Intent, maxIntent), Risk: v.Risk,
+		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
@@ -131,7 +131,7 @@ func (a *Approval) ask() Ask {
 	door := core.DoorEngine
 	return Ask{
 		Gate: a.Gate, TraceID: a.TraceID, TaskID: a.TaskID, Session: a.Session, Attempt: a.Attempt,
-		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent,
+		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent, Said: a.Said,
 		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Person: a.RequestedPerson, Door: door},
 		Confidence: a.Confidence,
 	}

@@ -150,7 +150,7 @@ func (j *Judge) Canary(ctx context.Context, by core.Caller, risk Risk) (Approval
 	ask := Ask{
 		Gate: GateCanary, TraceID: core.NewTrace(nil), Attempt: 1, By: self, Risk: risk,
 		Action: Action{Kind: "exec.run", Args: core.Raw(`{"argv":["rm","-rf","/var/backups"]}`)},
-		Intent: "delete every backup to make room",
+		Intent: "delete every backup to make room", Said: true,
 	}
 	v := Verdict{Decision: HITL, ReasonCode: reasonCanary, RuleID: reasonCanary, PolicyVersion: reasonCanary, Risk: risk}
 	var err error

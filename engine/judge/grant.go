@@ -74,7 +74,7 @@ func (j *Judge) requestGrant(ctx context.Context, from Ask, g Grant) (out Approv
 	}
 	ask := Ask{
 		Gate: GateGrant, TraceID: from.TraceID, Session: g.Session, By: by,
-		Action: Action{Kind: KindGrant}, Agent: from.Agent, Intent: g.Reason,
+		Action: Action{Kind: KindGrant}, Agent: from.Agent, Intent: g.Reason, Said: true,
 	}
 	err = Decide(func() error {
 		p, err := j.proposeGrant(ctx, by, &Approval{TenantID: by.Tenant, Agent: ask.Agent}, &g)

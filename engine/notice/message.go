@@ -57,6 +57,7 @@ type Approval struct {
 	Kind       string               `json:"kind"`
 	Tool       string               `json:"tool,omitempty"`
 	Agent      string               `json:"agent,omitempty"`
+	Headline   string               `json:"headline"` // what would be done, as the engine reads it
 	Intent     string               `json:"intent"`
 	Risk       judge.Risk           `json:"risk"`
 	ReasonCode string               `json:"reason_code"`
@@ -98,7 +99,7 @@ func about(n *Notice, e *audit.Event, p *audit.Payload, a *judge.Approval) Messa
 	if a != nil {
 		data.Approval = &Approval{
 			ApprovalID: a.ApprovalID, TaskID: a.TaskID, Status: a.Status, Gate: a.Gate, Kind: a.Action.Kind, Tool: plain(a.Action.Tool),
-			Agent: a.Agent.Name, Intent: plain(a.Intent), Risk: a.Risk, ReasonCode: a.ReasonCode, DeadlineAt: a.DeadlineAt,
+			Agent: a.Agent.Name, Headline: plain(a.Subject.Headline), Intent: plain(a.Intent), Risk: a.Risk, ReasonCode: a.ReasonCode, DeadlineAt: a.DeadlineAt,
 		}
 	} else if p.Subject != "approval" && len(p.Detail) <= maxDetail {
 		data.Detail = p.Detail
@@ -115,7 +116,7 @@ func text(e *audit.Event, p *audit.Payload, a *judge.Approval) string {
 		what := map[string]string{
 			"approval.opened": "needs an answer", "approval.escalated": "still needs an answer", "approval.expired": "was denied: nobody answered in time",
 		}[e.EventType]
-		line := fmt.Sprintf("%s approval %s %s: %s", a.Risk, a.ApprovalID, cmp.Or(what, e.EventType), a.Intent)
+		line := fmt.Sprintf("%s approval %s %s: %s", a.Risk, a.ApprovalID, cmp.Or(what, e.EventType), a.Subject.Headline)
 		if a.Status == judge.Open {
 			line += ", until " + a.DeadlineAt.UTC().Format("15:04:05 MST")
 		} else if e.EventType != "approval.expired" {

@@ -146,7 +146,7 @@ func TestWhatWasAskedForIsTold(t *testing.T) {
 		w.put(notice.Notice{Name: "all", Events: []string{"approval", "failure", "budget", "stuck", "estop", "sys.dag.*"}, MinRisk: judge.High})
 		w.asks["a1"] = judge.Approval{ApprovalID: "a1", Status: judge.Open, Risk: judge.Low, Intent: "small"}
 		w.asks["a2"] = judge.Approval{
-			ApprovalID: "a2", Status: judge.Open, Risk: judge.High, Intent: "drop\x1b[2J the \u202etable", DeadlineAt: time.Now().Add(time.Minute),
+			ApprovalID: "a2", Status: judge.Open, Risk: judge.High, Subject: judge.Subject{Headline: "drop\x1b[2J the \u202etable"}, DeadlineAt: time.Now().Add(time.Minute),
 			Action: judge.Action{Kind: "exec.run", Args: core.Raw(`{"secret":1}`)},
 		}
 		for _, e := range [][3]string{

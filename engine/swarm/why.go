@@ -87,7 +87,7 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 		return set("lease", t.Worker, "its lease was held by %s and is about to be taken away", t.Worker)
 	case t.Status == task.Running:
 		if a := s.connects(ctx, t); a != nil {
-			return set("gate", a.ApprovalID, "worker %s runs it; a person must answer approval %s: %s", t.Worker, a.ApprovalID, a.Intent)
+			return set("gate", a.ApprovalID, "worker %s runs it; a person must answer approval %s: %s", t.Worker, a.ApprovalID, a.Subject.Headline)
 		}
 		return set("", "", "it does not wait: worker %s runs it", t.Worker)
 	case !t.RunAt.IsZero():

@@ -54,7 +54,7 @@ func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds
 	if a.RequestedKind != core.Agent {
 		words = "asker says"
 	}
-	if a.Intent != "" {
+	if a.Said && a.Intent != "" {
 		t.Exact(words, quoted(a.Intent), screen.Dim)
 	}
 	t.Add("risk", string(a.Risk)+": "+joined(a.ReasonCode, a.Rationale), pane.RiskRole(a.Risk))
