@@ -146,7 +146,7 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 			for _, answer := range [][]string{{"6", "desk"}, {"3", "not now"}, {"1", "it is fine"}} {
 				if answer[0] == "3" { // the one that was handed on is answered by its id
 					l.say("answer")
-					l.see(`handed to: desk`)
+					l.see(`escalated: to desk`)
 					l.see(`type a number:`)
 					l.say("2")
 					l.say("not mine")
