@@ -34,6 +34,7 @@ rules:
   - {id: pair, gates: [task.start], when: 'action.args.argv.exists(a, a.startsWith("pair"))', decision: hitl, reason_code: pair, risk: medium, approvers: [ann, bob], quorum: 2}
   - {id: anns, gates: [task.start], when: 'action.args.argv.exists(a, a.startsWith("anns"))', decision: hitl, reason_code: anns, risk: medium, approvers: [ann]}
   - {id: high, gates: [task.start], when: 'action.args.argv.exists(a, a.startsWith("high"))', decision: hitl, reason_code: high, risk: high}
+  - {id: results, gates: [result], when: "true", decision: approve, reason_code: result, risk: low}
   - {id: own, gates: [tool.call], when: 'action.server == "swarmdeck"', decision: approve, reason_code: own, risk: low}
   - {id: rest, gates: [task.start, tool.call], when: "true", decision: hitl, reason_code: easy, risk: low}
 `
@@ -314,21 +315,16 @@ func (d *trials) check() {
 		ApprovalID string `json:"approval_id"`
 		Status     string `json:"status"`
 		Digest     string `json:"digest"`
-		AnsweredBy string `json:"answered_by"`
+		RuleID     string `json:"rule_id"`
 		Decision   string `json:"decision"`
 		DecidedBy  string `json:"decided_by"`
 		Proof      string `json:"proof"`
 		Reason     string `json:"reason_code"`
-		TaskID     string `json:"task_id"`
 		Action     struct {
 			Args struct {
 				Argv []string `json:"argv"`
 			} `json:"args"`
 		} `json:"action"`
-		ApprovedBy []struct {
-			By     string `json:"by"`
-			Person string `json:"person"`
-		} `json:"approved_by"`
 		Escalated string    `json:"escalated_to"`
 		Signature *core.Raw `json:"signature"`
 	}
@@ -346,7 +342,16 @@ func (d *trials) check() {
 			}
 		}
 	}
-	await(t, "nothing runs any more", func() bool { return d.ok("task", "list", "--status", "running", "-o", "json") == "" || true })
+	await(t, "what was approved has run", func() bool {
+		for _, status := range []string{"queued", "running"} {
+			for line := range strings.Lines(d.ok("task", "list", "--status", status, "--page-size", "100", "-o", "json")) {
+				if strings.Contains(line, `"task_id"`) && !strings.Contains(line, `"waiting":"approval"`) {
+					return false
+				}
+			}
+		}
+		return true
+	})
 	byApproval := map[string][]row{}
 	for _, dec := range rows("decision", "list") {
 		if dec.ApprovalID != "" && dec.DecidedBy != "policy" {
@@ -362,6 +367,9 @@ func (d *trials) check() {
 		dir := a.Action.Args.Argv[1]
 		of := class.FindString(dir)
 		might := answerers[of]
+		if a.RuleID == "exec.destructive" { // asked while the embedded policy ruled, at high risk
+			of, might = "high", answerers["high"]
+		}
 		if a.Escalated != "" {
 			might = []string{a.Escalated}
 		}
@@ -370,7 +378,8 @@ func (d *trials) check() {
 		}
 		persons := []string{}
 		for _, dec := range byApproval[a.ApprovalID] {
-			if dec.Reason == "asker.withdrew" {
+			// What was said of other arguments, or before it was handed on, was for others.
+			if dec.Reason == "asker.withdrew" || dec.Digest != a.Digest || dec.Decision == "hitl" && a.Escalated != "" {
 				continue
 			}
 			answers++
@@ -387,15 +396,15 @@ func (d *trials) check() {
 			if of == "high" && dec.Signature == nil {
 				t.Errorf("%s (%s): %s by %s without a signature", a.ApprovalID, dir, dec.Decision, who)
 			}
-			if dec.Decision == "approve" && dec.Digest != a.Digest {
-				t.Errorf("%s: approved %s, and stands for %s", a.ApprovalID, dec.Digest, a.Digest)
-			}
-			if dec.Decision != "deny" && dec.Digest == a.Digest {
+			if dec.Decision != "deny" {
 				persons = append(persons, who)
 			}
 		}
+		if a.Status == "approved" && len(persons) == 0 && a.Escalated == "" {
+			t.Errorf("%s (%s): approved, and by nobody for these arguments", a.ApprovalID, dir)
+		}
 		slices.Sort(persons)
-		if a.Status == "approved" && of == "pair" && len(slices.Compact(persons)) < 2 {
+		if a.Status == "approved" && of == "pair" && a.Escalated == "" && len(slices.Compact(persons)) < 2 {
 			t.Errorf("%s (%s): approved by %v alone", a.ApprovalID, dir, persons)
 		}
 	}

@@ -28,12 +28,9 @@ type surroundings struct{ e *Engine }
 var _ judge.Surroundings = surroundings{}
 
 // Around implements judge.Surroundings.
-func (s surroundings) Around(ctx context.Context, a *judge.Approval) (*judge.Around, error) {
+func (s surroundings) Around(ctx context.Context, a *judge.Approval, past []judge.Approval) (_ *judge.Around, err error) {
 	out := &judge.Around{}
-	past, err := s.e.Judge.Past(ctx, a.TenantID, *a, aroundLike)
-	if err != nil {
-		return nil, err
-	}
+	past = past[:min(len(past), aroundLike)]
 	if a.Agent.Name != "" || a.TaskID != "" {
 		if out.Output, err = s.output(ctx, a); err != nil && !errors.Is(err, core.Kind(core.NotFound)) { // it left
 			return nil, err

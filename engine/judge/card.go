@@ -48,7 +48,8 @@ type Precedent struct {
 
 // Surroundings tell what stands around an approval.
 type Surroundings interface {
-	Around(ctx context.Context, a *Approval) (*Around, error)
+	// Around takes the newest answers to the same shape, which the card has read.
+	Around(ctx context.Context, a *Approval, past []Approval) (*Around, error)
 }
 
 // Surround names who tells it. Call it before Run.
@@ -73,17 +74,14 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	}
 	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
 	a.Changes = a.Action.changes(func(path string) (string, bool) { return j.holds(&a, path) })
-	if j.around != nil {
-		if a.Around, err = j.around.Around(ctx, &a); err != nil {
-			return a, fmt.Errorf("see what stands around approval %s: %w", id, err)
-		}
-	}
-	if len(a.Action.Files) == 0 {
-		return a, nil
-	}
 	past, err := j.Past(ctx, tenant, a, pastLooked)
 	if err != nil {
 		return a, err
+	}
+	if j.around != nil {
+		if a.Around, err = j.around.Around(ctx, &a, past); err != nil {
+			return a, fmt.Errorf("see what stands around approval %s: %w", id, err)
+		}
 	}
 	a.Action.Files = slices.Clone(a.Action.Files)
 	left := maxShownAll
