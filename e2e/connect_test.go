@@ -29,7 +29,7 @@ capture A approval_id
 agent history ada -o json --page-size 1
 capture T task_id
 task why $T
-stdout 'a person must answer approval ap_.*curl of ada connects to api.invalid:443'
+stdout 'a person must answer approval ap_.*connect to api.invalid:443 for ada'
 cockpit 80x24
 await quiet
 key i

@@ -53,7 +53,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.see(`1 needs? you`)
 	s.press("i")
 	s.see(`would +fs.write swarmdeck-notes.txt`)
-	s.see(`"path": "swarmdeck-notes.txt"`)
+	s.see(`paths +swarmdeck-notes.txt`)
 	s.see(`armed`)
 	s.press(enter)
 	s.press("x")

@@ -147,7 +147,7 @@ func (w *working) denies(from egress.Origin, host string) judge.Approval {
 	a := w.open(1)[0]
 	if a.TaskID != "" {
 		why, err := w.Swarm.Why(w.t.Context(), acme, a.TaskID)
-		if err != nil || why.Kind != "gate" || why.Ref != a.ApprovalID || !strings.Contains(why.Text, a.Intent) {
+		if err != nil || why.Kind != "gate" || why.Ref != a.ApprovalID || !strings.Contains(why.Text, a.Subject.Headline) {
 			w.t.Errorf("why the task waits: %+v %v", why, err)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 	word := func(name string) string { v, _ := args[name].(string); return v }
 	switch gate {
 	case GateNet:
-		return "connect to " + a.Tool
+		return "connect to " + a.Tool + of(agent.Name, " for ") // the process chose its own name
 	case GateBudget:
 		return fmt.Sprintf("grant the %s budget of %s once more", word("limit"), word("subject"))
 	case GateAgent:
