@@ -108,6 +108,13 @@ func (a *acts) begin(e *Event, now time.Time, c Call) bool {
 	return true
 }
 
+// heard says whether a call is known.
+func (a *acts) heard(call string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.calls[core.ClipTo(call, maxCall)] != nil
+}
+
 // answered notes the judge's word on a call.
 func (a *acts) answered(call, decision, reason string) {
 	a.mu.Lock()

@@ -124,10 +124,7 @@ func toolName(e Event) string {
 // toolResult keeps what came of a call. A call that was never asked about is
 // shown as such: the agent did it past the gate, or invented it.
 func (r *run) toolResult(ctx context.Context, e Event) error {
-	r.mu.Lock()
-	tool, asked := r.calls[e.CallID]
-	delete(r.calls, e.CallID)
-	r.mu.Unlock()
+	tool, asked := r.closed(e.CallID)
 	id, status := core.ClipTo(e.CallID, maxCall), core.ClipTo(e.Status, maxCall)
 	if !asked && e.Tool != "" { // the runtime saw it happen
 		tool = toolName(e) + " (not asked)"

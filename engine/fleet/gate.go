@@ -44,9 +44,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.seen.Answered(ctx, e, answer)
 	}
 	if answer.Decision != approve { // its id is free again, now that all know
-		r.mu.Lock()
-		delete(r.calls, e.CallID)
-		r.mu.Unlock()
+		r.closed(e.CallID)
 	}
 	return answer, err
 }
@@ -61,7 +59,8 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 	c := &toolCall{r: r, ask: &ask}
 	reply, err := r.f.asked.Put(ctx, swarm.Question{
 		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used, Bind: e.Bind,
-		Anew: func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
+		Opened: func(approval string) { r.recall(ctx, e.CallID, approval) },
+		Anew:   func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over
 	switch {

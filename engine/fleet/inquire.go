@@ -46,22 +46,68 @@ func (f *Fleet) listener(a *judge.Approval) Listener {
 // replied takes what an agent says to a question about one of its calls, or that it no
 // longer wants the call.
 func (r *run) replied(ctx context.Context, e *Event) error {
-	by, tenant := r.m.speaker(), r.m.tenant
-	a := r.f.opt.Judge.OfCall(tenant, r.job.Task.TaskID, e.CallID)
+	if e.Type == "withdraw" && r.unask(e.CallID, e.Text) {
+		r.log.add("INFO", "withdraws call "+e.CallID+": "+e.Text, "tool")
+		if a := r.waiting(e.CallID); a != nil {
+			r.recall(ctx, e.CallID, a.ApprovalID)
+		} // else it is, once a person is asked
+		return r.log.failed()
+	}
+	a := r.waiting(e.CallID)
 	if a == nil {
 		r.log.add("WARN", e.Type+" about call "+core.ClipTo(e.CallID, maxCall)+", which waits for nobody", "tool")
 		return r.log.failed()
 	}
-	var err error
-	if e.Type == "withdraw" {
-		r.log.add("INFO", "withdraws call "+e.CallID+": "+e.Text, "tool")
-		_, err = r.f.opt.Judge.Recall(ctx, by, a.ApprovalID, e.Text)
-	} else {
-		r.log.add("INFO", "says about call "+e.CallID+": "+e.Text, "tool")
-		_, err = r.f.opt.Judge.Reply(ctx, by, a.ApprovalID, e.Text)
-	}
-	if err != nil { // it was answered meanwhile, or nobody had asked
-		r.log.add("WARN", e.Type+" about call "+e.CallID+": "+err.Error(), "tool")
-	}
+	r.log.add("INFO", "says about call "+e.CallID+": "+e.Text, "tool")
+	_, err := r.f.opt.Judge.Reply(ctx, r.m.speaker(), a.ApprovalID, e.Text)
+	r.inVain(e.Type, e.CallID, err)
 	return r.log.failed()
+}
+
+func (r *run) waiting(call string) *judge.Approval {
+	return r.f.opt.Judge.OfCall(r.m.tenant, r.job.Task.TaskID, call)
+}
+
+// unask remembers that a call is no longer wanted: one that is open, or that is asked
+// about at this moment and was not heard of before.
+func (r *run) unask(call, why string) bool {
+	heard := r.acts.heard(call)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, open := r.calls[call]; !open && heard || len(r.unasked) == maxCalls {
+		return false
+	}
+	r.unasked[call] = why
+	return true
+}
+
+// recall takes an approval back whose call is no longer wanted. Whoever opened it and
+// whoever withdraws the call both do, as either may be first.
+func (r *run) recall(ctx context.Context, call, approval string) {
+	r.mu.Lock()
+	why, unasked := r.unasked[call]
+	r.mu.Unlock()
+	if !unasked {
+		return
+	}
+	_, err := r.f.opt.Judge.Recall(ctx, r.m.speaker(), approval, why)
+	r.inVain("withdraw", call, err)
+}
+
+// inVain logs that what an agent said of a call changed nothing: it was answered
+// meanwhile, or nobody had asked.
+func (r *run) inVain(what, call string, err error) {
+	if err != nil {
+		r.log.add("WARN", what+" about call "+call+": "+err.Error(), "tool")
+	}
+}
+
+// closed forgets a call, and says which tool it was of.
+func (r *run) closed(call string) (tool string, asked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tool, asked = r.calls[call]
+	delete(r.calls, call)
+	delete(r.unasked, call)
+	return tool, asked
 }

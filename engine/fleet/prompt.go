@@ -101,7 +101,7 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, core.Missing("agent", in.Agent)
 	}
 	r := &run{
-		f: p.f, m: m, job: job, in: in, calls: map[string]string{},
+		f: p.f, m: m, job: job, in: in, calls: map[string]string{}, unasked: map[string]string{},
 		stop: make(chan struct{}), done: make(chan struct{}), progress: newProgress(p.f.opt.Stuck),
 	}
 	r.log = &transcript{r: r}

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"testing"
 
 	"swarmdeck/engine/core"
@@ -34,6 +35,38 @@ func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
 	}
 	if a := w.agent("bob"); a.Waiting != "" {
 		t.Errorf("%+v", a)
+	}
+	w.consistent()
+}
+
+// TestACallThatIsTakenBackBeforeAnybodyWasAskedWaitsForNobody has an agent withdraw a call
+// before it asks for it, as the two may overtake each other on their way here.
+func TestACallThatIsTakenBackBeforeAnybodyWasAskedWaitsForNobody(t *testing.T) {
+	w := newWorld(t).run()
+	answers := make(chan fleet.ToolAnswer, 2)
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+		e := write
+		e.Type = "tool_request"
+		for _, e := range []fleet.Event{{Type: "withdraw", CallID: e.CallID, Text: "it is there already"}, e} {
+			a, err := p.Emit(ctx, e)
+			if err != nil {
+				return task.Outcome{}, err
+			}
+			answers <- a
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	tk := w.assign("bob", "x")
+	<-answers
+	if a := <-answers; a.Decision != "deny" || a.Reason != "withdrawn by bob: it is there already" {
+		t.Errorf("%+v", a)
+	}
+	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	if n := len(w.events("approval.withdrawn")); n != 1 {
+		t.Errorf("%d were withdrawn", n)
 	}
 	w.consistent()
 }

@@ -48,6 +48,7 @@ type run struct {
 	reason  string
 	denials []string
 	calls   map[string]string // call id → tool, asked in this run
+	unasked map[string]string // call id → why it is no longer wanted
 }
 
 var _ swarm.Work = (*run)(nil)

@@ -113,10 +113,11 @@ func (j *Judge) asOwner(ctx context.Context, by core.Caller, id, what string, fn
 	}, fn)
 }
 
-// OfCall is the open approval of a tool call of a task, from memory; nil for none.
+// OfCall is the open approval of an agent's call or question in a task, from memory; nil
+// for none.
 func (j *Judge) OfCall(tenant, task, call string) *Approval {
 	for _, a := range j.Live(tenant) {
-		if a.TaskID == task && a.Action.CallID == call && a.Gate == GateTool {
+		if a.TaskID == task && a.Action.CallID == call && (a.Gate == GateTool || a.Gate == GateQuestion) {
 			return a
 		}
 	}

@@ -166,7 +166,7 @@ func (c *Call) sign(ctx context.Context, id string, a *judge.Answer) error {
 	}
 	c.Note("you sign: " + strings.TrimSpace(s.String()))
 	a.SignedAt = s.At
-	a.Signature, err = c.Sign(judge.SignNamespace, s.String(), who.Keys)
+	a.Signature, err = c.Sign(s.String(), who.Keys)
 	return err
 }
 

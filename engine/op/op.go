@@ -110,9 +110,9 @@ type Call struct {
 	// Note tells the caller something beside the result, Progress what a call that
 	// takes long waits for.
 	Note, Progress func(text string)
-	// Sign signs a text, in a namespace, with one of an operator's keys that is at
+	// Sign signs the statement of an answer with one of an operator's keys that is at
 	// hand where the caller sits; nil can't.
-	Sign func(namespace, text string, keys []operator.Key) ([]byte, error)
+	Sign func(statement string, keys []operator.Key) ([]byte, error)
 	// Refused is told what the caller may not do from another machine.
 	Refused func(err error)
 	// Read gives what a value stands for: itself, a file after @, the caller's

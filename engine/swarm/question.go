@@ -51,6 +51,8 @@ type Question struct {
 	// Asked records the question, in the transaction of its decision; a is nil
 	// unless a person is asked.
 	Asked func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error
+	// Opened is told, once that is on disk, that a person is asked; nil is not.
+	Opened func(approval string)
 	// Used records, in its transaction, that an approval is used right before
 	// the effect, or that it no longer stands.
 	Used func(tx *audit.Tx, approval string, stands bool) error
@@ -107,6 +109,9 @@ func (q *Questions) Put(ctx context.Context, x Question) (Reply, error) {
 			return Reply{Approved: true, Args: x.Ask.Action.Args, Files: x.Ask.Action.Files, Decision: dec}, nil
 		case w == nil:
 			return Reply{Abort: dec.Abort, Reason: dec.Rationale, Decision: dec}, nil
+		}
+		if x.Opened != nil {
+			x.Opened(approval)
 		}
 		out, err := q.wait(ctx, &x, w)
 		q.drop(ref{x.By.Tenant, approval})
