@@ -17,6 +17,7 @@ import (
 	"swarmdeck/ui/door/attach"
 	"swarmdeck/ui/door/cockpit"
 	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/keyring"
 )
 
 // QueryWord makes this program the process of one json-query.
@@ -48,6 +49,7 @@ func Run(args []string) int {
 		fmt.Fprintf(os.Stderr, "swarmdeck: find the current directory: %v\n", err)
 		return command.ExitFailed
 	}
+	defer keyring.Forget(os.Getenv)
 	house := &house{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &socket.Input{File: os.Stdin}
 	house.here = in.Stay

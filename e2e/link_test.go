@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"crypto/ed25519"
-	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/ui/serve/link"
@@ -38,14 +35,7 @@ func (d *daemon) far(shape link.Shape) *far {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(k.Close)
-	f := &far{daemon: d, link: k, key: filepath.Join(d.home, "key")}
-	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), "")
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	if err := os.WriteFile(f.key, pem.EncodeToMemory(block), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	f := &far{daemon: d, link: k, key: keyFile(d.t, 0)}
 	_, line := pair(d.t, 0)
 	d.ok("operator", "set", "bob", "--role", "operator", "--key", line)
 	return f

@@ -80,6 +80,22 @@ func pair(t testing.TB, seed byte) (ssh.Signer, string) {
 	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
+// keyFile holds the private key of pair.
+func keyFile(t testing.TB, seed byte) string {
+	t.Helper()
+	raw := make([]byte, ed25519.SeedSize)
+	raw[0] = seed
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // guest is an operator on another machine.
 type guest struct {
 	t      testing.TB
@@ -406,20 +422,11 @@ func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon()
-	keyFile := filepath.Join(u.home, "key")
-	raw := make([]byte, ed25519.SeedSize)
-	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(keyFile, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	_, line := pair(t, 0)
 	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
 	host, port, _ := strings.Cut(d.addr, ":")
 	there := u.atTerminal()
-	s := there.sit(80, 24, "attach", "bob@"+host, "--port", port, "--", "-q", "-i", keyFile, "-o", "IdentitiesOnly=yes",
+	s := there.sit(80, 24, "attach", "bob@"+host, "--port", port, "--", "-q", "-i", keyFile(t, 0), "-o", "IdentitiesOnly=yes",
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
 	s.see(`t_acme`)
 	s.see(`fleet`)

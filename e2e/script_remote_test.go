@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"encoding/pem"
 	"errors"
 	"net"
 	"os"
@@ -13,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 )
 
 // client is the system's ssh with the key of one operator.
@@ -29,16 +25,6 @@ func (d *daemon) client(seed byte, name, role string) *client {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		d.t.Skip("ssh is missing")
 	}
-	raw := make([]byte, ed25519.SeedSize)
-	raw[0] = seed
-	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	file := filepath.Join(d.t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
 	_, line := pair(d.t, seed)
 	d.ok("--tenant", "t_acme", "operator", "set", name, "--role", role, "--key", line)
 	host, port, err := net.SplitHostPort(d.addr)
@@ -46,7 +32,7 @@ func (d *daemon) client(seed byte, name, role string) *client {
 		d.t.Fatal(err)
 	}
 	return &client{d.t, []string{
-		"-q", "-F", "none", "-i", file, "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+		"-q", "-F", "none", "-i", keyFile(d.t, seed), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
 		"-p", port, name + "@" + host,
 	}}
 }

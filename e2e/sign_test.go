@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAnAnswerIsSignedOnTheMachineOfWhoAnswers: nothing but ssh and ssh-keygen is
@@ -59,4 +64,117 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), `Good "swarmdeck" signature for dora`) {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestAnAttachedCockpitSignsWhereItsOperatorSits has `attach` ask at its own terminal,
+// by the engine's own door and by the machine's sshd.
+func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is missing")
+	}
+	options := []string{"-q", "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"}
+	for name, way := range map[string]func(u *user, d *daemon) []string{
+		"serve": func(u *user, d *daemon) []string {
+			host, port, _ := strings.Cut(d.addr, ":")
+			return []string{"attach", "me@" + host, "--port", port, "--"}
+		},
+		"sshd": func(u *user, d *daemon) []string {
+			host, port, _ := strings.Cut(u.sshd(), ":")
+			return []string{"attach", host, "--program", os.Args[0], "--", "-p", port}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t)
+			u.ok("tenant", "create", "t_acme")
+			d := u.daemon()
+			_, line := pair(t, 0)
+			key := keyFile(t, 0)
+			u.ok("operator", "set", "me", "--uid", strconv.Itoa(os.Getuid()), "--role", "admin", "--key", line)
+			u.ok("policy", "terms", "--sign", "all")
+			u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-rf","x"]}`)
+			there := u.atTerminal()
+			s := there.sit(80, 24, slices.Concat([]string{"--key", key}, way(u, d), []string{"-i", key}, options)...)
+			s.see(`1 needs? you`)
+			deny := func(reason string) {
+				s.press("i")
+				s.see(`approval . open`)
+				time.Sleep(time.Second) // a card is dead at first
+				s.press("x")
+				s.see(`Reason to deny`)
+				s.press(reason + enter)
+				s.see(`wants your signature`)
+				s.see(`answer +DENY`)
+				s.see(`reason +` + reason)
+			}
+			deny("not yet")
+			s.press("y") // before anybody can have read it
+			time.Sleep(time.Second)
+			s.press("yy")
+			s.press(`yes`)
+			s.see(`wants your signature`)
+			s.press("n")
+			s.see(`not signed at the machine`)
+			if open := u.ok("approval", "list", "--open"); !strings.Contains(open, "rm -rf x") {
+				t.Fatalf("it was answered: %s", open)
+			}
+			deny("never")
+			time.Sleep(time.Second)
+			s.press("y")
+			s.see(`denied by me`)
+			if report := u.ok("audit", "verify", "-o", "json"); !strings.Contains(report, `"signed_answers":1`) {
+				t.Errorf("%s", report)
+			}
+			if code := s.leaves(); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}
+
+// sshd is the machine's own, which lets in whoever has the key of seed 0.
+func (u *user) sshd() (addr string) {
+	u.t.Helper()
+	program, err := exec.LookPath("sshd")
+	if err != nil {
+		u.t.Skip("sshd is missing (openssh-server)")
+	}
+	if os.Getuid() == 0 {
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd(8): it must be there
+			u.t.Fatal(err)
+		}
+	}
+	_, line := pair(u.t, 0)
+	config := fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nSetEnv %s\n",
+		keyFile(u.t, 1), filepath.Join(u.home, "authorized_keys"), strings.ReplaceAll(strings.Join(u.env, " "), "TERM=dumb ", ""))
+	for name, text := range map[string]string{"authorized_keys": line + "\n", "sshd_config": config} {
+		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	// One process for each connection, as inetd has it: the port is ours from the beginning.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			in, err := conn.(*net.TCPConn).File()
+			_ = conn.Close()
+			if err != nil {
+				return
+			}
+			cmd := exec.Command(program, "-i", "-f", filepath.Join(u.home, "sshd_config"))
+			cmd.Stdin, cmd.Stdout = in, in
+			_ = cmd.Start()
+			_ = in.Close()
+			go func() { _ = cmd.Wait() }()
+		}
+	}()
+	return l.Addr().String()
 }

@@ -15,6 +15,7 @@ type Attach struct {
 	Port    string   // of a `serve --ssh` there; "" is the machine's own sshd, which runs Program
 	Program string   // the program there
 	Options []string // more arguments of ssh
+	Key     string   // file of the private key that signs; "" asks ssh-agent
 }
 
 func (t *tree) attach() *cobra.Command {
@@ -23,7 +24,8 @@ func (t *tree) attach() *cobra.Command {
 		use: "attach HOST [-- SSH-OPTION…]", short: "Open the cockpit of another machine, over the system's ssh", effect: Reads, anyArg: true, ownScope: true,
 		long: "Open the cockpit of another machine over the system's ssh, with its keys, agent and configuration. With --port it is a\n" +
 			"`serve --ssh` that answers there; without, the machine's own sshd runs swarmdeck, which attaches to the running engine.\n" +
-			"A connection that is lost is made again until ctrl+c; the work there goes on meanwhile.",
+			"A connection that is lost is made again until ctrl+c; the work there goes on meanwhile.\n" +
+			"Answers that have to be signed are signed here, by ssh-agent or --key: you are shown what, and asked. No agent is forwarded.",
 		example: "attach bob@deck.example.com --port 2222",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&a.Port, "port", "", "`PORT` of a serve --ssh there")
@@ -41,7 +43,7 @@ func (t *tree) attach() *cobra.Command {
 			case c.env.Doors.Attach == nil || c.env.Attached:
 				return core.Errorf(core.Unavailable, "attach: only from the command line")
 			}
-			a.Host = args[0]
+			a.Host, a.Key = args[0], c.g.Key
 			return nil
 		},
 		run: func(c *call, _ []string) error { return c.env.Doors.Attach(c.ctx, c.env, a) },

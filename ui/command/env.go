@@ -61,6 +61,9 @@ type Env struct {
 	// Remote says that the session comes from another machine: its tenant can't
 	// be left, and no line names a file, which would be one of this machine.
 	Remote bool
+	// Signer connects to what signs answers at the machine that the operator sits at;
+	// nil is this one, unless the environment names its socket.
+	Signer func() (io.ReadWriteCloser, error)
 	// Elsewhere carries a line out in the process that has the data file, once Open
 	// has failed with ExitElsewhere; nil is here alone.
 	Elsewhere func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error)

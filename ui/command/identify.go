@@ -2,12 +2,16 @@ package command
 
 import (
 	"errors"
+	"io"
+	"net"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/keyring"
@@ -116,19 +120,32 @@ func (c *call) keyring() (*keyring.Ring, error) {
 	return keyring.Open(file, c.env.getenv("SSH_AUTH_SOCK"))
 }
 
-// signer signs with the caller's keys; nil for who sits at another machine, whose
-// keys are there, and for an agent.
-func (c *call) signer() func(namespace, text string, keys []operator.Key) ([]byte, error) {
-	if c.env.Remote || c.env.Caller.Kind == core.Agent {
-		return nil
+// signer signs statements with the caller's keys; nil for who sits at another machine
+// that does not sign, and for an agent.
+func (c *call) signer() func(text string, keys []operator.Key) ([]byte, error) {
+	elsewhere := c.env.Signer
+	if at := c.env.getenv(keyring.SignerVariable); elsewhere == nil && at != "" {
+		elsewhere = func() (io.ReadWriteCloser, error) { return net.DialTimeout("unix", at, 2*time.Second) }
 	}
-	return func(namespace, text string, keys []operator.Key) ([]byte, error) {
+	switch {
+	case c.env.Caller.Kind == core.Agent, c.env.Remote && elsewhere == nil:
+		return nil
+	case elsewhere != nil && (c.env.Remote || c.g.Key == ""):
+		return func(text string, keys []operator.Key) ([]byte, error) {
+			conn, err := elsewhere()
+			if err != nil {
+				return nil, core.Errorf(core.Unavailable, "signature: %v", err).With("field", "signature")
+			}
+			return keyring.Ask(conn, text, keys)
+		}
+	}
+	return func(text string, keys []operator.Key) ([]byte, error) {
 		ring, err := c.keyring()
 		if err != nil {
 			return nil, err
 		}
 		defer ring.Close()
-		return ring.Sign(namespace, text, keys)
+		return ring.Sign(judge.SignNamespace, text, keys)
 	}
 }
 

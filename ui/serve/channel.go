@@ -43,7 +43,7 @@ type channel struct {
 
 // open takes a session's requests until its client closes it; begun is told
 // when the session begins.
-func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in gossh.NewChannel, begun func()) {
+func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in gossh.NewChannel, begun func(*Session)) {
 	ch, reqs, err := in.Accept()
 	if err != nil {
 		return
@@ -80,8 +80,8 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			var line struct{ Text string }
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
-				begun()
 				t := c.session(ctx, who, s.lim.Stall)
+				begun(t)
 				t.Stdout = &outlet{c, t.Stdout}
 				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
 			}

@@ -12,13 +12,13 @@ type Passing struct {
 	To io.Writer
 	// Any says that there was something.
 	Any bool
-	// screen says that the cockpit has taken the terminal over.
-	screen bool
+	// Screen says that the cockpit has taken the terminal over.
+	Screen bool
 }
 
 func (p *Passing) Write(b []byte) (int, error) {
 	p.Any = p.Any || len(b) > 0
-	p.screen = p.screen || bytes.Contains(b, []byte(ansi.SetModeAltScreenSaveCursor))
+	p.Screen = p.Screen || bytes.Contains(b, []byte(ansi.SetModeAltScreenSaveCursor))
 	return p.To.Write(b)
 }
 
@@ -26,7 +26,7 @@ func (p *Passing) Write(b []byte) (int, error) {
 // did not: keyboard protocols, paste, focus, mouse and colour reports, the
 // hidden cursor, the alternate screen.
 func (p *Passing) GiveBack() {
-	if !p.screen {
+	if !p.Screen {
 		return
 	}
 	_, _ = io.WriteString(p.To, ansi.KittyKeyboard(0, 1)+ansi.ResetModifyOtherKeys+

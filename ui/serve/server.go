@@ -99,7 +99,8 @@ func (s *Server) add(l net.Listener, srv *ssh.Server, g *guard, who func(ssh.Con
 			if done, ok := few(ctx, conn); ok {
 				defer done()
 				sessions, who := who(ctx)
-				s.open(sessions, conn, who, in, func() {
+				s.open(sessions, conn, who, in, func(t *Session) {
+					t.Signer = signer(ctx, conn)
 					if g != nil {
 						g.letIn(ctx)
 					}

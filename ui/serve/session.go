@@ -23,6 +23,8 @@ type Session struct {
 	Stdout, Stderr io.Writer
 	// Terminal is nil for a client without one.
 	Terminal *term.Remote
+	// Signer connects to what signs at the client; nil where nothing does.
+	Signer func() (io.ReadWriteCloser, error)
 	// Who is the operator that the client proved to be.
 	Who Who
 }

@@ -81,6 +81,7 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 				},
 			}
 		},
+		RequestHandlers:          map[string]ssh.RequestHandler{forwardSocket: forward},
 		ConnectionFailedCallback: g.failed,
 		HandshakeTimeout:         greeting + proof,
 	}

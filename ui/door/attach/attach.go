@@ -4,15 +4,21 @@ package attach
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/keyring"
 	"swarmdeck/ui/serve"
 )
 
@@ -36,34 +42,41 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 	if err != nil {
 		return core.Errorf(core.Unavailable, "attach: ssh is missing: %v", err)
 	}
-	args := append([]string{"-t", "-o", "SendEnv=LANG LC_* COLORTERM NO_COLOR", "-o", "ServerAliveInterval=15"}, a.Options...)
-	if a.Port != "" {
-		args = append(args, "-p", a.Port, "--", a.Host)
-	} else {
-		args = append(args, "--", a.Host, command.Quote(a.Program))
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	d := &desk{in: os.Stdin, out: serve.Passing{To: os.Stdout}}
+	args := append([]string{"-t", "-a", "-o", "SendEnv=LANG LC_* COLORTERM NO_COLOR", "-o", "ServerAliveInterval=15"}, a.Options...)
+	here := ""                               // where requests for a signature come
+	if term.IsTerminal(int(os.Stdin.Fd())) { // somebody sits here, and can sign
+		d.own = true
+		go d.read()
+		s := &signer{desk: d, host: a.Host, key: a.Key, leave: func() { leave(errLeft) }}
+		var end func()
+		if here, end, err = s.listen(ctx); err != nil {
+			return fmt.Errorf("attach: %w", err)
+		}
+		defer end()
 	}
 	pause, cuts := firstTry, 0
 	for began := false; ; {
 		start := time.Now()
-		cmd := exec.CommandContext(ctx, ssh, args...)
-		shown := &serve.Passing{To: os.Stdout}
+		cmd := exec.CommandContext(ctx, ssh, append(slices.Clip(args), reach(&a, here)...)...)
 		said := &last{to: os.Stderr}
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, shown, said
+		cmd.Stderr = said
 		cmd.WaitDelay = time.Second // a master connection stays behind and may hold the output
-		err := cmd.Run()
+		shown, err := d.run(cmd)
 		if errors.Is(err, exec.ErrWaitDelay) {
 			err = nil
 		}
-		if err != nil {
-			shown.GiveBack() // ssh restores the line, not the screen
-		}
 		var exit *exec.ExitError
-		if began = began || shown.Any; !began && said.cut() {
+		if began = began || shown; !began && said.cut() {
 			cuts++
 		}
 		switch {
 		case err == nil:
 			return nil
+		case context.Cause(ctx) == errLeft:
+			return &command.ExitError{Code: command.ExitInterrupted}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !errors.As(err, &exit):
@@ -83,6 +96,25 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 		pause = min(2*pause, lastTry)
 	}
 }
+
+// reach are the arguments of ssh that say where, and what is run there. Requests for
+// a signature come from a socket there, which is another for each connection: an sshd
+// leaves that of one that was lost behind.
+func reach(a *command.Attach, here string) (args []string) {
+	program := command.Quote(a.Program)
+	if here != "" {
+		at := "/tmp/" + keyring.SignerPrefix + strings.ToLower(rand.Text())
+		args = append(args, "-R", at+":"+here)
+		program = "env " + keyring.SignerVariable + "=" + at + " " + program
+	}
+	if a.Port != "" {
+		return append(args, "-p", a.Port, "--", a.Host)
+	}
+	return append(args, "--", a.Host, program)
+}
+
+// errLeft says that who sits here left at a question.
+var errLeft = errors.New("left")
 
 // last passes on what ssh says, and remembers its end.
 type last struct {

@@ -158,7 +158,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
-		Attached: true, Remote: true, Terminal: t.Terminal,
+		Attached: true, Remote: true, Terminal: t.Terminal, Signer: t.Signer,
 		Doors: r.doors,
 		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
 		Refused: func(by core.Caller, err error) {
