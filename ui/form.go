@@ -46,7 +46,7 @@ func refusal(o output) error {
 	var e struct {
 		Error core.Error `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(firstLine(o.err)), &e); err != nil || e.Error.Message == "" {
+	if err := json.Unmarshal([]byte(lastLine(o.err)), &e); err != nil || e.Error.Message == "" {
 		return errors.New(reason(o))
 	}
 	return &e.Error

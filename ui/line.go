@@ -262,10 +262,16 @@ func reason(o output) string {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(firstLine(text)), &wrapped); err == nil && wrapped.Error.Message != "" {
+	if err := json.Unmarshal([]byte(lastLine(text)), &wrapped); err == nil && wrapped.Error.Message != "" {
 		text = wrapped.Error.Message
 	}
 	return strings.TrimPrefix(text, "error: ")
+}
+
+// lastLine is where a command that failed tells its error, after what it noted before.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
 func firstLine(s string) string {
