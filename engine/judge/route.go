@@ -48,6 +48,8 @@ func (r *Route) check(asks bool, at func(string) string) error {
 		return core.Invalid(at("approvers"), names, "names of operators or groups")
 	case r.Quorum < 0 || r.Quorum > maxQuorum:
 		return core.Invalid(at("quorum"), r.Quorum, fmt.Sprintf("1-%d persons", maxQuorum))
+	case len(r.Groups) == 0 && len(r.Approvers) > 0 && r.Quorum > len(r.Approvers): // a name may be a group's, too
+		return core.Invalid(at("quorum"), r.Quorum, fmt.Sprintf("at most as many as the %d approvers; name a group in groups", len(r.Approvers)))
 	}
 	if r.Deadline != "" {
 		if d, err := time.ParseDuration(r.Deadline); err != nil || d < time.Minute || d > maxDefer {

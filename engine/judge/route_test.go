@@ -116,7 +116,7 @@ func TestAnEditIsForWhomItsOwnRuleNames(t *testing.T) {
 schema: 1
 name: two
 rules:
-  - {id: prod, gates: [task.start], when: 'action.args.argv.exists(a, a == "prod")', decision: hitl, reason_code: prod, risk: medium, approvers: [on-call], quorum: 2}
+  - {id: prod, gates: [task.start], when: 'action.args.argv.exists(a, a == "prod")', decision: hitl, reason_code: prod, risk: medium, groups: [on-call], quorum: 2}
   - {id: all, gates: [task.start, tool.call], when: "true", decision: hitl, reason_code: ask, risk: medium}
 `, routedCase))
 	a := f.opened(execBy(robot, `{"argv":["deploy","staging"]}`))
@@ -125,7 +125,7 @@ rules:
 		t.Fatalf("bob: %v", err)
 	}
 	got, err := f.Answer(t.Context(), named(bob, "carol"), a.ApprovalID, edit)
-	if err != nil || got.Status != judge.Open || got.Quorum != 2 || !slices.Equal(got.Approvers, []string{"on-call"}) {
+	if err != nil || got.Status != judge.Open || got.Quorum != 2 || !slices.Equal(got.Approvers, []string{"on-call"}) || got.RuleID != "prod" || got.ReasonCode != "prod" {
 		t.Fatalf("carol: %+v, %v", got, err)
 	}
 	f.healthy()
@@ -135,6 +135,7 @@ func TestABadRouteNamesItsField(t *testing.T) {
 	f := setup(t)
 	for more, want := range map[string]string{
 		"quorum: 6":                          "rules.all.quorum",
+		"approvers: [bob, carol], quorum: 3": "rules.all.quorum",
 		"deadline: soon":                     "rules.all.deadline",
 		"deadline: 30h":                      "rules.all.deadline",
 		"escalate: [1h]":                     "rules.all.escalate",

@@ -164,7 +164,7 @@ func (j *Judge) signed(tx *audit.Tx, a *Approval, ans *Answer) (sig *Signature, 
 		}
 		return nil, nil, nil
 	}
-	key, touched, err := verify([]byte(a.statement(tx.By.Name, ans).String()), ans.Signature)
+	key, err := verify([]byte(a.statement(tx.By.Name, ans).String()), ans.Signature)
 	if err != nil {
 		return nil, refuse("the signature is not one of this answer: " + err.Error()), nil
 	}
@@ -179,25 +179,24 @@ func (j *Judge) signed(tx *audit.Tx, a *Approval, ans *Answer) (sig *Signature, 
 	}
 	return &Signature{
 		Key: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), At: ans.SignedAt.UTC().Truncate(time.Second), Always: ans.Always,
-		Touched: touched, Text: string(ans.Signature),
+		Touched: isToken(key), Text: string(ans.Signature),
 	}, nil, nil
 }
 
-// verify checks an armored signature of a text, and tells its key.
-func verify(text, armored []byte) (key ssh.PublicKey, touched bool, err error) {
+// verify checks an armored signature of a text, and tells its key. One of a token that
+// nobody touched is none: the library refuses it, as sshd does.
+func verify(text, armored []byte) (ssh.PublicKey, error) {
 	if len(armored) > maxSignature {
-		return nil, false, fmt.Errorf("it is longer than %d bytes", maxSignature)
+		return nil, fmt.Errorf("it is longer than %d bytes", maxSignature)
 	}
 	sig, err := sshsig.Unarmor(bytes.TrimSpace(armored))
 	if err != nil {
-		return nil, false, fmt.Errorf("it is no signature of ssh-keygen: %w", err)
+		return nil, fmt.Errorf("it is no signature of ssh-keygen: %w", err)
 	}
 	if err := sshsig.Verify(bytes.NewReader(text), sig, sig.PublicKey, sig.HashAlgorithm, SignNamespace); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	const userPresent = 1
-	said := sig.Signature.Rest
-	return sig.PublicKey, isToken(sig.PublicKey) && len(said) > 0 && said[0]&userPresent != 0, nil
+	return sig.PublicKey, nil
 }
 
 // isToken says whether a key lies in a token that tells of a touch (PROTOCOL.u2f).
@@ -222,7 +221,7 @@ func (d *GateDecision) CheckSignature() error {
 	if core.IsErasedText(d.Rationale) {
 		return errErased
 	}
-	key, _, err := verify([]byte(d.statement().String()), []byte(d.Signature.Text))
+	key, err := verify([]byte(d.statement().String()), []byte(d.Signature.Text))
 	if err == nil && strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) != d.Signature.Key {
 		err = errors.New("it was made with another key than it says")
 	}

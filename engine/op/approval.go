@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/operator"
 	"swarmdeck/store"
 )
 
@@ -298,7 +297,7 @@ func approvalEscalate() *Op {
 		Name: "approval escalate", Short: "Ask someone else to answer", Role: Approver, Done: "escalated",
 		Long:   "Hand an open approval on to an operator or a group of `operator set`. They alone may answer it from then on.",
 		Params: []*Param{need(&to, "to", "operator or group `NAME`")},
-		Check:  func(*Call) error { return CheckOperator("to", to) },
+		Check:  func(*Call) error { return operator.CheckName("to", to) },
 	}, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id, reason string) (judge.Approval, error) {
 		return c.Judge.Escalate(ctx, c.By, id, to, reason)
 	})
@@ -315,13 +314,4 @@ func approvalCanary() *Op {
 	}, func(ctx context.Context, c *Call) (judge.Approval, error) {
 		return c.Judge.Canary(ctx, c.By, judge.Risk(risk))
 	})
-}
-
-// CheckOperator reports a name that a log or a list could not show.
-func CheckOperator(field, name string) error {
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	if n := utf8.RuneCountInString(name); n < 1 || n > 64 || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, hidden) {
-		return core.Invalid(field, name, "an operator's name: 1-64 printable characters without space around them")
-	}
-	return nil
 }

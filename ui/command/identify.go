@@ -12,7 +12,6 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/op"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/keyring"
 )
@@ -27,7 +26,7 @@ func (c *call) operator() (core.Caller, error) {
 	by.Kind = core.Operator
 	if c.as() {
 		by.Name = c.g.As
-		return by, op.CheckOperator("as", by.Name)
+		return by, operator.CheckName("as", by.Name)
 	}
 	if by.Name == "" {
 		by.Name = userName(by.Proof)
