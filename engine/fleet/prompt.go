@@ -89,6 +89,21 @@ func (p prompts) Slot(tenant, name string) (bool, string) {
 	return m.free()
 }
 
+// Stands says that an agent is paused, if it is.
+func (p prompts) Stands(tenant, name string) string {
+	m := p.f.member(tenant, name)
+	if m == nil {
+		return ""
+	}
+	switch a := m.rec.Load(); {
+	case a.Paused:
+		return "agent " + name + " is paused"
+	case a.Pausing:
+		return "agent " + name + " is paused, not yet acknowledged"
+	}
+	return ""
+}
+
 // Start implements swarm.Runner. The agent is taken at once; a run that finds
 // it taken waits for its turn, which does not count as an attempt.
 func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {

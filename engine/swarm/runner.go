@@ -56,6 +56,12 @@ type agentDescriber interface {
 	AgentRef(tenant, agent string) judge.AgentRef
 }
 
+// stander is implemented by runners whose agents may stand still by themselves, and
+// their tasks with them: Stands says why, or "".
+type stander interface {
+	Stands(tenant, agent string) (why string)
+}
+
 // renewer is implemented by runners whose input holds good for one task only:
 // Renew returns the input of another one that does the same.
 type renewer interface {

@@ -89,6 +89,9 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 		if a := s.connects(ctx, t); a != nil {
 			return set("gate", a.ApprovalID, "worker %s runs it; a person must answer approval %s: %s", t.Worker, a.ApprovalID, a.Subject.Headline)
 		}
+		if why := s.stands(t); why != "" {
+			return set("pause", t.Agent, "%s", why)
+		}
 		return set("", "", "it does not wait: worker %s runs it", t.Worker)
 	case !t.RunAt.IsZero():
 		after := ""
@@ -113,6 +116,16 @@ func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, arg
 		}
 	}
 	return set("lease", t.Agent, "it is ready: agent %s takes it next", t.Agent)
+}
+
+// stands is why the agent of a task stands still; "" is that it does not.
+func (s *Swarm) stands(t *task.Task) string {
+	if r, err := s.runner(t.Kind); err == nil {
+		if r, ok := r.(stander); ok {
+			return r.Stands(t.TenantID, t.Agent)
+		}
+	}
+	return ""
 }
 
 // connects is an open question about a connection of a task, which its other

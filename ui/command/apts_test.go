@@ -163,6 +163,9 @@ func pauses(t *testing.T, d *deck) {
 	d.untilIt("agent show counter", "paused, and acknowledged", func(a map[string]any) bool {
 		return a["paused"] == true && a["pausing"] == nil
 	})
+	if why := str(d.object("task why " + str(d.object("task list --status running")["task_id"]))["text"]); why != "agent counter is paused" {
+		t.Errorf("why it waits: %q", why)
+	}
 	was := counted()
 	time.Sleep(100 * time.Millisecond)
 	if now := counted(); now != was {
