@@ -295,9 +295,9 @@ type Answer struct {
 
 // Always asks for a rule that approves the same shape from now on.
 type Always struct {
-	Scope   string        `json:"scope"`      // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
-	Expires time.Duration `json:"expires_ns"` // required, at most 30 days
-	MaxUses int           `json:"max_uses"`   // required, 1-1000
+	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
+	Expires time.Duration // required, at most 30 days
+	MaxUses int           // required, 1-1000
 
 	named bool // of a grant: whom it names it is for alone, whatever the scope
 }

@@ -55,6 +55,31 @@ type Statement struct {
 
 const statementType = "swarmdeck.answer/1"
 
+// MarshalJSON writes what is asked for as a statement has it: {"expires":"1h0m0s",…}.
+func (w Always) MarshalJSON() ([]byte, error) {
+	return core.Encode(alwaysText{w.Expires.String(), w.MaxUses, w.Scope})
+}
+
+// UnmarshalJSON reads the same.
+func (w *Always) UnmarshalJSON(text []byte) error {
+	var t alwaysText
+	if err := core.Decode(text, &t); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(t.Expires)
+	if err != nil {
+		return core.Invalid("expires", core.Clip(t.Expires), "a duration: 1h0m0s")
+	}
+	*w = Always{Scope: t.Scope, Expires: d, MaxUses: t.MaxUses}
+	return nil
+}
+
+type alwaysText struct {
+	Expires string `json:"expires"`
+	MaxUses int    `json:"max_uses"`
+	Scope   string `json:"scope"`
+}
+
 // String is the text that is signed: canonical JSON in one line.
 func (s Statement) String() string {
 	text, err := core.Canonical(core.MustEncode(s))

@@ -185,3 +185,34 @@ func FuzzSignature(f *testing.F) {
 		}
 	})
 }
+
+func TestTheRuleThatAnAnswerMakesIsSignedWithIt(t *testing.T) {
+	since := time.Time{}
+	f := setup(t, withKeys(t, &since))
+	if _, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll}); err != nil {
+		t.Fatal(err)
+	}
+	a := f.opened(execBy(robot, `{"argv":["make","it"]}`))
+	yes := judge.Answer{Approve: true, Always: &judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 5}}
+	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)
+	if err != nil || !strings.Contains(s.String(), `"always":{"expires":"1h0m0s","max_uses":5,"scope":"tool"}`) {
+		t.Fatalf("%s, %v", s, err)
+	}
+	if again, err := judge.ParseStatement([]byte(s.String())); err != nil || again.String() != s.String() || *again.Always != *yes.Always {
+		t.Fatalf("%s, %v", again, err)
+	}
+	yes.SignedAt, yes.Signature = s.At, armored(t, s, signerOf(t, 1), judge.SignNamespace)
+	wider := yes
+	wider.Always = &judge.Always{Scope: "tool", Expires: 2 * time.Hour, MaxUses: 5}
+	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, wider); code(err) != core.Denied {
+		t.Errorf("another rule: %v", err)
+	}
+	got, err := f.Answer(t.Context(), bob, a.ApprovalID, yes)
+	if err != nil || got.Status != judge.Approved {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if d := f.decision(got.DecisionID); d.CheckSignature() != nil {
+		t.Errorf("%+v", d.Signature)
+	}
+	f.healthy()
+}
