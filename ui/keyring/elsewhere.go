@@ -3,11 +3,12 @@ package keyring
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,9 @@ const SignerVariable = "SWARMDECK_SIGNER"
 
 // Confirming is how long somebody may look at what they are to sign.
 const Confirming = 2 * time.Minute
+
+// asking is how long a request may take to come.
+const asking = 10 * time.Second
 
 // maxAsked bounds a request and its reply, in bytes.
 const maxAsked = 64 << 10
@@ -69,11 +73,17 @@ func Ask(conn io.ReadWriteCloser, statement string, keys []operator.Key) (armore
 // ErrUnsure is why sure does not want a statement signed.
 var ErrUnsure = errors.New("you said no, or nothing")
 
-// Answer takes one request from another machine, and signs when sure, which shows the
-// statement, has no error; signed is then called. Nothing is signed but a statement of an
-// answer, in that namespace.
-func Answer(conn io.ReadWriter, open func() (*Ring, error), sure func(judge.Statement) (signed func(), err error)) error {
-	signature, err := answer(conn, open, sure)
+// Sure shows a statement and asks whether to sign it; signed is called once that is
+// done. Its context ends when the other machine no longer waits.
+type Sure func(ctx context.Context, s judge.Statement) (signed func(), err error)
+
+// Answer takes one request from another machine, and signs when sure has no error.
+// Nothing is signed but a statement of an answer, in that namespace. It closes conn.
+func Answer(ctx context.Context, conn net.Conn, open func() (*Ring, error), sure Sure) error {
+	ctx, gone := context.WithCancel(ctx)
+	defer gone()
+	defer conn.Close()
+	signature, err := answer(ctx, gone, conn, open, sure)
 	said := reply{Signature: string(signature)}
 	if err != nil {
 		said.Error = core.AsError(err).Message
@@ -82,8 +92,9 @@ func Answer(conn io.ReadWriter, open func() (*Ring, error), sure func(judge.Stat
 	return errors.Join(err, failed)
 }
 
-func answer(conn io.Reader, open func() (*Ring, error), sure func(judge.Statement) (signed func(), err error)) ([]byte, error) {
+func answer(ctx context.Context, gone func(), conn net.Conn, open func() (*Ring, error), sure Sure) ([]byte, error) {
 	var asked request
+	_ = conn.SetReadDeadline(time.Now().Add(asking))
 	if err := readLine(conn, &asked); err != nil {
 		return nil, err
 	}
@@ -100,10 +111,15 @@ func answer(conn io.Reader, open func() (*Ring, error), sure func(judge.Statemen
 		return nil, err
 	}
 	defer ring.Close()
-	if !slices.ContainsFunc(keys, func(k operator.Key) bool { return len(ring.have([]operator.Key{k})) > 0 }) {
+	if len(ring.have(keys)) == 0 {
 		return nil, core.Errorf(core.NotFound, "no key of %s is there: give one with --key FILE, or add it to ssh-agent", s.Operator)
 	}
-	signed, err := sure(s)
+	_ = conn.SetReadDeadline(time.Time{})
+	go func() { // ends when conn is closed, by either end
+		_, _ = conn.Read(make([]byte, 1))
+		gone()
+	}()
+	signed, err := sure(ctx, s)
 	if err != nil {
 		return nil, err
 	}

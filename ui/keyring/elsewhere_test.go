@@ -2,8 +2,10 @@ package keyring_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -67,15 +69,15 @@ func statement() string {
 func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 	file, public := keyOf(t, 1)
 	_, other := keyOf(t, 2)
-	sure := func(judge.Statement) (func(), error) { return func() {}, nil }
+	sure := func(context.Context, judge.Statement) (func(), error) { return func() {}, nil }
 	for name, c := range map[string]struct {
 		text string
 		keys []ssh.PublicKey
-		sure func(judge.Statement) (func(), error)
+		sure keyring.Sure
 		want string // in the error; "" is a signature
 	}{
 		"signed":                  {statement(), []ssh.PublicKey{other, public}, sure, ""},
-		"not sure":                {statement(), []ssh.PublicKey{public}, func(judge.Statement) (func(), error) { return nil, keyring.ErrUnsure }, "you said no"},
+		"not sure":                {statement(), []ssh.PublicKey{public}, func(context.Context, judge.Statement) (func(), error) { return nil, keyring.ErrUnsure }, "you said no"},
 		"another's key":           {statement(), []ssh.PublicKey{other}, sure, "no key of bob is there"},
 		"no key":                  {statement(), nil, sure, "no key of bob is there"},
 		"no statement":            {"let me in\n", []ssh.PublicKey{public}, sure, "statement"},
@@ -85,8 +87,7 @@ func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here, there := pair(t)
 			go func() {
-				defer there.Close()
-				_ = keyring.Answer(there, func() (*keyring.Ring, error) { return keyring.Open(file, "") }, c.sure)
+				_ = keyring.Answer(t.Context(), there, func() (*keyring.Ring, error) { return keyring.Open(file, "") }, c.sure)
 			}()
 			keys := make([]operator.Key, len(c.keys))
 			for i, k := range c.keys {
@@ -136,8 +137,13 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"statement":"","keys":null}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		shown := ""
-		conn := &both{in: strings.NewReader(string(line) + "\n")}
-		err := keyring.Answer(conn, func() (*keyring.Ring, error) { return keyring.Open(file, "") }, func(s judge.Statement) (func(), error) {
+		here, there := net.Pipe()
+		go func() {
+			defer here.Close()
+			_, _ = here.Write(append(line, '\n'))
+			_, _ = io.Copy(io.Discard, here)
+		}()
+		err := keyring.Answer(t.Context(), there, func() (*keyring.Ring, error) { return keyring.Open(file, "") }, func(_ context.Context, s judge.Statement) (func(), error) {
 			shown = s.String()
 			return func() {}, nil
 		})
@@ -147,11 +153,23 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// both is a connection of which the other end has said all.
-type both struct {
-	in  io.Reader
-	out bytes.Buffer
+func TestAQuestionEndsWithTheConnectionThatAsks(t *testing.T) {
+	file, public := keyOf(t, 1)
+	here, there := pair(t)
+	asked := make(chan struct{})
+	go func() {
+		<-asked
+		_ = here.Close()
+	}()
+	go func() {
+		_, _ = keyring.Ask(here, statement(), []operator.Key{{Fingerprint: ssh.FingerprintSHA256(public)}})
+	}()
+	err := keyring.Answer(t.Context(), there, func() (*keyring.Ring, error) { return keyring.Open(file, "") }, func(ctx context.Context, _ judge.Statement) (func(), error) {
+		close(asked)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }
-
-func (b *both) Read(p []byte) (int, error)  { return b.in.Read(p) }
-func (b *both) Write(p []byte) (int, error) { return b.out.Write(p) }

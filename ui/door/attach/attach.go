@@ -45,7 +45,7 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	d := &desk{in: os.Stdin, out: serve.Passing{To: os.Stdout}}
-	args := append([]string{"-t", "-a", "-o", "SendEnv=LANG LC_* COLORTERM NO_COLOR", "-o", "ServerAliveInterval=15"}, a.Options...)
+	args := append([]string{"-t", "-a", "-o", "SendEnv=LANG LC_* COLORTERM NO_COLOR", "-o", "ServerAliveInterval=15", "-o", "ExitOnForwardFailure=no"}, a.Options...)
 	here := ""                               // where requests for a signature come
 	if term.IsTerminal(int(os.Stdin.Fd())) { // somebody sits here, and can sign
 		d.own = true

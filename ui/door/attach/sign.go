@@ -48,11 +48,8 @@ func (s *signer) serve(ctx context.Context, l net.Listener) {
 		if err != nil {
 			return
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-		_ = keyring.Answer(conn, // the other machine is told why, and shows it
-			func() (*keyring.Ring, error) { return keyring.Open(s.key, os.Getenv("SSH_AUTH_SOCK")) },
-			func(st judge.Statement) (func(), error) { return s.sure(ctx, st) })
-		_ = conn.Close()
+		open := func() (*keyring.Ring, error) { return keyring.Open(s.key, os.Getenv("SSH_AUTH_SOCK")) }
+		_ = keyring.Answer(ctx, conn, open, s.sure) // the other machine is told why not, and shows it
 	}
 }
 
@@ -138,11 +135,14 @@ type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// mostReason keeps the rest of a statement on the screen.
-const mostReason = 400 // characters
+// What is shown of one part of a statement, in characters: none takes the screen from
+// the others.
+const (
+	mostPart   = 64
+	mostReason = 400
+)
 
-// words are the lines of a question: what is signed, whole, as the other machine names
-// it.
+// words are the lines of a question: what is signed, as the other machine names it.
 func words(host string, st judge.Statement) []string {
 	lines := []string{
 		"swarmdeck attach: " + term.Clean(host) + " wants your signature", "",
@@ -150,16 +150,21 @@ func words(host string, st judge.Statement) []string {
 		"  compare the approval and its digest before you sign.", "",
 	}
 	add := func(name, value string) {
-		if value = term.Reveal(value); value != "" {
+		most := mostPart
+		if name == "reason" {
+			most = mostReason
+		}
+		if all := []rune(term.Reveal(value)); len(all) > most {
+			value = fmt.Sprintf("%s… and %d characters more", string(all[:most]), len(all)-most)
+		} else {
+			value = string(all)
+		}
+		if value != "" {
 			lines = append(lines, fmt.Sprintf("  %-9s %s", name, value))
 		}
 	}
-	add("answer", strings.ToUpper(st.Answer))
 	add("approval", st.Approval)
 	add("digest", st.Digest)
-	if r := []rune(st.Reason); len(r) > mostReason {
-		st.Reason = fmt.Sprintf("%s… and %d characters more", string(r[:mostReason]), len(r)-mostReason)
-	}
 	add("reason", st.Reason)
 	add("content", st.Content)
 	if st.Always != nil {
@@ -169,5 +174,6 @@ func words(host string, st judge.Statement) []string {
 	add("tenant", st.TenantID)
 	add("log", st.Log)
 	add("time", st.At.UTC().Format(time.RFC3339))
+	add("answer", strings.ToUpper(st.Answer)) // right above the question, whatever the others are
 	return append(lines, "", fmt.Sprintf("y signs it, n or esc does not, nor do %.0f minutes; ctrl+c leaves: ", keyring.Confirming.Minutes()))
 }

@@ -1,0 +1,28 @@
+package attach
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"swarmdeck/engine/judge"
+)
+
+// TestAHostileStatementHidesNothing has parts that would scroll the answer away, move the
+// cursor, or read backwards.
+func TestAHostileStatementHidesNothing(t *testing.T) {
+	long := strings.Repeat("y\n\x1b[2J\u202e", 9000)
+	lines := words("deck", judge.Statement{
+		Log: long, TenantID: long, Approval: long, Digest: long, Answer: "approve", Reason: long, Content: long, Operator: long,
+		Always: &judge.Always{Scope: long}, At: time.Unix(1<<33, 0),
+	})
+	for _, l := range lines {
+		if strings.ContainsAny(l, "\n\r\x1b\u202e") || utf8.RuneCountInString(l) > 500 {
+			t.Errorf("%.80q", l)
+		}
+	}
+	if last := strings.Join(lines[len(lines)-3:], "\n"); !strings.Contains(last, "answer    APPROVE\n") {
+		t.Errorf("%s", last)
+	}
+}
