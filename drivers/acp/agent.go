@@ -36,8 +36,6 @@ type agent struct {
 	crashed   bool               // its last process crashed: the next one is a restart
 	backlog   exec.Backlog
 	news      []fleet.Event // changes of mode and costs between prompts
-	counted   spent         // of the session lastID, see newSession
-	lastID    string
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -83,9 +81,6 @@ func (a *agent) release(t *turn) {
 	a.turn = nil
 	if t.s != nil {
 		t.s.turn.CompareAndSwap(t, nil)
-		t.s.mu.Lock()
-		a.counted, a.lastID = t.s.spent, t.s.id
-		t.s.mu.Unlock()
 	}
 }
 
@@ -230,7 +225,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	call := pe.conn.Start(promptMethod, promptOf(s.id, past, t.Prompt))
 	if past != "" {
 		s.told.Store(true)
-		a.place.remember(s.id, true)
+		s.keep()
 		t.emit(fleet.Event{Type: "log", Level: "INFO", Text: t.Prompt.Past.Brief})
 	}
 	return call, nil

@@ -117,14 +117,14 @@ func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 	for _, as := range []traits{{Load: true}, {Resume: true, Load: true}} {
 		s, _ := newStand(t, as, settings{})
 		s.ends(task.Succeeded, "", "say one", "say two", "say three")
-		id, _ := s.handle.(*agent).place.recall()
+		id := s.handle.(*agent).place.recall().Session
 		s.ends(task.Failed, "agent_killed", "crash")
 		s.forget()
 		s.ends(task.Succeeded, "", "say four")
 		if got := strings.Join(s.texts("message"), "|"); got != "four" {
 			t.Errorf("messages %q", got)
 		}
-		if again, _ := s.handle.(*agent).place.recall(); again != id {
+		if again := s.handle.(*agent).place.recall().Session; again != id {
 			t.Errorf("session %s became %s", id, again)
 		}
 		s.heard("log", "took up the conversation "+id)
@@ -157,7 +157,7 @@ func TestALostConversationIsBegunAnew(t *testing.T) {
 	s, _ := newStand(t, traits{Load: true}, settings{})
 	s.ends(task.Succeeded, "", "say one")
 	p := s.handle.(*agent).place
-	id, _ := p.recall()
+	id := p.recall().Session
 	if err := os.Remove(filepath.Join(p.home, id)); err != nil {
 		t.Fatal(err)
 	}

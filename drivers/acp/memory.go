@@ -16,28 +16,29 @@ type memory struct {
 	Command []string `json:"command"`
 	Dir     string   `json:"dir"`
 	Told    bool     `json:"told,omitzero"` // of a fork: what it goes on from
+	Spent   spent    `json:"spent,omitzero"`
 }
 
-// recall is the session that was last used with this command and directory,
-// and whether a fork was told its past there.
-func (p place) recall() (session string, told bool) {
+// recall is what was last remembered with this command and directory; the zero one is
+// nothing.
+func (p place) recall() (m memory) {
 	data, err := os.ReadFile(p.memory)
 	if err != nil || p.Fresh {
-		return "", false
+		return memory{}
 	}
-	var m memory
 	if core.DecodeStored(data, &m) != nil || m.Born != p.born || m.Dir != p.spec.Dir || !slices.Equal(m.Command, p.spec.Argv) {
-		return "", false
+		return memory{}
 	}
-	return m.Session, m.Told
+	return m
 }
 
-// remember keeps a session's id; a failure costs only the conversation.
-func (p place) remember(session string, told bool) {
+// remember keeps what is known of a session; a failure costs only the conversation.
+func (p place) remember(m memory) {
 	if p.Fresh {
 		return
 	}
-	data, err := core.Encode(memory{Session: session, Born: p.born, Command: p.spec.Argv, Dir: p.spec.Dir, Told: told})
+	m.Born, m.Command, m.Dir = p.born, p.spec.Argv, p.spec.Dir
+	data, err := core.Encode(m)
 	if err != nil || os.MkdirAll(filepath.Dir(p.memory), 0o711) != nil {
 		return
 	}

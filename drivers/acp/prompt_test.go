@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -136,17 +137,25 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 		return
 	}
 	context := `raw {"sessionUpdate":"usage_update","used":120,"size":1000,"cost":{"amount":%,"currency":"USD"}}`
+	request := func(n int) string {
+		return fmt.Sprintf(`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":%d}}}`, n)
+	}
 	for _, c := range []struct {
 		acts   []string
 		tokens int64
 		cost   float64
 	}{
 		{[]string{"tokens 100"}, 100, 0},
-		{[]string{"tokens 250"}, 150, 0}, // the session's sum
-		{[]string{"tokens 40"}, 40, 0},   // it counts anew
+		{[]string{"tokens 100"}, 100, 0}, // each turn's own
+		{[]string{"tokens 40"}, 40, 0},
 		{[]string{"quota 200 40"}, 240, 0},
 		{[]string{strings.Replace(context, "%", "0.25", 1), strings.Replace(context, "%", "0.5", 1)}, 240, 0.5},
-		{[]string{strings.Replace(context, "%", "0.75", 1), "tokens 90"}, 50, 0.25}, // better figures than the contexts
+		{[]string{strings.Replace(context, "%", "0.75", 1), "tokens 90"}, 90, 0.25}, // better figures than the contexts
+		{[]string{strings.Replace(context, "%", "0.5", 1), "tokens 90"}, 90, 0.5},   // the sum began anew
+		{[]string{request(30), request(20)}, 50, 0},
+		{[]string{request(30), request(20), "tokens 60"}, 60, 0},
+		{[]string{request(30), request(20), "tokens 20"}, 50, 0}, // of the last request alone
+		{[]string{request(-5), "tokens -5"}, 0, 0},
 		{[]string{`raw {"sessionUpdate":"usage_update","cost":{"amount":9,"currency":"CHF"}}`}, 0, 0},
 	} {
 		s.ends(task.Succeeded, "", c.acts...)

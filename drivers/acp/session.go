@@ -30,6 +30,7 @@ type session struct {
 	lastHeard atomic.Int64 // unix nanoseconds
 	prompts   atomic.Int64 // sent so far
 	told      atomic.Bool  // of a fork: what it goes on from
+	keeping   sync.Mutex   // see keep
 
 	mu        sync.Mutex
 	modes     modes
@@ -55,11 +56,8 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	if servers == nil {
 		servers = []acp.McpServer{}
 	}
-	if id, told := a.place.recall(); id != "" {
-		s, err := a.resume(ctx, pe, id, servers)
-		if s != nil {
-			s.told.Store(told)
-		}
+	if m := a.place.recall(); m.Session != "" {
+		s, err := a.resume(ctx, pe, &m, servers)
 		if err != nil && ctx.Err() == nil && pe.conn.Err() == nil {
 			a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the earlier conversation could not be taken up: " + err.Error()})
 		} else if err != nil || s != nil {
@@ -79,14 +77,15 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	if err := pe.adopt(s); err != nil {
 		return nil, err
 	}
-	a.place.remember(s.id, false)
+	s.keep()
 	return s, nil
 }
 
 const maxSessionID = 1024
 
 // resume takes up a session; nil without an error when the agent can't.
-func (a *agent) resume(ctx context.Context, pe *peer, id string, servers []acp.McpServer) (*session, error) {
+func (a *agent) resume(ctx context.Context, pe *peer, m *memory, servers []acp.McpServer) (*session, error) {
+	id := m.Session
 	can := pe.can.AgentCapabilities
 	method := acp.AgentMethodSessionResume // it does not repeat the history
 	if !has(can.SessionCapabilities.Resume) {
@@ -96,6 +95,8 @@ func (a *agent) resume(ctx context.Context, pe *peer, id string, servers []acp.M
 		}
 	}
 	s := a.newSession(pe, id)
+	s.spent = m.Spent
+	s.told.Store(m.Told)
 	s.replaying.Store(true)
 	if err := pe.adopt(s); err != nil {
 		return nil, err
@@ -128,11 +129,6 @@ func (a *agent) resume(ctx context.Context, pe *peer, id string, servers []acp.M
 func (a *agent) newSession(pe *peer, id string) *session {
 	s := &session{id: id, a: a, pe: pe, inbox: newInbox(), done: make(chan struct{})}
 	s.terminals.open = map[string]*terminal{}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.lastID == id {
-		s.spent = a.counted
-	}
 	return s
 }
 

@@ -90,6 +90,9 @@ func (t *turn) pass(e fleet.Event) {
 // talk gathers the pieces of a message or thought. One without an id ends when
 // something else is said.
 func (t *turn) talk(kind, id, text string) {
+	if text == "" {
+		return
+	}
 	t.Speak(func() {
 		if kind != t.saying || id != "" && id != t.saidID {
 			t.flush()

@@ -21,6 +21,9 @@ type update struct {
 	ConfigOptions []configOption `json:"configOptions"`
 	Used          int64          `json:"used"`
 	Cost          *cost          `json:"cost"`
+	Meta          struct {
+		Usage *reported `json:"usage"` // of one request to the model
+	} `json:"_meta"`
 	callUpdate
 }
 
@@ -86,6 +89,7 @@ func knownUpdate(kind string) bool {
 func (t *turn) update(u update) {
 	switch u.Kind {
 	case "agent_message_chunk":
+		t.requested(u.Meta.Usage)
 		t.talk("message", u.MessageID, readBlock(u.Content))
 	case "agent_thought_chunk":
 		t.talk("thought", u.MessageID, readBlock(u.Content))

@@ -65,5 +65,5 @@ func (s *spending) more(e *fleet.Event) (counts bool) {
 	return e.Tokens > 0 || e.CostUSD != 0
 }
 
-// Seen reports, inside Speak, whether tokens were seen to pass.
-func (t *Turn) Seen() bool { return t.spent.seen > 0 }
+// Seen is, inside Speak, how many tokens were seen to pass.
+func (t *Turn) Seen() int64 { return t.spent.seen }
