@@ -120,9 +120,13 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer timer.Stop()
-	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+	err := cmd.Start()
+	if err == nil {
+		timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+		err = cmd.Wait()
+	}
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		u.t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()

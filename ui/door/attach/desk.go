@@ -107,13 +107,17 @@ func (d *desk) behind(ssh *exec.Cmd) error {
 	}
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, unix.SIGWINCH)
-	defer close(resized)
-	defer signal.Stop(resized)
-	go func() {
+	var sizing sync.WaitGroup
+	defer func() {
+		signal.Stop(resized)
+		close(resized)
+		sizing.Wait()
+	}()
+	sizing.Go(func() {
 		for range resized {
 			size()
 		}
-	}()
+	})
 	go func() { _, _ = io.Copy(asked{d}, own) }() // ends when own is closed
 	d.give(own)
 	defer d.give(nil)
