@@ -86,10 +86,16 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		_ = r.run.Asked(context.WithoutCancel(ctx), e.CallID, modelAsk(e))
 	case "model_response": // it may tell that the run is being ended
 		_ = r.run.Answered(context.WithoutCancel(ctx), e.CallID, modelAnswer(e))
-	case "tool_request", "tool_call":
-		r.call(ctx, e)
+	case "tool_request": // one that had begun, as it seemed, asks now
+		if !r.run.Open(callOf(e)) {
+			r.call(ctx, e)
+		}
+	case "tool_call":
+		if !r.run.Known(callOf(e)) {
+			r.call(ctx, e)
+		}
 	case "tool_result":
-		if e.Tool != "" && !r.run.Open(callOf(e)) { // nobody asked about it
+		if e.Tool != "" && !r.run.Known(callOf(e)) { // nobody asked about it
 			r.call(ctx, e)
 		}
 		status, fault := dag.CallOK, (*dag.Fault)(nil)
@@ -164,7 +170,11 @@ func (r *recording) Ended(ctx context.Context, out task.Outcome) error {
 	why := map[task.Status]dag.Reason{
 		task.Cancelled: dag.ReasonCanceled, task.TimedOut: dag.ReasonTimeout, task.Blocked: dag.ReasonApprovalDenied, task.Failed: dag.ReasonCrash,
 	}[out.Status]
-	if why != "" && (why != dag.ReasonCrash || r.run.Open("")) { // a failure cuts off nothing but open calls
+	if out.Error != nil && out.Error.Code == fleet.CodeClosing {
+		why = dag.ReasonShutdown
+	}
+	// A failure cuts off nothing but what is open, and a denial is in the record already.
+	if why != "" && (why != dag.ReasonCrash && why != dag.ReasonApprovalDenied || r.run.Open("")) {
 		_ = r.run.Interrupt(ctx, why, "")
 	}
 	r.run.Network(hostUse(r.tally.End()))

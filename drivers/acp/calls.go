@@ -36,7 +36,7 @@ type call struct {
 	shown     map[[32]byte]bool // diffs that are in the log
 	gates     []string          // ids of its questions, answered or not
 	size      int               // bytes that were taken for it
-	begun     bool              // its beginning is in the log
+	begun     bool              // that it runs is in the log, and it had not asked
 	over      bool
 }
 
@@ -118,17 +118,21 @@ func (t *turn) upsert(u callUpdate, content core.Raw) {
 	}
 	t.showDiffs(c)
 	t.mu.Lock()
-	asked, first, over := len(c.gates) > 0, !c.begun, c.over
 	status := ""
 	if u.Status != nil {
 		status = *u.Status
 	}
-	done := !over && (status == "completed" || status == "failed")
-	c.begun = true
-	c.over = over || done
+	done := !c.over && (status == "completed" || status == "failed")
+	runs := status == "in_progress" && !c.begun && !c.over && len(c.gates) == 0 // one that is pending may ask yet
+	c.begun = c.begun || runs
+	c.over = c.over || done
+	e := fleet.Event{Type: "tool_call", CallID: c.id, Tool: c.kind, Text: c.title}
+	if runs {
+		e.Args = c.args()
+	}
 	t.mu.Unlock()
-	if first && !asked && !done {
-		t.emit(fleet.Event{Type: "tool_call", CallID: c.id, Tool: c.kind, Text: c.title})
+	if runs {
+		t.emit(e)
 	}
 	if done {
 		t.finishCall(c, map[bool]string{true: "ok", false: "error"}[status == "completed"], "")
@@ -158,6 +162,9 @@ func (t *turn) finishCall(c *call, status, why string) {
 	t.mu.Lock()
 	gates := c.gates
 	e := fleet.Event{Type: "tool_result", CallID: c.id, Status: status, Error: why, Output: c.result(), Tool: c.kind, Text: c.title}
+	if len(gates) == 0 && !c.begun {
+		e.Args = c.args() // nothing was heard of it before
+	}
 	t.held -= c.size // nothing more is asked of it
 	c.size, c.input, c.output, c.texts, c.diffs = 0, nil, nil, nil, nil
 	t.mu.Unlock()
@@ -191,15 +198,23 @@ func (c *call) result() core.Raw {
 // closeCalls ends what the agent has not told the end of.
 func (t *turn) closeCalls(why string) {
 	t.mu.Lock()
-	var open []*call
+	var open, idle []*call
 	for _, c := range t.calls {
-		if !c.over && (c.begun || len(c.gates) > 0) {
-			c.over = true
+		switch {
+		case c.over:
+			continue
+		case c.begun || len(c.gates) > 0:
 			open = append(open, c)
+		default:
+			idle = append(idle, c)
 		}
+		c.over = true
 	}
 	t.mu.Unlock()
 	for _, c := range open {
 		t.finishCall(c, "error", why)
+	}
+	for _, c := range idle {
+		t.emit(fleet.Event{Type: "log", Level: "DEBUG", Text: "the agent told of a call that neither asked nor ran: " + c.kind + " " + c.title})
 	}
 }

@@ -64,6 +64,7 @@ type Recording struct {
 	source   origin    // of the next tool call: what a model answered, else the newest message, or the start
 	spoken   origin    // of the next message of the agent's
 	calls    map[string]openCall
+	ended    map[string]bool // ids of calls that have their result
 	models   modelTalk
 	messages int
 	network  []HostUse // of its end
@@ -79,7 +80,7 @@ type openCall struct{ event, correlation, server, tool string }
 // never finished is closed by Recover after the next start.
 func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
 	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
-	r := &Recording{d: d, by: by, run: info, calls: map[string]openCall{}}
+	r := &Recording{d: d, by: by, run: info, calls: map[string]openCall{}, ended: map[string]bool{}}
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
@@ -181,19 +182,29 @@ func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool)
 	e, ok := r.add(h, &ToolCall{Server: server, Tool: tool, CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
 		r.calls[call] = openCall{e.EventID, h.CorrelationID, server, tool}
+		delete(r.ended, call) // an id may be used again
 	}
 	return e, ok
 }
 
-// Open reports whether a call has no result yet; "" stands for any.
+// Open reports whether a call has no result yet; "" stands for any, and for any request
+// to a model.
 func (r *Recording) Open(call string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if call == "" {
-		return len(r.calls) > 0
+		return len(r.calls) > 0 || len(r.models.open) > 0
 	}
 	_, open := r.calls[fit(call)]
 	return open
+}
+
+// Known reports whether a call is open or has its result.
+func (r *Recording) Known(call string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, open := r.calls[fit(call)]
+	return open || r.ended[fit(call)]
 }
 
 // Substitute records that a call is carried out with other arguments: a second
@@ -210,11 +221,16 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 	return r.Flush(ctx)
 }
 
-// Result records what came of a call. A call that was never recorded is
-// recorded with it, as far as is known.
+// Result records what came of a call, once: what is said of it later is of one that was
+// cut off or denied. A call that was never recorded is recorded with it, as far as is
+// known.
 func (r *Recording) Result(ctx context.Context, call string, status CallStatus, result core.Raw, fault *Fault) error {
 	call = fit(call)
 	r.mu.Lock()
+	if r.ended[call] {
+		r.mu.Unlock()
+		return nil
+	}
 	if _, open := r.calls[call]; !open {
 		r.call("unknown", "unknown", call, nil)
 	}
@@ -228,7 +244,13 @@ func (r *Recording) result(call string, status CallStatus, result core.Raw, faul
 	h.CorrelationID = r.calls[call].correlation
 	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
 	delete(r.calls, call)
+	if len(r.ended) < maxEnded {
+		r.ended[call] = true
+	}
 }
+
+// maxEnded bounds the calls of a run of which it is known that they have a result.
+const maxEnded = 100_000
 
 // Interrupt records that work was cut off: the named call, or all calls and
 // requests to models that are open when there is none. Each ends as

@@ -265,3 +265,23 @@ func TestWhatAnAgentSaysIsMadeFit(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+func TestACallHasOneResult(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	rec := r.record()
+	r.No(rec.Call(ctx, "acp", "execute", "c-1", core.Raw(`{}`)))
+	r.No(rec.Interrupt(ctx, dag.ReasonApprovalDenied, "c-1"))
+	if !rec.Known("c-1") || rec.Open("c-1") || rec.Known("c-2") {
+		t.Error("it is not known which calls there were")
+	}
+	r.No(rec.Result(ctx, "c-1", dag.CallError, core.Raw(`{}`), nil)) // what the agent makes of the denial
+	r.No(rec.Call(ctx, "acp", "execute", "c-1", core.Raw(`{}`)))     // its id is used again
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{}`), nil))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"again":true}`), nil))
+	r.No(rec.Finish(ctx, true))
+	want := []string{"run_started", "tool_call", "tool_result canceled", "interruption", "tool_call", "tool_result ok", "run_finished"}
+	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}

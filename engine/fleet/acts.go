@@ -115,6 +115,14 @@ func (a *acts) heard(call string) bool {
 	return a.calls[core.ClipTo(call, maxCall)] != nil
 }
 
+// asked says whether a call is known to have asked.
+func (a *acts) asked(call string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.calls[core.ClipTo(call, maxCall)]
+	return c != nil && c.Asked
+}
+
 // answered notes the judge's word on a call.
 func (a *acts) answered(call, decision, reason string) {
 	a.mu.Lock()

@@ -32,7 +32,7 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 	case "plan", "diff":
 		r.log.add("INFO", e.Text, e.Type)
 	case "tool_call":
-		r.log.add("INFO", "runs "+toolName(e)+" without asking", "tool")
+		r.log.add("INFO", "runs "+toolName(e), "tool") // it may ask yet: its result says whether it did
 	case "mode":
 		return ToolAnswer{}, r.mode(ctx, e)
 	case "model_request":
@@ -126,6 +126,10 @@ func toolName(e Event) string {
 func (r *run) toolResult(ctx context.Context, e Event) error {
 	tool, asked := r.closed(e.CallID)
 	id, status := core.ClipTo(e.CallID, maxCall), core.ClipTo(e.Status, maxCall)
+	if !asked && r.acts.asked(e.CallID) { // it was denied, or has its result
+		r.log.add("DEBUG", fmt.Sprintf("call %s: %s, after its end", id, status), "tool")
+		return r.log.failed()
+	}
 	if !asked && e.Tool != "" { // the runtime saw it happen
 		tool = toolName(e) + " (not asked)"
 	} else if !asked {

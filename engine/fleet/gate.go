@@ -33,14 +33,21 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	r.follow(ctx, &e)
 	var answer ToolAnswer
 	var err error
+	judged := true // else it was cut off, and the end of the run says by what
 	if refusal == nil {
 		answer, err = r.decide(ctx, &e, ask)
+		if stopped := errors.Is(err, swarm.ErrStopped); stopped || err != nil {
+			judged = false
+			if stopped { // agents that wait for an answer would hang
+				answer, err = ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
+			}
+		}
 	} else {
 		r.log.add("WARN", "tool request refused: "+refusal.Error(), "tool")
 		r.acts.answered(e.CallID, deny, refusal.Error())
 		answer, err = ToolAnswer{CallID: id, Decision: deny, Reason: refusal.Error()}, r.log.failed()
 	}
-	if r.seen != nil {
+	if r.seen != nil && judged {
 		r.seen.Answered(ctx, e, answer)
 	}
 	if answer.Decision != approve { // its id is free again, now that all know
@@ -50,7 +57,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 }
 
 // decide puts one tool call before the judge and blocks until there is an
-// answer. A fault of ours denies.
+// answer. A fault of ours denies. swarm.ErrStopped is that the run is to end.
 func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, error) {
 	r.log.add("INFO", fmt.Sprintf("asks for %s %s: %s", e.Tool, e.CallID, ask.Action.Args), "tool")
 	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
@@ -64,9 +71,7 @@ func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, 
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over
 	switch {
-	case errors.Is(err, swarm.ErrStopped): // agents that wait for an answer would hang
-		return ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
-	case err != nil: // it ends the run
+	case err != nil: // it ends the run, or the run is being ended
 		return ToolAnswer{CallID: e.CallID, Decision: deny, Reason: "no decision could be made"}, err
 	case !reply.Approved:
 		return r.refused(e.CallID, reply), nil

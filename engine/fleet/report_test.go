@@ -26,7 +26,7 @@ func TestWhatAnAgentDoesWithoutAskingIsShownAsSuch(t *testing.T) {
 	}
 	slices.Reverse(lines)
 	want := []string{
-		"INFO task x", "DEBUG thought let me see", "INFO plan [ ] look", "INFO tool runs read look into a without asking",
+		"INFO task x", "DEBUG thought let me see", "INFO plan [ ] look", "INFO tool runs read look into a",
 		"INFO diff a\n-x\n+y", `INFO tool read look into a (not asked) c1: ok {"n":1}`,
 	}
 	if strings.Join(lines, "|") != strings.Join(want, "|") {

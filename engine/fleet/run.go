@@ -47,7 +47,7 @@ type run struct {
 	how     ending
 	reason  string
 	denials []string
-	calls   map[string]string // call id → tool, asked in this run
+	calls   map[string]string // call id → tool, of those that were asked about and are open
 	unasked map[string]string // call id → why it is no longer wanted
 }
 
@@ -277,6 +277,10 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 	switch {
 	case r.how == aborted:
 		out.Status, out.Error = task.Blocked, &task.Error{Code: "approval_denied", Message: core.ClipTo(r.reason, 4096)}
+	case r.how == cancelled && r.reason == swarm.WhyTimedOut:
+		out.Status, out.Error = task.TimedOut, &task.Error{Code: "timed_out", Message: r.reason, Retryable: true}
+	case r.how == cancelled && r.reason == swarm.WhyClosing:
+		out.Status, out.Error = task.Cancelled, &task.Error{Code: CodeClosing, Message: r.reason}
 	case r.how == cancelled:
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: core.ClipTo(r.reason, 4096)}
 	case r.how == restarted:
@@ -300,6 +304,9 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 func failure(message string) task.Outcome {
 	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_failed", Message: core.ClipTo(message, 4096), Retryable: true}}
 }
+
+// CodeClosing is the code of the error of a run that ended with its engine.
+const CodeClosing = "engine_closes"
 
 // end makes the run stop for a reason; the first one counts.
 func (r *run) end(how ending, reason string) {

@@ -98,12 +98,12 @@ func (m *minder) run(ctx context.Context, log *logPipe) (out task.Outcome, ok bo
 				timeout.Reset(max(left, leaseTick))
 			} else if !m.ending {
 				m.timedOut = true
-				m.end(ctx, "timed out")
+				m.end(ctx, WhyTimedOut)
 			}
 		case <-done:
 			done = nil
 			if !m.ending {
-				m.end(context.WithoutCancel(ctx), "the engine closes")
+				m.end(context.WithoutCancel(ctx), WhyClosing)
 			}
 		}
 	}

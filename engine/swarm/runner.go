@@ -38,6 +38,12 @@ type Runner interface {
 	Start(ctx context.Context, job Job) (Work, error)
 }
 
+// Why the swarm itself cancels work.
+const (
+	WhyTimedOut = "timed out"
+	WhyClosing  = "the engine closes"
+)
+
 // Work is a started job. Its methods may be called from any goroutine.
 type Work interface {
 	// Done is closed when the work has ended; Outcome is valid from then on.
