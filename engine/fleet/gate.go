@@ -36,11 +36,9 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	judged := true // else it was cut off, and the end of the run says by what
 	if refusal == nil {
 		answer, err = r.decide(ctx, &e, ask)
-		if stopped := errors.Is(err, swarm.ErrStopped); stopped || err != nil {
-			judged = false
-			if stopped { // agents that wait for an answer would hang
-				answer, err = ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
-			}
+		judged = err == nil
+		if errors.Is(err, swarm.ErrStopped) { // agents that wait for an answer would hang
+			answer, err = ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
 		}
 	} else {
 		r.log.add("WARN", "tool request refused: "+refusal.Error(), "tool")
