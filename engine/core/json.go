@@ -116,10 +116,10 @@ func Depth(data []byte) (deepest int) {
 	return deepest
 }
 
-// Canonical returns the RFC 8785 form of a JSON value. Numbers that a float64
-// can't carry exactly as integers, or at all, are refused: two different
-// documents must never share one digest. What has that form already is
-// returned as it is.
+// Canonical returns the RFC 8785 form of a JSON value, with one difference: an
+// integer from 2^53 on, which RFC 8785 would round, keeps its digits as they are.
+// Any other number that a float64 can't carry is refused: two different documents
+// never share one digest. What has that form already is returned as it is.
 func Canonical(data []byte) (Raw, error) {
 	if isCanonical(data) {
 		return data, nil
@@ -128,7 +128,7 @@ func Canonical(data []byte) (Raw, error) {
 		return nil, err
 	}
 	out := Raw(bytes.Clone(data))
-	if err := out.Canonicalize(); err != nil {
+	if err := out.Canonicalize(jsontext.CanonicalizeRawInts(!hasLarge(data))); err != nil {
 		return nil, Errorf(InvalidInput, "not valid JSON: %v", err)
 	}
 	return out, nil
@@ -212,6 +212,9 @@ func skipString(data []byte, i int) int {
 }
 
 func checkNumber(text string) error {
+	if isLarge(text) {
+		return nil
+	}
 	f, err := strconv.ParseFloat(text, 64)
 	if math.IsInf(f, 0) {
 		return Errorf(InvalidInput, "number %s: too large for a JSON number; carry it as a string", Clip(text))
@@ -220,7 +223,7 @@ func checkNumber(text string) error {
 		return Errorf(InvalidInput, "not valid JSON: number %s", Clip(text))
 	}
 	if f == math.Trunc(f) && math.Abs(f) >= 1<<53 {
-		return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits; carry it as a string", Clip(text))
+		return Errorf(InvalidInput, "number %s: integers from 2^53 on lose digits in this form; write out the digits, or carry it as a string", Clip(text))
 	}
 	return nil
 }

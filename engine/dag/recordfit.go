@@ -91,8 +91,10 @@ func quoted(text string) int {
 	return size
 }
 
-// carried is a JSON value in its canonical form, if an event can carry it.
+// carried is a JSON value in its canonical form, if an event can carry it; its
+// integers from 2^53 on as strings.
 func carried(v core.Raw, most int) (core.Raw, bool) {
+	v = core.QuoteLarge(v)
 	if len(v) > most || core.Depth(v) > maxNested || !v.IsValid() || core.CheckExact(v) != nil {
 		return nil, false
 	}

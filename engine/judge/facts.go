@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -196,13 +197,46 @@ func (o onReading) NativeToValue(value any) ref.Val {
 	if v, ok := o[&raw[0]]; ok {
 		return v
 	}
-	var arg any
-	if err := json.Unmarshal(raw, &arg); err != nil {
+	arg, err := core.Values(raw)
+	if err == nil {
+		arg, err = comparable64(arg)
+	}
+	if err != nil {
 		o[&raw[0]] = types.NewErr("action.args: %v", err)
 	} else {
 		o[&raw[0]] = types.DefaultTypeAdapter.NativeToValue(arg)
 	}
 	return o[&raw[0]]
+}
+
+// comparable64 makes the integers of an argument that a float64 would round into those
+// that a rule can compare exactly.
+func comparable64(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			if v[k], err = comparable64(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = comparable64(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case core.Digits:
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return n, nil
+		}
+		n, err := strconv.ParseUint(string(v), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s is no integer of 64 bits, which a rule can compare", core.Clip(string(v)))
+		}
+		return n, nil
+	}
+	return v, nil
 }
 
 // match evaluates one rule. An error is a fault of the rule.

@@ -209,7 +209,7 @@ func TestAnswersAreChecked(t *testing.T) {
 		"a reason without end":               {judge.Answer{Reason: strings.Repeat("x", 4097)}, core.InvalidInput},
 		"a reason that is no text":           {judge.Answer{Reason: "\xff"}, core.InvalidInput},
 		"an edit that is no object":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`[1]`)}, core.InvalidInput},
-		"an edit that loses digits":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"n":9007199254740993}`)}, core.InvalidInput},
+		"an edit that loses digits":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"n":9007199254740993.0}`)}, core.InvalidInput},
 		"what was seen is not what is asked": {judge.Answer{Approve: true, Reason: "x", Digest: strings.Repeat("0", 64)}, core.Conflict},
 	} {
 		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, c.ans); code(err) != c.want {

@@ -81,7 +81,7 @@ func TestCommitTakesOnlyTheVerdictOfItsAsk(t *testing.T) {
 			t.Errorf("%s was committed", name)
 		}
 	}
-	for _, args := range []string{`{"n":9007199254740993}`, `{"n":1e400}`, `[]`, `{`, `{"a":1,"a":2}`, `"x"`, `{} {}`} {
+	for _, args := range []string{`{"n":9007199254740993.0}`, `{"n":1e400}`, `[]`, `{`, `{"a":1,"a":2}`, `"x"`, `{} {}`} {
 		if code(judge.CheckArgs(core.Raw(args))) != core.InvalidInput {
 			t.Errorf("%s can be bound", args)
 		}

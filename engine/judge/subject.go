@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 
 	"swarmdeck/engine/core"
 )
@@ -53,8 +52,9 @@ func (j *Judge) Subject(tenant string, gate Gate, a *Action, agent *AgentRef) Su
 	} else if call, ok := a.called(); ok {
 		s.Effects = table.effects.of(&call)
 	}
-	var args map[string]any
-	if json.Unmarshal(a.Args, &args) == nil {
+	values, _ := core.Values(a.Args)
+	args, ok := values.(map[string]any)
+	if ok {
 		in := args
 		switch a.Kind { // beside it stands how it is carried out
 		case KindSkill:
@@ -225,6 +225,8 @@ func (s *Subject) pull(name string, v any, in map[string]any, depth int) {
 		for _, e := range v {
 			s.pull(name, e, in, depth+1)
 		}
+	case core.Digits:
+		s.pull(name, string(v), in, depth)
 	case float64:
 		if has(amountWords) {
 			add(&s.Amounts, name+" "+strconv.FormatFloat(v, 'f', -1, 64)+of(asText(in["currency"]), " "))
