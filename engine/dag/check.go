@@ -9,13 +9,18 @@ import (
 
 // check holds an event against what is recorded already. References to what is
 // not here are let pass.
-func (w *writer) check(e *Event, h *head) error {
+func (w *writer) check(e *Event, stream uint64, h *head) error {
 	f := &problems{}
 	if h.RunID != "" && h.AgentID != "" && e.AgentID != "" && h.AgentID != e.AgentID {
 		f.add("agent_id", "run %s is of agent %q, not %q", core.Clip(e.RunID), core.Clip(h.AgentID), core.Clip(e.AgentID))
 	}
+	if h.Kinds[KindRunFinished] > 0 && e.RunID != "" && e.Kind != KindRunFinished && !follows(e.Kind) {
+		f.add("run_id", "run %s has finished; a %s can't follow", core.Clip(e.RunID), e.Kind)
+	}
 	var err error
 	switch b := e.Body.(type) {
+	case *ToolResult:
+		err = w.checkResult(b, stream, f)
 	case *RunStarted:
 		if h.Kinds[KindRunStarted] > 0 {
 			f.add("run_id", "run %s has started already", core.Clip(e.RunID))
@@ -40,6 +45,20 @@ func (w *writer) check(e *Event, h *head) error {
 		return refused
 	}
 	return nil
+}
+
+// follows reports what may be told of a run that has finished: its summary, and
+// that it lets go of a resource.
+func follows(k Kind) bool { return k == KindSnapshotMaterialized || k == KindResourceDetached }
+
+// checkResult: a call has one result. An id may be used again by a call that follows.
+func (w *writer) checkResult(b *ToolResult, stream uint64, f *problems) error {
+	return callIDs.Within(w, record.Seq(stream).Text(b.CallID), nil, nil, true, func(_ record.Parts, found record.Found[[]byte]) (bool, error) {
+		if kindOf(found) == KindToolResult.code() {
+			f.add("call_id", "call %s has its result already", core.Clip(b.CallID))
+		}
+		return false, nil
+	})
 }
 
 // checkFork: imperative resources, and those without restore, are kept by one
@@ -102,11 +121,14 @@ func (w *writer) checkSnapshot(e *Event, b *SnapshotCreated, f *problems) error 
 
 // checkRestore: restoring what is not restorable ends as unsupported.
 func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *problems) error {
-	v, err := w.newest(NodeRef{TypeSnapshot, b.SnapshotRef})
-	if err != nil || v == nil || b.Outcome == OutcomeUnsupported {
+	if b.Outcome == OutcomeUnsupported {
+		return nil
+	}
+	body, err := w.known(e, NodeRef{TypeSnapshot, b.SnapshotRef})
+	if err != nil || body == nil {
 		return err
 	}
-	s := v.Node.Body.(*Snapshot)
+	s := body.(*Snapshot)
 	if s.Restorable != nil && !*s.Restorable {
 		f.add("outcome", "snapshot %s is not restorable; allowed: unsupported", core.Clip(s.ID))
 	}
@@ -117,18 +139,41 @@ func (w *writer) checkRestore(e *Event, b *RestoreAttempted, f *problems) error 
 	return err
 }
 
-// resource is what is known of a resource: what the event states of it, else
-// its newest version; nil when it is only named.
+// resource is what is known of a resource; nil when it is only named.
 func (w *writer) resource(e *Event, id string) (*Resource, error) {
-	ref := NodeRef{TypeResource, id}
-	for _, n := range e.Nodes {
-		if n.Ref() == ref {
-			return n.Body.(*Resource), nil
-		}
-	}
-	v, err := w.newest(ref)
-	if err != nil || v == nil {
+	body, err := w.known(e, NodeRef{TypeResource, id})
+	if err != nil || body == nil {
 		return nil, err
 	}
-	return v.Node.Body.(*Resource), nil
+	return body.(*Resource), nil
+}
+
+// known is what is known of a node: what the event states of it, else its newest
+// version, else what an event says that comes with it; nil when it is only named.
+func (w *writer) known(e *Event, ref NodeRef) (NodeBody, error) {
+	if body := statedIn(e, ref); body != nil {
+		return body, nil
+	}
+	v, err := w.newest(ref)
+	if err != nil {
+		return nil, err
+	}
+	if v != nil {
+		return v.Node.Body, nil
+	}
+	for i := range w.batch {
+		if body := statedIn(&w.batch[i], ref); body != nil {
+			return body, nil
+		}
+	}
+	return nil, nil
+}
+
+func statedIn(e *Event, ref NodeRef) NodeBody {
+	for _, n := range e.Nodes {
+		if n.Ref() == ref {
+			return n.Body
+		}
+	}
+	return nil
 }

@@ -37,10 +37,28 @@ func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Reco
 	}
 	var all []Recorded
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		for i := range events {
+			if err := checkEnd(tx, &events[i]); err != nil {
+				return err
+			}
+		}
 		all, err = d.EmitIn(tx, events...)
 		return err
 	})
 	return all, explain("emit an event", err)
+}
+
+// checkEnd: a run that is being recorded ends with its task, or what its agent does
+// from then on would be lost.
+func checkEnd(tx *audit.Tx, e *Event) error {
+	if e.Kind != KindRunFinished {
+		return nil
+	}
+	_, live, err := recording.Get(tx, record.Key(e.RunID))
+	if err == nil && live {
+		err = core.Errorf(core.Conflict, "run_id: run %s is being recorded, and ends with its task", core.Clip(e.RunID)).With("field", "run_id").With("event_id", e.EventID)
+	}
+	return err
 }
 
 // EmitIn is Emit inside a transaction that changes something else: the events
@@ -61,7 +79,7 @@ func (d *DAG) ObserveIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 	if len(events) > MaxBatch {
 		return nil, core.Invalid("events", len(events), fmt.Sprintf("at most %d at once", MaxBatch))
 	}
-	w := &writer{reader: reader{tx}, tx: tx, heads: map[uint64]*head{}}
+	w := &writer{reader: reader{tx}, tx: tx, batch: events, heads: map[uint64]*head{}}
 	all := make([]Recorded, len(events))
 	for i := range events {
 		e := &events[i]
@@ -96,6 +114,7 @@ func named(e *Event, err error) error {
 type writer struct {
 	reader
 	tx    *audit.Tx
+	batch []Event          // that are taken in together
 	heads map[uint64]*head // of the streams that got longer
 	order []uint64         // those streams, as they came
 }
@@ -119,7 +138,7 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, err
 	}
-	if err := w.check(e, h); err != nil {
+	if err := w.check(e, stream, h); err != nil {
 		return Recorded{}, err
 	}
 	if num == 0 {

@@ -2,9 +2,11 @@ package dag_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -54,7 +56,8 @@ func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
 		dag.NewNode(&dag.Snapshot{ID: "tar", ResourceRef: "vol", Method: "x", ExternalRef: dag.ExtRef{Kind: "a", ID: "b"}, CreatedAt: dag.At(r.at)}),
 	}
 	start := r.emit(h, &dag.RunStarted{})
-	r.emit(r.head("ada", "r"), &dag.RunFinished{})
+	r.emit(r.head("ada", "past"), &dag.RunFinished{})
+	r.emit(r.head("ada", "r"), &dag.ToolResult{CallID: "done", Status: dag.CallOK, Result: core.Raw("{}")})
 	r.emit(r.head("ada", ""), &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(start)})
 	other := r.emit(r.head("bob", "b"), &dag.RunStarted{})
 	forks := 1
@@ -64,27 +67,33 @@ func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
 	}
 	changed := r.head("ada", "r")
 	changed.Nodes = []dag.Node{r.message("m-1", "two", dag.RoleUser)}
+	together := r.head("ada", "")
+	together.Nodes = []dag.Node{dag.NewNode(&dag.Snapshot{ID: "core", ResourceRef: "box", Method: "x", ExternalRef: dag.ExtRef{Kind: "a", ID: "b"}, CreatedAt: dag.At(r.at)})}
 	for name, c := range map[string]struct {
 		head  dag.Head
 		body  dag.Body
 		field string // "" is allowed
 	}{
-		"a second start":         {r.head("ada", "r"), &dag.RunStarted{Reason: "user"}, "run_id"},
-		"a second end":           {r.head("ada", "r"), &dag.RunFinished{Exit: "error"}, "run_id"},
-		"another's run":          {r.head("bob", "r"), &dag.MCPListChanged{Server: "s"}, "agent_id"},
-		"another message":        {changed, &dag.MCPListChanged{Server: "s"}, "nodes[0].id"},
-		"a branch again":         {r.head("ada", ""), &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(start)}, "to_branch"},
-		"a fork at another's":    {r.head("ada", ""), fork(other), "at_event"},
-		"kept by nobody":         {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanKeep}), "volume_plan[0].kept_by"},
-		"snapshot of a process":  {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "vol", Mode: dag.PlanKeep}, dag.VolumePlan{Resource: "box", Mode: dag.PlanSnapshot}), "volume_plan[1].mode"},
-		"restored a process":     {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeOK}, "outcome"},
-		"snapshotted a process":  {r.head("ada", ""), &dag.SnapshotCreated{ResourceRef: "box", SnapshotRef: "s", Outcome: dag.OutcomeOK}, "outcome"},
-		"restored a volume":      {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "tar", Outcome: dag.OutcomeOK, NewResourceRef: "vol2"}, ""},
-		"could not be restored":  {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeUnsupported}, ""},
-		"discarded a process":    {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanDiscard}), ""},
-		"what nobody knows of":   {r.head("eve", ""), &dag.SnapshotCreated{ResourceRef: "x", SnapshotRef: "y", Outcome: dag.OutcomeOK}, ""},
-		"a result without call":  {r.head("ada", "r"), &dag.ToolResult{CallID: "none", Status: dag.CallOK, Result: core.Raw("{}")}, ""},
-		"the same message again": {dag.Head{TS: changed.TS, AgentID: "ada", RunID: "r", Nodes: h.Nodes[:1]}, &dag.MCPListChanged{Server: "t"}, ""},
+		"a second start":              {r.head("ada", "r"), &dag.RunStarted{Reason: "user"}, "run_id"},
+		"a second end":                {r.head("ada", "past"), &dag.RunFinished{Exit: "error"}, "run_id"},
+		"a word after the end":        {r.head("ada", "past"), &dag.MCPListChanged{Server: "s"}, "run_id"},
+		"a summary of the end":        {r.head("ada", "past"), &dag.SnapshotMaterialized{SnapshotRef: "s"}, ""},
+		"a second result":             {r.head("ada", "r"), &dag.ToolResult{CallID: "done", Status: dag.CallError, Result: core.Raw("{}")}, "call_id"},
+		"restored what comes with it": {together, &dag.RestoreAttempted{SnapshotRef: "core", Outcome: dag.OutcomeOK}, "outcome"},
+		"another's run":               {r.head("bob", "r"), &dag.MCPListChanged{Server: "s"}, "agent_id"},
+		"another message":             {changed, &dag.MCPListChanged{Server: "s"}, "nodes[0].id"},
+		"a branch again":              {r.head("ada", ""), &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(start)}, "to_branch"},
+		"a fork at another's":         {r.head("ada", ""), fork(other), "at_event"},
+		"kept by nobody":              {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanKeep}), "volume_plan[0].kept_by"},
+		"snapshot of a process":       {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "vol", Mode: dag.PlanKeep}, dag.VolumePlan{Resource: "box", Mode: dag.PlanSnapshot}), "volume_plan[1].mode"},
+		"restored a process":          {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeOK}, "outcome"},
+		"snapshotted a process":       {r.head("ada", ""), &dag.SnapshotCreated{ResourceRef: "box", SnapshotRef: "s", Outcome: dag.OutcomeOK}, "outcome"},
+		"restored a volume":           {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "tar", Outcome: dag.OutcomeOK, NewResourceRef: "vol2"}, ""},
+		"could not be restored":       {r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeUnsupported}, ""},
+		"discarded a process":         {r.head("ada", ""), fork(start, dag.VolumePlan{Resource: "box", Mode: dag.PlanDiscard}), ""},
+		"what nobody knows of":        {r.head("eve", ""), &dag.SnapshotCreated{ResourceRef: "x", SnapshotRef: "y", Outcome: dag.OutcomeOK}, ""},
+		"a result without call":       {r.head("ada", "r"), &dag.ToolResult{CallID: "none", Status: dag.CallOK, Result: core.Raw("{}")}, ""},
+		"the same message again":      {dag.Head{TS: changed.TS, AgentID: "ada", RunID: "r", Nodes: h.Nodes[:1]}, &dag.MCPListChanged{Server: "t"}, ""},
 	} {
 		_, err := r.Emit(t.Context(), alice, r.event(c.head, c.body))
 		if c.field == "" {
@@ -200,5 +209,40 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		if _, err := s.FindNode(t.Context(), acme, bad); core.AsError(err).Code != core.NotFound {
 			t.Errorf("%.20q: %v", bad, err)
 		}
+	}
+}
+
+// Whatever travels together is held against each other, in either order.
+func TestARestoreIsHeldAgainstWhatComesAfterIt(t *testing.T) {
+	r := newRig(t)
+	stated := r.head("ada", "")
+	stated.Nodes = []dag.Node{
+		dag.NewNode(&dag.Resource{ID: "box", Kind: dag.ResourceContainer, Name: "box", Capabilities: []dag.Capability{}, Imperative: true}),
+		dag.NewNode(&dag.Snapshot{ID: "ram", ResourceRef: "box", Method: "x", ExternalRef: dag.ExtRef{Kind: "a", ID: "b"}, CreatedAt: dag.At(r.at)}),
+	}
+	_, err := r.Emit(t.Context(), alice,
+		r.event(r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeOK}),
+		r.event(stated, &dag.ResourceAttached{ResourceRef: "box", Mode: dag.ReadWrite}))
+	if refused := core.AsError(err); refused.Code != core.Conflict || refused.Details["field"] != "outcome" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestEveryResourceOfAnEventIsThere(t *testing.T) {
+	r := newRig(t)
+	h := r.head("ada", "")
+	for _, id := range []string{"a", "b", "c"} {
+		h.Nodes = append(h.Nodes, dag.NewNode(&dag.Resource{ID: id, Kind: dag.ResourceFile, Name: id, Capabilities: []dag.Capability{}}))
+	}
+	r.emit(h, &dag.ResourceAttached{ResourceRef: "d", Mode: dag.ReadWrite})
+	page, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: dag.At(r.at.Add(time.Hour))})
+	r.No(err)
+	var ids []string
+	for _, res := range page.Items {
+		ids = append(ids, res.ID)
+	}
+	slices.Sort(ids)
+	if got := strings.Join(ids, " "); got != "a b c d" {
+		t.Errorf("there are %s", got)
 	}
 }

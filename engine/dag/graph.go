@@ -128,7 +128,7 @@ func (w *writer) node(e *Event, n Node, pos uint64, i int) error {
 				return err
 			}
 		}
-		return w.exists(n.Ref(), num, e.TS, n.Valid, pos)
+		return w.exists(n.Ref(), num, e.TS, n.Valid, pos, i)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (w *writer) mention(e *Event, pos uint64) error {
 		if err != nil || open {
 			return err
 		}
-		if err := w.exists(ref, num, e.TS, Valid{}, pos); err != nil {
+		if err := w.exists(ref, num, e.TS, Valid{}, pos, len(e.Nodes)); err != nil {
 			return err
 		}
 	}
@@ -189,13 +189,14 @@ func (w *writer) probe(e *Event, id string, pos uint64) error {
 	return probes.Put(w, record.Seq(num).Seq(micros(e.TS.at)).Seq(pos), struct{}{})
 }
 
-// exists notes the time over which a resource is there.
-func (w *writer) exists(ref NodeRef, num uint64, ts Time, v Valid, pos uint64) error {
+// exists notes the time over which a resource is there, by the place of its node in
+// the event.
+func (w *writer) exists(ref NodeRef, num uint64, ts Time, v Valid, pos uint64, i int) error {
 	open, err := w.isOpen(spanExists, num, 0)
 	if err != nil {
 		return err
 	}
-	s := span{what: spanExists, from: v.start(ts), pos: pos, i: -1, id: ref.ID}
+	s := span{what: spanExists, from: v.start(ts), pos: pos, i: i, id: ref.ID}
 	switch {
 	case !v.To.IsZero():
 		if !open {

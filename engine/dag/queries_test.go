@@ -193,9 +193,9 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 		var b dag.Body = &dag.MCPListChanged{Server: "files"}
 		switch i % 3 {
 		case 0:
-			b = &dag.ToolCall{Server: "sh", Tool: "exec", CallID: fmt.Sprint(i / 7), Args: core.Raw("{}"), RequestedBy: dag.EventRef{EventID: strings.Repeat("0", 64)}}
+			b = &dag.ToolCall{Server: "sh", Tool: "exec", CallID: fmt.Sprint(i / 6), Args: core.Raw("{}"), RequestedBy: dag.EventRef{EventID: strings.Repeat("0", 64)}}
 		case 1:
-			b = &dag.ToolResult{CallID: fmt.Sprint(i / 9), Status: dag.CallTimeout, Result: core.Raw("{}")}
+			b = &dag.ToolResult{CallID: fmt.Sprint(i / 3), Status: dag.CallTimeout, Result: core.Raw("{}")}
 		}
 		batch = append(batch, r.event(h, b))
 	}

@@ -28,7 +28,7 @@ type span struct {
 	what byte
 	from time.Time
 	pos  uint64 // of the event that says so
-	i    int    // of the edge there, -1 for a resource
+	i    int    // of the edge there, or of the node of a resource
 	id   string // of the resource that it is about
 }
 
@@ -104,7 +104,7 @@ func readSpan(what byte, rest record.Parts, v []byte) span {
 
 // closed files what has ended. What ended as it began never was.
 func (w *writer) closed(s span, to time.Time) error {
-	if s.i >= 0 {
+	if s.what != spanExists {
 		if err := ends.Put(w, record.Seq(s.pos).Short(uint16(s.i)), micros(to)); err != nil {
 			return err
 		}
