@@ -26,10 +26,8 @@ type recorder struct {
 
 var _ fleet.Observer = recorder{}
 
-// The lists of a run's messages, beside its decisions. The first alone is the
-// conversation.
+// The lists of a run's messages, beside its conversation and its decisions.
 const (
-	listMain      = "main"
 	listPlan      = "plan"
 	listDiff      = "diff"
 	listMode      = "mode"
@@ -48,7 +46,7 @@ func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message
 	if err != nil {
 		return nil, err
 	}
-	if err := rec.Said(ctx, listMain, dag.RoleUser, message); err != nil {
+	if err := rec.Said(ctx, dag.ListMain, dag.RoleUser, message); err != nil {
 		return nil, err
 	}
 	return &recording{run: rec, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name, t.TaskID)}, nil
@@ -70,10 +68,10 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "message", "result":
 		if e.Text != "" {
-			_ = r.run.Said(ctx, listMain, dag.RoleAssistant, e.Text)
+			_ = r.run.Said(ctx, dag.ListMain, dag.RoleAssistant, e.Text)
 		}
 	case "thought":
-		_ = r.run.Message(ctx, listMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
+		_ = r.run.Message(ctx, dag.ListMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
 	case "plan":
 		_ = r.run.Said(ctx, listPlan, dag.RoleAssistant, e.Text)
 	case "diff":

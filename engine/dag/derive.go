@@ -13,6 +13,7 @@ type surroundings struct {
 // the nodes that it states, and those it carries.
 //
 //	every event of a run     Run RUN_HAS_EVENT Event; of the first also Agent AGENT_HAS_RUN Run
+//	names a parent           Event DERIVED_FROM it
 //	model_request            Event EVENT_CONSUMES each input
 //	model_response           Event EVENT_PRODUCES its messages; Generation DERIVED_FROM its request
 //	history_append           Run APPENDED_TO_HISTORY Message; Event EVENT_CONSUMES it unless it states it
@@ -22,7 +23,8 @@ type surroundings struct {
 //	policy_activated         Event ACTIVATES_POLICY Policy
 //	interruption             Event INTERRUPTS each that it affects
 //	substitution             replacement SUBSTITUTES original
-//	agent_forked             Branch, and each Subagent that it states, FORKED_FROM the event and the agent;
+//	agent_forked             Event DERIVED_FROM the event that it is forked at;
+//	                         Branch, and each Subagent that it states, FORKED_FROM the event and the agent;
 //	                         Event EVENT_CONSUMES each planned resource
 //	run_finished             Event EVENT_PRODUCES Summary, which SUMMARIZES Run
 //	snapshot_materialized    Event EVENT_PRODUCES RunSnapshot, which is DERIVED_FROM Run
@@ -44,6 +46,9 @@ func derive(e *Event, at surroundings) []Edge {
 			d.add(AgentHasRun, NodeRef{TypeAgent, e.AgentID}, d.run())
 		}
 		d.edges = append(d.edges, Edge{Type: RunHasEvent, From: d.run(), To: d.self, Attrs: Attrs{Seq: at.seq}})
+	}
+	if e.Parent != nil {
+		d.add(DerivedFrom, d.self, event(*e.Parent))
 	}
 	d.kind(at)
 	for _, n := range e.Nodes {
@@ -169,6 +174,7 @@ func (d *deriver) kind(at surroundings) {
 }
 
 func (d *deriver) forked(b *AgentForked) {
+	d.add(DerivedFrom, d.self, event(b.AtEvent))
 	forks := []NodeRef{{TypeBranch, BranchID(d.e.AgentID, b.ToBranch)}}
 	for _, n := range d.e.Nodes {
 		if n.Type == TypeSubagent {

@@ -151,13 +151,21 @@ func (b *Substitution) check(f *problems) {
 
 // RunStarted begins a run.
 type RunStarted struct {
-	Reason string `json:"reason,omitempty"` // user, schedule, subagent
+	Reason    string `json:"reason,omitempty"`     // user, schedule, subagent
+	AskedBy   string `json:"asked_by,omitempty"`   // who asked for the task
+	AskedKind string `json:"asked_kind,omitempty"` // what that is: operator, agent …
+	Attempt   int64  `json:"attempt,omitzero"`     // of the task, from 0
 }
 
 // Kind implements Body.
 func (*RunStarted) Kind() Kind { return KindRunStarted }
 
-func (b *RunStarted) check(f *problems) { maybe(f, "reason", b.Reason, "user", "schedule", "subagent") }
+func (b *RunStarted) check(f *problems) {
+	maybe(f, "reason", b.Reason, "user", "schedule", "subagent")
+	f.optional("asked_by", b.AskedBy)
+	f.optional("asked_kind", b.AskedKind)
+	f.atLeast0("attempt", b.Attempt)
+}
 
 // RunFinished ends a run.
 type RunFinished struct {

@@ -71,7 +71,13 @@ func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Linea
 			return err
 		}
 		w.reader = r
-		return w.run(ctx)
+		var said []NodeRef
+		if !q.Down && q.Node.Type.ofEvent() { // what it says comes from more than itself
+			if said, err = w.said(); err != nil {
+				return err
+			}
+		}
+		return w.run(ctx, said...)
 	})
 	return w.out, err
 }
@@ -85,9 +91,11 @@ type walk struct {
 	out  Lineage
 }
 
-func (w *walk) run(ctx context.Context) error {
-	level := []NodeRef{w.q.Node}
-	w.seen[string(nameKey(w.q.Node))] = true
+func (w *walk) run(ctx context.Context, also ...NodeRef) error {
+	level := append([]NodeRef{w.q.Node}, also...)
+	for _, ref := range level {
+		w.seen[string(nameKey(ref))] = true
+	}
 	for depth := 1; len(level) > 0; depth++ {
 		if depth > w.q.Depth {
 			w.out.More = true
@@ -108,6 +116,21 @@ func (w *walk) run(ctx context.Context) error {
 		level = next
 	}
 	return nil
+}
+
+// said are the nodes that the event asked about produced.
+func (w *walk) said() (all []NodeRef, err error) {
+	_, pos, err := w.place(w.q.Node.ID)
+	if err != nil || pos == 0 {
+		return nil, err
+	}
+	edges, err := w.reader.edges(pos)
+	for _, x := range edges {
+		if x.Type == EventProduces {
+			all = append(all, x.To)
+		}
+	}
+	return all, err
 }
 
 // around follows the edges of one node that lead the way asked for.

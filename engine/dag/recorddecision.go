@@ -33,6 +33,18 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 	if err != nil {
 		return err
 	}
-	_, err = r.d.ObserveIn(tx, e)
+	if _, err = r.d.ObserveIn(tx, e); err == nil {
+		tx.OnCommit(func() { r.decided(call, e.EventID) })
+	}
 	return err
+}
+
+// decided notes the decision that a call's result follows.
+func (r *Recording) decided(call, event string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, open := r.calls[call]; open {
+		c.decided = event
+		r.calls[call] = c
+	}
 }

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -43,6 +44,24 @@ type RunInfo struct {
 	SessionID string
 	TraceID   string
 	Reason    string // user, schedule, subagent
+	AskedBy   string // who asked for it
+	AskedKind string // what that is: operator, agent …
+	Attempt   int    // of the task
+	Parent    string // the event that led to it, where there is one
+}
+
+// started is how a run begins.
+func (i *RunInfo) started() *RunStarted {
+	return &RunStarted{Reason: i.Reason, AskedBy: fit(i.AskedBy), AskedKind: fit(i.AskedKind), Attempt: int64(i.Attempt)}
+}
+
+// head is what the events of a run have; the first one's parent led to it.
+func (i *RunInfo) head(run string) Head {
+	h := Head{RunID: run, AgentID: i.AgentID, TaskID: i.TaskID, SessionID: i.SessionID, TraceID: fit(i.TraceID)}
+	if IsEventID(i.Parent) {
+		h.Parent = &EventRef{i.Parent}
+	}
+	return h
 }
 
 // Recording is a run that is being recorded. Its methods may be called from
@@ -62,6 +81,8 @@ type Recording struct {
 	pending  []Event
 	last     time.Time // of the newest event: a run's times never go back
 	source   origin    // of the next tool call: what a model answered, else the newest message, or the start
+	heard    []NodeRef // what the agent's next words follow from: all since its last
+	cause    EventRef  // the newest of it
 	spoken   origin    // of the next message of the agent's
 	calls    map[string]openCall
 	ended    map[string]bool // ids of calls that have their result
@@ -74,7 +95,7 @@ type Recording struct {
 }
 
 // openCall is what is remembered of a call until its result.
-type openCall struct{ event, correlation, server, tool string }
+type openCall struct{ event, correlation, server, tool, decided string }
 
 // Record begins a run: run_started is on disk when it returns. A run that is
 // never finished is closed by Recover after the next start.
@@ -84,14 +105,20 @@ func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Record
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
-		start, err := NewEvent(r.head(), &RunStarted{Reason: info.Reason})
+		if err := d.open(tx, r.id, info, true); err != nil {
+			return err
+		}
+		h := info.head(r.id)
+		h.TS = At(r.last)
+		start, err := NewEvent(h, info.started())
 		if err != nil {
 			return err
 		}
 		if _, err := d.EmitIn(tx, start); err != nil {
 			return err
 		}
-		r.source = origin{event: EventRef{start.EventID}}
+		r.cause = EventRef{start.EventID}
+		r.source = origin{event: r.cause}
 		return recording.Put(tx, record.Key(r.id), struct{}{})
 	})
 	return r, explain("begin to record a run", err)
@@ -105,10 +132,24 @@ func (r *Recording) head() Head {
 	if now := r.d.ledger.Clock().Now(); now.After(r.last) {
 		r.last = now
 	}
-	return Head{
-		TS: At(r.last), RunID: r.id, AgentID: r.run.AgentID, TaskID: r.run.TaskID, SessionID: r.run.SessionID, TraceID: fit(r.run.TraceID),
+	h := r.run.head(r.id)
+	h.TS, h.Parent = At(r.last), nil
+	if r.cause.EventID != "" {
+		h.Parent = &EventRef{r.cause.EventID}
+	}
+	return h
+}
+
+// hear notes what the agent's next words follow from.
+func (r *Recording) hear(e EventRef, n NodeRef) {
+	r.cause = e
+	if r.heard = append(r.heard, n); len(r.heard) > maxHeard {
+		r.heard = r.heard[1:]
 	}
 }
+
+// maxHeard bounds what one message is said to follow from: the newest.
+const maxHeard = 200
 
 // add gathers an event; mu is held.
 func (r *Recording) add(h Head, b Body) (Event, bool) {
@@ -130,6 +171,9 @@ func (r *Recording) lost(err error) {
 	}
 }
 
+// ListMain is the list of a run's conversation.
+const ListMain = "main"
+
 // Said records a message of a conversation, as text.
 func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
 	return r.Message(ctx, list, role, ContentPart{Type: "text", Text: text})
@@ -150,8 +194,22 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 	if role == RoleAssistant {
 		h.CorrelationID = r.spoken.correlation
 	}
-	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok && r.source.correlation == "" {
-		r.source.event = EventRef{e.EventID}
+	talk := list == ListMain && !slices.ContainsFunc(parts, func(p ContentPart) bool { return p.Type == "reasoning" })
+	if talk && role == RoleAssistant {
+		for _, n := range r.heard {
+			h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: m.Ref(), To: n})
+		}
+	}
+	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok {
+		if r.source.correlation == "" {
+			r.source.event = EventRef{e.EventID}
+		}
+		if talk {
+			if role == RoleAssistant {
+				r.heard = nil
+			}
+			r.hear(EventRef{e.EventID}, m.Ref())
+		}
 	}
 	full := len(r.pending) >= gatherEvents
 	r.mu.Unlock()
@@ -181,7 +239,7 @@ func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool)
 	server, tool = fit(server), fit(tool)
 	e, ok := r.add(h, &ToolCall{Server: server, Tool: tool, CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
-		r.calls[call] = openCall{e.EventID, h.CorrelationID, server, tool}
+		r.calls[call] = openCall{e.EventID, h.CorrelationID, server, tool, r.calls[call].decided}
 		delete(r.ended, call) // an id may be used again
 	}
 	return e, ok
@@ -241,8 +299,13 @@ func (r *Recording) Result(ctx context.Context, call string, status CallStatus, 
 
 func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {
 	h := r.head()
-	h.CorrelationID = r.calls[call].correlation
-	r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
+	h.CorrelationID, h.Parent = r.calls[call].correlation, nil
+	if by := r.calls[call].decided; by != "" {
+		h.Parent = &EventRef{by}
+	}
+	if e, ok := r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)}); ok {
+		r.hear(EventRef{e.EventID}, NodeRef{TypeToolResult, e.EventID})
+	}
 	delete(r.calls, call)
 	if len(r.ended) < maxEnded {
 		r.ended[call] = true
@@ -304,25 +367,37 @@ func (r *Recording) Network(use []HostUse) {
 	r.network = use
 }
 
+// Rest is what there is to tell of the run until its task says what it came to: all of
+// it is on disk then, what is open is interrupted, and Attempt finds the run. It returns
+// the first error that lost something of it.
+func (r *Recording) Rest(ctx context.Context) error {
+	r.mu.Lock()
+	r.settle()
+	r.mu.Unlock()
+	return r.closed(ctx)
+}
+
 // Finish ends the run; what is open is interrupted. It returns the
 // first error that lost something of the run.
 func (r *Recording) Finish(ctx context.Context, success bool) error {
-	exit := "success"
 	r.mu.Lock()
-	if !success {
-		exit = "error"
-	}
+	r.settle()
+	r.add(r.head(), &RunFinished{Exit: exitOf(success), Network: r.network})
+	r.mu.Unlock()
+	return r.closed(ctx)
+}
+
+// settle ends what is open; mu is held.
+func (r *Recording) settle() {
 	if len(r.calls) > 0 || len(r.models.open) > 0 {
 		r.interrupt(ReasonCanceled, "")
 	}
-	r.add(r.head(), &RunFinished{Exit: exit, Network: r.network})
 	r.over = true
-	r.mu.Unlock()
+}
+
+func (r *Recording) closed(ctx context.Context) error {
 	err := r.flush(ctx, true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil {
-		return r.err
-	}
-	return err
+	return cmp.Or(r.err, err)
 }

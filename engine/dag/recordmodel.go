@@ -287,6 +287,7 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 		r.know(map[[32]byte]string{Spoken{RoleAssistant, said}.sum(): out.ID()})
 	}
 	from := origin{EventRef{e.EventID}, h.CorrelationID}
+	r.hear(from.event, NodeRef{TypeGeneration, e.EventID})
 	for _, p := range said {
 		if p.Type == "tool_use" {
 			r.source = from

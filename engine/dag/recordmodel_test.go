@@ -356,9 +356,10 @@ func TestDecisionsLeadToTheirCalls(t *testing.T) {
 
 func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
 	r := newRig(t)
-	over, live := r.record(), r.record()
+	over := r.record()
 	ctx := t.Context()
 	r.No(over.Finish(ctx, true))
+	live := r.record()
 	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
 	}))

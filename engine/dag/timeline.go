@@ -218,7 +218,7 @@ func (r reader) requested(m *Moment) error {
 		return err
 	}
 	for _, x := range edges {
-		if x.Type != DerivedFrom || x.From.ID != m.Event.EventID {
+		if x.Type != DerivedFrom || x.From.Type != TypeGeneration || x.From.ID != m.Event.EventID {
 			continue
 		}
 		if _, pos, err := r.place(x.To.ID); err != nil || pos == 0 {

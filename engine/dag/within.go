@@ -1,0 +1,234 @@
+package dag
+
+import (
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+)
+
+// A run can also be told within the transactions of what happens in it: nothing of it
+// is gathered, and nothing is lost or said twice over a crash.
+
+// openRuns leads from what works to the run that tells of it: class, name → run id.
+const openRuns record.Rows[string] = "dag.run"
+
+// Whose runs are found.
+const (
+	ofAgent byte = 'a'
+	ofTask  byte = 't' // of an attempt, until its task says what it came to
+)
+
+func openKey(class byte, name string) record.Key { return record.Key{class}.Last(name) }
+
+// OpenRun is the run that an agent, subagent or CAD agent is in; "" when it is in none.
+func (d *DAG) OpenRun(tx *audit.Tx, agent string) (string, error) {
+	run, _, err := openRuns.Get(tx, openKey(ofAgent, agent))
+	return run, err
+}
+
+// Attempt is the run of a task's attempt that is not concluded yet; "" when there is
+// none.
+func (d *DAG) Attempt(tx *audit.Tx, task string) (string, error) {
+	run, _, err := openRuns.Get(tx, openKey(ofTask, task))
+	return run, err
+}
+
+// open notes whose run it is. One that was left open by a process that died, or by a
+// task that says no more of it, is closed.
+func (d *DAG) open(tx *audit.Tx, run string, info RunInfo, attempt bool) error {
+	for class, name := range map[byte]string{ofAgent: info.AgentID, ofTask: info.TaskID} {
+		if name == "" || class == ofTask && !attempt {
+			continue
+		}
+		old, there, err := openRuns.Get(tx, openKey(class, name))
+		if err == nil && there && (class == ofTask || !attempt) {
+			err = d.cutOff(tx, old)
+		}
+		if err == nil {
+			err = openRuns.Put(tx, openKey(class, name), run)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutOff closes a run that nobody ends any more.
+func (d *DAG) cutOff(tx *audit.Tx, run string) error {
+	events, err := d.abandon(reader{tx}, run)
+	if err != nil {
+		return err
+	}
+	_, err = d.ObserveIn(tx, events...)
+	return err
+}
+
+// shut forgets whose run it was.
+func (d *DAG) shut(tx *audit.Tx, run, agent, task string) error {
+	for class, name := range map[byte]string{ofAgent: agent, ofTask: task} {
+		if name == "" {
+			continue
+		}
+		now, there, err := openRuns.Get(tx, openKey(class, name))
+		if err == nil && there && now == run {
+			err = openRuns.Delete(tx, openKey(class, name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StartIn begins a run of an agent in a transaction. attempt says that it is one of
+// info's task, to be concluded with it.
+func (d *DAG) StartIn(tx *audit.Tx, info RunInfo, attempt bool, nodes ...Node) (run string, err error) {
+	run = core.NewUUID(tx.Tenant(), uint64(tx.Add(countRecorded, 1)), nil)
+	if err := d.open(tx, run, info, attempt); err != nil {
+		return "", err
+	}
+	h := info.head(run)
+	h.TS, h.Nodes = At(tx.Now()), nodes
+	e, err := NewEvent(h, info.started())
+	if err == nil {
+		_, err = d.ObserveIn(tx, e)
+	}
+	return run, err
+}
+
+// Within is a run in one transaction. It tells nothing of a run that is over.
+type Within struct {
+	d    *DAG
+	tx   *audit.Tx
+	run  string
+	h    head
+	over bool
+}
+
+// In is a run as a transaction has it.
+func (d *DAG) In(tx *audit.Tx, run string) (*Within, error) {
+	_, h, err := reader{tx}.run(run)
+	if err != nil {
+		return nil, err
+	}
+	return &Within{d: d, tx: tx, run: run, h: *h, over: h.Events == 0 || h.Status == "finished"}, nil
+}
+
+// Newest is the newest event of the run.
+func (w *Within) Newest() EventRef { return EventRef{w.h.Head} }
+
+// head is the head of the next event, which the newest led to.
+func (w *Within) head() Head {
+	at := w.tx.Now()
+	if last := w.h.LastAt.at; last.After(at) {
+		at = last // a run's times never go back
+	}
+	return Head{
+		TS: At(at), RunID: w.run, AgentID: w.h.AgentID, TaskID: w.h.TaskID, SessionID: w.h.SessionID, TraceID: w.h.TraceID,
+		Parent: &EventRef{w.h.Head},
+	}
+}
+
+func (w *Within) tell(h Head, b Body) error {
+	e, err := NewEvent(h, b)
+	if err != nil {
+		return fmt.Errorf("record a %s: %w", b.Kind(), err)
+	}
+	if _, err = w.d.ObserveIn(w.tx, e); err == nil {
+		w.h.fold(&e)
+	}
+	return err
+}
+
+// Say tells a message of one of the run's lists, DERIVED_FROM the nodes named.
+func (w *Within) Say(list string, role MessageRole, parts []ContentPart, from ...NodeRef) error {
+	if w.over {
+		return nil
+	}
+	h := w.head()
+	n := NewNode(&Message{ID: fmt.Sprintf("%s/e%d", w.run, w.h.Events+1), Role: role, Content: fitParts(parts, maxValue), CreatedAt: h.TS})
+	h.Nodes = []Node{n}
+	for _, f := range from[:min(len(from), maxHeard)] {
+		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: n.Ref(), To: f})
+	}
+	return w.tell(h, &HistoryAppend{List: list, MessageRef: n.ID()})
+}
+
+// Note is Say of one structured thing, by a name: a decision, a result, a state.
+func (w *Within) Note(list, id, name string, v any, from ...NodeRef) error {
+	return w.Say(list, RoleSystem, []ContentPart{{Type: "tool_use", ID: fit(id), Name: name, Input: survives(core.MustEncode(v), maxValue)}}, from...)
+}
+
+// Call tells a tool call. of is the task that it is part of, "" for the run's.
+func (w *Within) Call(of, server, tool, call string, args core.Raw) error {
+	if w.over {
+		return nil
+	}
+	h := w.head()
+	if of != "" {
+		h.TaskID = of
+	}
+	h.CorrelationID = fit(call)
+	return w.tell(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: fit(call), Args: survives(args, maxValue), RequestedBy: w.Newest()})
+}
+
+// Result tells what came of a call that is open.
+func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault) error {
+	if w.over || !w.isOpen(fit(call)) {
+		return nil
+	}
+	h := w.head()
+	h.CorrelationID = fit(call)
+	return w.tell(h, &ToolResult{CallID: fit(call), Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
+}
+
+func (w *Within) isOpen(call string) bool {
+	for _, c := range w.h.OpenCalls {
+		if c.CallID == call {
+			return true
+		}
+	}
+	return w.h.OpenUnlisted > 0
+}
+
+// Interrupt tells that the run's open calls are cut off.
+func (w *Within) Interrupt(reason Reason, message string) error {
+	if w.over {
+		return nil
+	}
+	var affects []EventRef
+	for _, c := range append([]OpenCall(nil), w.h.OpenCalls...) {
+		affects = append(affects, EventRef{c.EventID})
+		if err := w.Result(c.CallID, endOf(reason), nil, &Fault{Code: string(reason), Message: message}); err != nil {
+			return err
+		}
+	}
+	return w.tell(w.head(), &Interruption{Reason: reason, Affects: append([]EventRef{}, affects...)})
+}
+
+// Finish ends the run.
+func (w *Within) Finish(success bool, use ...HostUse) error {
+	if w.over {
+		return nil
+	}
+	if len(w.h.OpenCalls) > 0 {
+		if err := w.Interrupt(ReasonCanceled, "the run ended"); err != nil {
+			return err
+		}
+	}
+	w.over = true
+	if err := w.tell(w.head(), &RunFinished{Exit: exitOf(success), Network: use}); err != nil {
+		return err
+	}
+	return w.d.shut(w.tx, w.run, w.h.AgentID, w.h.TaskID)
+}
+
+func exitOf(success bool) string {
+	if success {
+		return "success"
+	}
+	return "error"
+}

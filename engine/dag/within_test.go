@@ -1,0 +1,145 @@
+package dag_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// within tells something of a run in a transaction.
+func (r *rig) within(run string, tell func(*dag.Within) error) {
+	r.T.Helper()
+	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) error {
+		w, err := r.In(tx, run)
+		if err == nil {
+			err = tell(w)
+		}
+		return err
+	}))
+}
+
+func (r *rig) started(info dag.RunInfo, attempt bool) (run string) {
+	r.T.Helper()
+	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
+		run, err = r.StartIn(tx, info, attempt)
+		return err
+	}))
+	return run
+}
+
+func (r *rig) openRuns(agent, task string) (ofAgent, ofTask string) {
+	r.T.Helper()
+	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
+		if ofAgent, err = r.OpenRun(tx, agent); err == nil {
+			ofTask, err = r.Attempt(tx, task)
+		}
+		return err
+	}))
+	return ofAgent, ofTask
+}
+
+func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
+	r := newRig(t)
+	run := r.started(dag.RunInfo{AgentID: "sub", TaskID: "task-1", AskedBy: "alice", AskedKind: "operator"}, false)
+	if a, task := r.openRuns("sub", "task-1"); a != run || task != "" {
+		t.Errorf("open are %q and %q", a, task)
+	}
+	r.within(run, func(w *dag.Within) error {
+		return w.Say(dag.ListMain, dag.RoleUser, []dag.ContentPart{{Type: "text", Text: "go"}})
+	})
+	r.within(run, func(w *dag.Within) error { return w.Call("", "skill", "greet@1.0.0", "x-1", core.Raw(`{"n":1}`)) })
+	r.within(run, func(w *dag.Within) error { return w.Result("x-1", dag.CallOK, core.Raw(`{"ok":true}`), nil) })
+	r.within(run, func(w *dag.Within) error { return w.Result("x-1", dag.CallError, nil, nil) }) // told once
+	r.within(run, func(w *dag.Within) error { return w.Call("", "skill", "greet@1.0.0", "x-2", nil) })
+	r.within(run, func(w *dag.Within) error { return w.Finish(true) })
+	r.within(run, func(w *dag.Within) error { return w.Call("", "skill", "late", "x-3", nil) })
+	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "tool_call", "tool_result canceled", "interruption", "run_finished"}
+	if got := r.kinds(run); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	if a, task := r.openRuns("sub", "task-1"); a+task != "" {
+		t.Errorf("still open are %q and %q", a, task)
+	}
+	page, err := r.Events(t.Context(), acme, dag.Query{Run: run})
+	r.No(err)
+	last := page.Items[len(page.Items)-1].Event.EventID
+	line, err := r.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: last}, Depth: 50})
+	r.No(err)
+	var got []string
+	for _, s := range line.Steps {
+		got = append(got, s.Node.ID)
+	}
+	for _, e := range page.Items[:len(page.Items)-1] {
+		if !slices.Contains(got, e.Event.EventID) {
+			t.Errorf("the run's %s did not lead to its end, as it seems: %v", e.Event.Kind, got)
+		}
+	}
+}
+
+// What a recorder has told rests on disk until its task says what it came to, over a
+// restart; the next attempt closes what nobody concluded.
+func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	rec := r.record()
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleUser, "go"))
+	r.No(rec.Call(ctx, "acp", "exec", "c-1", core.Raw(`{}`)))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{}`), nil))
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, "done"))
+	r.No(rec.Rest(ctx))
+	r.No(r.DB.Close())
+	r.Open()
+	r.No(r.Recover(ctx, acme))
+	_, run := r.openRuns("ada", "task-1")
+	if run != rec.RunID() {
+		t.Fatalf("the attempt is %q", run)
+	}
+	r.within(run, func(w *dag.Within) error {
+		return w.Note("result", "task-1", "result", map[string]string{"status": "succeeded"})
+	})
+	next := r.record()
+	want := "run_started history_append tool_call tool_result ok history_append history_append interruption run_finished"
+	if got := strings.Join(r.kinds(run), " "); got != want {
+		t.Errorf("%s", got)
+	}
+	if _, task := r.openRuns("ada", "task-1"); task != next.RunID() {
+		t.Errorf("the attempt is %q", task)
+	}
+	r.No(next.Finish(ctx, true))
+}
+
+func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	rec := r.record()
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleUser, "go"))
+	for _, call := range []string{"c-1", "c-2"} {
+		r.No(rec.Call(ctx, "acp", "exec", call, core.Raw(`{}`)))
+		r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+			return rec.DecideIn(tx, call, core.Raw(`{"decision":"approve","decided_by":"alice"}`))
+		}))
+		r.No(rec.Result(ctx, call, dag.CallOK, core.Raw(`{}`), nil))
+	}
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, "done"))
+	r.No(rec.Finish(ctx, true))
+	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}})
+	r.No(err)
+	answer := page.Items[len(page.Items)-2].Event
+	for _, from := range []dag.NodeRef{{Type: dag.TypeEvent, ID: answer.EventID}, answer.Nodes[0].Ref()} {
+		line, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: from})
+		r.No(err)
+		seen := map[string]bool{}
+		for _, s := range line.Steps {
+			seen[s.Node.ID] = true
+		}
+		for _, e := range page.Items[:len(page.Items)-2] {
+			if !seen[e.Event.EventID] {
+				t.Errorf("%s does not lead back to a %s", from, e.Event.Kind)
+			}
+		}
+	}
+}
