@@ -136,10 +136,15 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 		Unread: func(tenant, noun string, err error) { e.Health.Report(tenant, noun, "", err) },
 	})
-	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
+	told := recorder{
+		dag: e.DAG, ledger: e.Audit, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
+		tasks:    func(tx *audit.Tx, id string) (task.Task, error) { return e.Tasks.In(tx, id) },
+		approved: func(tx *audit.Tx, id string) (judge.Approval, error) { return e.Judge.ApprovalIn(tx, id) },
+	}
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit, Record: told})
 	var err error
 	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Tenants); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
@@ -159,7 +164,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Shown:   shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -168,6 +173,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
+	told.egress = e.Egress
 	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Tenants, Own: opt.Own, Health: e.Health}); err != nil {
 		return nil, fmt.Errorf("open the file rules: %w", err)
 	}
@@ -178,7 +184,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		}
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{recorder{e.DAG, e.Egress}, e},
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
 		Past: e.past, Secrets: e.Secrets, Health: e.Health,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
@@ -195,14 +201,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
-		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health,
+		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
 	e.parties = append(e.parties, e.Skills)
 	if e.CAD, err = cad.New(ctx, cad.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
-		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health,
+		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)
 	}

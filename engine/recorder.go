@@ -21,7 +21,27 @@ import (
 // attempt of a prompt is a run.
 type recorder struct {
 	dag    *dag.DAG
+	ledger *audit.Ledger
 	egress *egress.Service
+	// worker is the subagent that runs a task which names none.
+	worker   func(tx *audit.Tx, t *task.Task) string
+	tasks    func(tx *audit.Tx, id string) (task.Task, error)
+	approved func(tx *audit.Tx, id string) (judge.Approval, error)
+}
+
+// approval is what a person decided on a task's start; nil where nobody was asked.
+func (r recorder) approval(tx *audit.Tx, t *task.Task) (*decided, error) {
+	if t.ApprovalID == "" {
+		return nil, nil
+	}
+	a, err := r.approved(tx, t.ApprovalID)
+	if err != nil || a.Gate != judge.GateStart {
+		return nil, err
+	}
+	return &decided{
+		Decision: judge.Approve, ReasonCode: a.ReasonCode, DecidedBy: a.AnsweredBy, DecisionID: a.DecisionID, ApprovalID: a.ApprovalID, RuleID: a.RuleID,
+		PolicyVersion: a.PolicyVersion, Digest: a.Digest, PriorDigest: a.PriorDigest, ShownAt: a.ShownAt, Rationale: a.AnswerReason,
+	}, nil
 }
 
 var _ fleet.Observer = recorder{}
@@ -36,12 +56,16 @@ const (
 
 // Began implements fleet.Observer.
 func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
-	reason := "user"
-	if t.ParentTaskID != "" {
-		reason = "subagent"
+	rec, err := r.dag.Record(ctx, core.Self(t.TenantID, "recorder"), infoOf(a.Name, &t))
+	if err != nil {
+		return nil, err
 	}
-	rec, err := r.dag.Record(ctx, core.Self(t.TenantID, "recorder"), dag.RunInfo{
-		AgentID: a.Name, TaskID: t.TaskID, SessionID: t.SessionID, TraceID: t.TraceID, Reason: reason,
+	err = r.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
+		by, err := r.approval(tx, &t)
+		if err != nil || by == nil {
+			return err
+		}
+		return rec.Message(ctx, dag.ListDecisions, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: t.TaskID, Name: "decision", Input: core.MustEncode(by)})
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +99,7 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 	case "plan":
 		_ = r.run.Said(ctx, listPlan, dag.RoleAssistant, e.Text)
 	case "diff":
-		_ = r.run.Said(ctx, listDiff, dag.RoleTool, e.Text)
+		_ = r.run.Wrote(ctx, listDiff, e.CallID, e.Path, e.Text)
 	case "mode":
 		_ = r.run.Said(ctx, listMode, dag.RoleSystem, e.Text)
 	case "attention":
@@ -116,11 +140,15 @@ func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }
 
 // Judged implements fleet.Observed.
 func (r *recording) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
-	return r.run.DecideIn(tx, cmp.Or(a.CallID, "call"), core.MustEncode(decided{
+	return r.run.DecideIn(tx, cmp.Or(a.CallID, "call"), core.MustEncode(decidedAs(a, d)))
+}
+
+func decidedAs(a judge.Action, d judge.GateDecision) decided {
+	return decided{
 		Decision: d.Decision, ReasonCode: d.ReasonCode, DecidedBy: d.DecidedBy, DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
 		RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Digest: d.Digest, PriorDigest: d.PriorDigest, Door: d.Door,
 		ShownAt: d.ShownAt, Rationale: d.Rationale, Abort: d.Abort, Server: a.Server, Tool: a.Tool,
-	}))
+	}
 }
 
 // decided is what the record says of a decision.
@@ -176,7 +204,7 @@ func (r *recording) Ended(ctx context.Context, out task.Outcome) error {
 		_ = r.run.Interrupt(ctx, why, "")
 	}
 	r.run.Network(hostUse(r.tally.End()))
-	return errors.Join(r.run.Finish(ctx, out.Status == task.Succeeded), r.egress.EndTask(ctx, r.tenant, r.task))
+	return errors.Join(r.run.Rest(ctx), r.egress.EndTask(ctx, r.tenant, r.task))
 }
 
 // hostUse is a tally as the record has it.

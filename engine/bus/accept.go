@@ -114,6 +114,9 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	} else {
 		err = b.deliver(tx, m, to, full)
 	}
+	if err == nil && b.opt.Record != nil {
+		err = b.opt.Record.Sent(tx, m)
+	}
 	if err != nil {
 		return nil, err
 	}

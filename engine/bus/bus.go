@@ -75,6 +75,12 @@ type Options struct {
 	// One more is refused: its sender learns, and nothing is lost in silence.
 	MaxUnread int
 	Health    *health.Troubles
+	Record    Recorder // nil: nobody listens
+}
+
+// Recorder is told of each message, in the transaction that accepts it.
+type Recorder interface {
+	Sent(tx *audit.Tx, m *Message) error
 }
 
 // Bus is the message bus of every tenant. Its methods may be called from any

@@ -191,7 +191,7 @@ func (c *Controller) newAgent(tx *audit.Tx, seat Seat) (Agent, error) {
 	err := c.kinds.agent.Keep(tx, record.Event{
 		Type: "cad.agent.created", Detail: map[string]string{"role": seat.RoleName, "workspace_id": seat.WorkspaceID},
 	}, &made)
-	return made, err
+	return made, cmp.Or(err, c.recordAgent(tx, &made))
 }
 
 // taken reports whether somebody who is no CAD agent has a name.
@@ -224,7 +224,7 @@ func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id strin
 			return err
 		}
 		out = *a
-		return c.kinds.agent.Keep(tx, record.Event{Type: "cad.agent.terminated"}, &out)
+		return cmp.Or(c.kinds.agent.Keep(tx, record.Event{Type: "cad.agent.terminated"}, &out), c.recordAgent(tx, &out))
 	})
 	return out, explain("shut agent "+id+" down", err)
 }

@@ -45,6 +45,7 @@ type Options struct {
 	Taken    func(tenant, id string) bool
 	ReadOnly bool // the store is: repair nothing, audit nothing
 	Health   *health.Troubles
+	Record   Recorder // nil: nobody listens
 }
 
 // Bus carries the messages between agents; *bus.Bus is one.

@@ -146,6 +146,9 @@ func (x *execution) commit(ctx context.Context, reply Reply, apply func(*audit.T
 				return err
 			}
 		}
+		if err := x.recorded(tx, Operated{Decision: decision, Data: reply.Data}); err != nil {
+			return err
+		}
 		return x.c.kinds.agent.Keep(tx, record.Event{Type: "cad.operation", Trace: x.trace, Detail: x.about(decision, map[string]any{
 			"seq": done.Seq, "changed": len(done.Entities), "removed": len(done.Removed), "duration_ms": reply.Elapsed.Milliseconds(),
 		})}, a)
@@ -235,6 +238,9 @@ func (x *execution) failed(ctx context.Context, f *OpError, took time.Duration) 
 		}
 		if a.ViolationsInRow >= Stubborn {
 			detail["violations_in_row"] = a.ViolationsInRow
+		}
+		if err := x.recorded(tx, Operated{Fault: f}); err != nil {
+			return err
 		}
 		return x.c.kinds.agent.Keep(tx, record.Event{Type: event, Trace: x.trace, Detail: detail}, a)
 	})

@@ -32,7 +32,7 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 		r.No(rec.Answered(ctx, fmt.Sprint(i), dag.ModelAnswer{Status: dag.CallOK}))
 	}
 	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	newest, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Size: 1}})
 	r.No(err)
 	last := newest.Items[0].Event.EventID
@@ -83,7 +83,7 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 		r.No(rec.Call(ctx, "acp", "exec", id, object))
 		r.No(rec.Result(ctx, id, dag.CallOK, object, nil))
 	}
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	q := dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}}
 	whole, err := r.Timeline(ctx, acme, q)
 	r.No(err)
@@ -129,7 +129,7 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 	for i := range requests { // none goes on where another ended, so each names its inputs
 		r.No(rec.Asked(ctx, fmt.Sprint(i), dag.ModelAsk{Model: "m", Messages: talk[i:]}))
 	}
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	all := r.of(rec.RunID(), dag.KindModelRequest)
 	whole := 0
 	for _, e := range all {

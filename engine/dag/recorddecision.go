@@ -26,6 +26,9 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 	h.Nodes = []Node{n}
 	if asked, open := r.calls[call]; open {
 		h.CorrelationID = asked.correlation
+		if asked.decided != "" {
+			h.Parent = &EventRef{asked.decided}
+		}
 		h.Edges = []Edge{{Type: DerivedFrom, From: n.Ref(), To: NodeRef{TypeToolCall, asked.event}}}
 	}
 	r.mu.Unlock()

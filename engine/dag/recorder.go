@@ -47,7 +47,9 @@ type RunInfo struct {
 	AskedBy   string // who asked for it
 	AskedKind string // what that is: operator, agent …
 	Attempt   int    // of the task
-	Parent    string // the event that led to it, where there is one
+	// ParentTask is the task that this one is part of.
+	ParentTask string
+	Parent     string // the event that led to it; "" has it found
 }
 
 // started is how a run begins.
@@ -106,6 +108,9 @@ func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Record
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
 		if err := d.open(tx, r.id, info, true); err != nil {
+			return err
+		}
+		if err := (reader{tx}).cause(&info); err != nil {
 			return err
 		}
 		h := info.head(r.id)
@@ -174,6 +179,26 @@ func (r *Recording) lost(err error) {
 // ListMain is the list of a run's conversation.
 const ListMain = "main"
 
+// Wrote records that a call wrote a file, as a message of a list.
+func (r *Recording) Wrote(ctx context.Context, list, call, path, text string) error {
+	r.mu.Lock()
+	h := r.head()
+	m := r.message(h.TS, RoleTool, []ContentPart{{Type: "text", Text: clip(text, maxValue)}})
+	h.Nodes = []Node{m}
+	if path != "" {
+		from := NodeRef{}
+		if c, open := r.calls[fit(call)]; open {
+			from = NodeRef{TypeToolCall, c.event}
+		} else if r.cause.EventID != "" {
+			from = NodeRef{TypeEvent, r.cause.EventID}
+		}
+		h.files(from, []string{path})
+	}
+	r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()})
+	r.mu.Unlock()
+	return nil
+}
+
 // Said records a message of a conversation, as text.
 func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
 	return r.Message(ctx, list, role, ContentPart{Type: "text", Text: text})
@@ -203,6 +228,9 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok {
 		if r.source.correlation == "" {
 			r.source.event = EventRef{e.EventID}
+		}
+		if list == ListDecisions {
+			r.cause = EventRef{e.EventID}
 		}
 		if talk {
 			if role == RoleAssistant {
@@ -359,8 +387,8 @@ func endOf(reason Reason) CallStatus {
 	return CallInterrupted
 }
 
-// Network says what went between the run's processes and each host; Finish
-// records it.
+// Network says what went between the run's processes and each host, which its end
+// tells.
 func (r *Recording) Network(use []HostUse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -373,16 +401,6 @@ func (r *Recording) Network(use []HostUse) {
 func (r *Recording) Rest(ctx context.Context) error {
 	r.mu.Lock()
 	r.settle()
-	r.mu.Unlock()
-	return r.closed(ctx)
-}
-
-// Finish ends the run; what is open is interrupted. It returns the
-// first error that lost something of the run.
-func (r *Recording) Finish(ctx context.Context, success bool) error {
-	r.mu.Lock()
-	r.settle()
-	r.add(r.head(), &RunFinished{Exit: exitOf(success), Network: r.network})
 	r.mu.Unlock()
 	return r.closed(ctx)
 }

@@ -87,7 +87,7 @@ func TestWhatJSONMakesLongerStillFits(t *testing.T) {
 			if last := m.Content[len(m.Content)-1]; len(parts) > 2 && !strings.Contains(last.Text, "more parts, ") {
 				t.Errorf("of %d parts %d are there, and %q", len(parts), len(m.Content), last.Text)
 			}
-			r.No(rec.Finish(ctx, true))
+			r.No(r.finish(rec, true))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestAllAtOnceStillFits(t *testing.T) {
 	}
 	r.No(rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Params: hostile, Tools: spec, Messages: []dag.Spoken{said}}))
 	r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: said.Content, Error: &dag.Fault{Message: string(hostile)}}))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	want := []string{
 		"run_started", "tool_call", "tool_call", "substitution", "tool_result error", "model_request", "model_response", "run_finished",
 	}
@@ -125,7 +125,7 @@ func TestWhatIsCutTellsItsSizeAndDigest(t *testing.T) {
 	ctx := t.Context()
 	text := strings.Repeat("x", 3<<20)
 	r.No(rec.Said(ctx, "main", dag.RoleAssistant, text))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	m := r.of(rec.RunID(), dag.KindHistoryAppend)[0].Nodes[0].Body.(*dag.Message)
 	want := fmt.Sprintf("… (%d bytes, sha256 %x)", len(text), sha256.Sum256([]byte(text)))
 	if got := m.Content[0].Text; got != text[:1<<20]+want {

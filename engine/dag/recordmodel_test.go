@@ -51,7 +51,7 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	r.No(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Tools: tools, Messages: talk}))
 	r.No(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: "done"}}}))
 	r.No(rec.Said(ctx, "main", dag.RoleAssistant, "done"))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	first, title, second := asked[0].Body.(*dag.ModelRequest), asked[1].Body.(*dag.ModelRequest), asked[2].Body.(*dag.ModelRequest)
@@ -95,10 +95,10 @@ func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
 	}{
 		"by its upstream": {func(r *rig, rec *dag.Recording) {
 			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallInterrupted, Error: &dag.Fault{Code: "upstream_lost"}}))
-			r.No(rec.Finish(r.T.Context(), true))
+			r.No(r.finish(rec, true))
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
 		"by the run's end": {func(r *rig, rec *dag.Recording) {
-			r.No(rec.Finish(r.T.Context(), false))
+			r.No(r.finish(rec, false))
 			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallOK})) // too late
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallCanceled},
 		"by the engine's death": {func(r *rig, _ *dag.Recording) {
@@ -139,7 +139,7 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\xff", 2<<20)}}}))
 	r.No(rec.Asked(ctx, "2", dag.ModelAsk{Model: "m"}))
 	r.No(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\x01", 384<<10)}}}))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
 	if len(b.InputRefs) != 905 {
 		t.Errorf("%d inputs", len(b.InputRefs))
@@ -245,7 +245,7 @@ func TestLargeToolResultsAreCutNotLost(t *testing.T) {
 		}}))
 		r.No(rec.Answered(ctx, call, dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(calls)}))
 	}
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	if len(asked) != 2 || len(answered) != 2 {
 		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
@@ -267,7 +267,7 @@ func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
 	_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Error: &dag.Fault{Code: "x", Message: strings.Repeat("y", dag.MaxEvent)}})
 	_ = rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said}})
 	_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
-	_ = rec.Finish(ctx, true)
+	_ = r.finish(rec, true)
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	if len(asked) != 2 || len(answered) != 2 {
 		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
@@ -307,7 +307,7 @@ func TestWhatCouldNotBeWrittenIsStatedAgain(t *testing.T) {
 			_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK})
 			_ = ask("2", 3)
 			_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
-			_ = rec.Finish(ctx, true)
+			_ = r.finish(rec, true)
 			asked := r.of(rec.RunID(), dag.KindModelRequest)
 			if len(asked) != 1 {
 				t.Fatalf("%d requests", len(asked))
@@ -339,7 +339,7 @@ func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	decide("c-1", "approve")
 	decide("unheard-of", "deny")
 	r.No(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	decide("c-1", "approve") // of a run that has ended
 	all := r.of(rec.RunID(), dag.KindHistoryAppend)
 	if len(all) != 3 || len(all[2].Edges) != 0 {
@@ -358,12 +358,12 @@ func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
 	r := newRig(t)
 	over := r.record()
 	ctx := t.Context()
-	r.No(over.Finish(ctx, true))
+	r.No(r.finish(over, true))
 	live := r.record()
 	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
 	}))
-	r.No(live.Finish(ctx, true))
+	r.No(r.finish(live, true))
 	if got := r.kinds(live.RunID()); !slices.Equal(got, []string{"run_started", "mcp.resource_list_changed", "mcp.resource_updated", "run_finished"}) {
 		t.Errorf("%v", got)
 	}

@@ -22,6 +22,10 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	r.mu.Lock()
 	events := r.pending
 	r.pending = nil
+	var rest *openRun
+	if over {
+		rest = &openRun{ID: r.id, Network: r.network}
+	}
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
@@ -31,7 +35,7 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	if len(events) > 0 || over {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeFor*time.Duration(1+len(events)/MaxBatch))
 		defer cancel()
-		err = r.d.keep(ctx, r.by, r.id, events, over)
+		err = r.d.keep(ctx, r.by, r.id, events, rest)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,11 +46,11 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	return r.err
 }
 
-// keep writes events of a run, in their order; with over, the run is no longer
-// open after the last. Others may emit into the run too: an event that does
+// keep writes events of a run, in their order; with over, nobody records it any more
+// after the last. Others may emit into the run too: an event that does
 // not agree with theirs costs itself alone, which the audit log tells. The
 // first such is the error then; any other error ends it at once.
-func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Event, over bool) error {
+func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Event, over *openRun) error {
 	if len(events) <= MaxBatch {
 		err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			if _, err := d.EmitIn(tx, events...); err != nil {
@@ -67,7 +71,7 @@ func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Eve
 		}
 	}
 	half := len(events) / 2
-	first := d.keep(ctx, by, run, events[:half], false)
+	first := d.keep(ctx, by, run, events[:half], nil)
 	if first != nil && !isConflict(first) {
 		return first
 	}
@@ -79,7 +83,7 @@ func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Eve
 }
 
 // leaveOut tells of an event that could not be recorded, and why.
-func (d *DAG) leaveOut(ctx context.Context, by core.Caller, run string, e *Event, over bool, why error) error {
+func (d *DAG) leaveOut(ctx context.Context, by core.Caller, run string, e *Event, over *openRun, why error) error {
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		_, err := tx.Record(audit.Entry{
 			Type: "dag.left_out", Trace: traceOf(e.TraceID), Subject: "dag.event", ID: e.EventID,
@@ -98,10 +102,20 @@ func (d *DAG) leaveOut(ctx context.Context, by core.Caller, run string, e *Event
 
 func isConflict(err error) bool { return err != nil && core.AsError(err).Code == core.Conflict }
 
-// closeRun takes a run's mark away if it is over.
-func closeRun(tx *audit.Tx, run string, over bool) error {
-	if !over {
+// closeRun takes a run's mark away if nobody records it any more, and keeps what its
+// end is to tell.
+func closeRun(tx *audit.Tx, run string, over *openRun) error {
+	if over == nil {
 		return nil
+	}
+	if len(over.Network) > 0 {
+		_, h, err := reader{tx}.run(run)
+		if err != nil {
+			return err
+		}
+		if err := openRuns.Put(tx, openKey(ofTask, h.TaskID), *over); err != nil {
+			return err
+		}
 	}
 	return recording.Delete(tx, record.Key(run))
 }
@@ -134,7 +148,7 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 		if !ok {
 			continue
 		}
-		if err := d.keep(ctx, core.Self(tenant, "recorder"), run, events, true); !isConflict(err) {
+		if err := d.keep(ctx, core.Self(tenant, "recorder"), run, events, &openRun{}); !isConflict(err) {
 			errs = append(errs, err)
 		} // else the audit log tells what could not be said of the run; it is closed
 	}

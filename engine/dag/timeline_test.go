@@ -68,7 +68,7 @@ func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
 		r.No(rec.Asked(t.Context(), string(s), dag.ModelAsk{Model: "m"}))
 		r.No(rec.Answered(t.Context(), string(s), dag.ModelAnswer{Status: s}))
 	}
-	r.No(rec.Finish(t.Context(), false))
+	r.No(r.finish(rec, false))
 	page, err := r.Timeline(t.Context(), acme, dag.Query{Run: rec.RunID()})
 	r.No(err)
 	var got []string

@@ -11,8 +11,13 @@ import (
 // A run can also be told within the transactions of what happens in it: nothing of it
 // is gathered, and nothing is lost or said twice over a crash.
 
-// openRuns leads from what works to the run that tells of it: class, name → run id.
-const openRuns record.Rows[string] = "dag.run"
+// openRuns leads from what works to the run that tells of it: class, name → run.
+const openRuns record.Rows[openRun] = "dag.run"
+
+type openRun struct {
+	ID      string    `json:"run_id"`
+	Network []HostUse `json:"network,omitempty"` // of its end
+}
 
 // Whose runs are found.
 const (
@@ -25,14 +30,20 @@ func openKey(class byte, name string) record.Key { return record.Key{class}.Last
 // OpenRun is the run that an agent, subagent or CAD agent is in; "" when it is in none.
 func (d *DAG) OpenRun(tx *audit.Tx, agent string) (string, error) {
 	run, _, err := openRuns.Get(tx, openKey(ofAgent, agent))
-	return run, err
+	return run.ID, err
 }
 
-// Attempt is the run of a task's attempt that is not concluded yet; "" when there is
-// none.
+// Attempt is the run of a task's attempt, of which all is told but what it came to; ""
+// when there is none.
 func (d *DAG) Attempt(tx *audit.Tx, task string) (string, error) {
-	run, _, err := openRuns.Get(tx, openKey(ofTask, task))
-	return run, err
+	run, there, err := openRuns.Get(tx, openKey(ofTask, task))
+	if err != nil || !there {
+		return "", err
+	}
+	if _, live, err := recording.Get(tx, record.Key(run.ID)); err != nil || live {
+		return "", err
+	}
+	return run.ID, nil
 }
 
 // open notes whose run it is. One that was left open by a process that died, or by a
@@ -44,16 +55,62 @@ func (d *DAG) open(tx *audit.Tx, run string, info RunInfo, attempt bool) error {
 		}
 		old, there, err := openRuns.Get(tx, openKey(class, name))
 		if err == nil && there && (class == ofTask || !attempt) {
-			err = d.cutOff(tx, old)
+			err = d.cutOff(tx, old.ID)
 		}
 		if err == nil {
-			err = openRuns.Put(tx, openKey(class, name), run)
+			err = openRuns.Put(tx, openKey(class, name), openRun{ID: run})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cause finds the event that led to a run, where the asker does not say: the newest of
+// its parent task, what the agent that asked did last, or the fork that made its agent.
+func (r reader) cause(info *RunInfo) error {
+	if info.Parent != "" {
+		return nil
+	}
+	newest := func(class byte, name string) error {
+		if name == "" || info.Parent != "" {
+			return nil
+		}
+		l, err := r.of(class, name)
+		if err != nil || l.n == 0 {
+			return err
+		}
+		pos, err := r.entry(l, l.n)
+		if err != nil {
+			return err
+		}
+		e, err := r.event(pos)
+		info.Parent = e.Event.EventID
+		return err
+	}
+	if err := newest(nameTask, info.ParentTask); err != nil {
+		return err
+	}
+	if info.AskedKind == string(core.Agent) {
+		if err := newest(typeCode(TypeAgent), info.AskedBy); err != nil {
+			return err
+		}
+	}
+	if info.Parent != "" {
+		return nil
+	}
+	num, _, err := r.num(nameKey(NodeRef{TypeSubagent, info.AgentID}))
+	if err != nil || num == 0 {
+		return err
+	}
+	return outEdges.Within(r, record.Seq(num).Byte(relationCode(ForkedFrom)), nil, nil, true, func(rest record.Parts, _ record.Found[struct{}]) (bool, error) {
+		e, err := r.event(rest.Seq())
+		if err == nil && e.Event.Kind == KindAgentForked {
+			info.Parent = e.Event.EventID
+		}
+		return false, err
+	})
 }
 
 // cutOff closes a run that nobody ends any more.
@@ -73,7 +130,7 @@ func (d *DAG) shut(tx *audit.Tx, run, agent, task string) error {
 			continue
 		}
 		now, there, err := openRuns.Get(tx, openKey(class, name))
-		if err == nil && there && now == run {
+		if err == nil && there && now.ID == run {
 			err = openRuns.Delete(tx, openKey(class, name))
 		}
 		if err != nil {
@@ -88,6 +145,9 @@ func (d *DAG) shut(tx *audit.Tx, run, agent, task string) error {
 func (d *DAG) StartIn(tx *audit.Tx, info RunInfo, attempt bool, nodes ...Node) (run string, err error) {
 	run = core.NewUUID(tx.Tenant(), uint64(tx.Add(countRecorded, 1)), nil)
 	if err := d.open(tx, run, info, attempt); err != nil {
+		return "", err
+	}
+	if err := (reader{tx}).cause(&info); err != nil {
 		return "", err
 	}
 	h := info.head(run)
@@ -175,24 +235,44 @@ func (w *Within) Call(of, server, tool, call string, args core.Raw) error {
 	return w.tell(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: fit(call), Args: survives(args, maxValue), RequestedBy: w.Newest()})
 }
 
-// Result tells what came of a call that is open.
-func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault) error {
-	if w.over || !w.isOpen(fit(call)) {
+// Result tells what came of a call that is open, and which files it wrote.
+func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault, files ...string) error {
+	made, open := w.isOpen(fit(call))
+	if w.over || !open {
 		return nil
 	}
 	h := w.head()
 	h.CorrelationID = fit(call)
+	h.files(NodeRef{TypeToolCall, made}, files)
 	return w.tell(h, &ToolResult{CallID: fit(call), Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
 }
 
-func (w *Within) isOpen(call string) bool {
+// isOpen reports a call without result, and its event.
+func (w *Within) isOpen(call string) (event string, open bool) {
 	for _, c := range w.h.OpenCalls {
 		if c.CallID == call {
-			return true
+			return c.EventID, true
 		}
 	}
-	return w.h.OpenUnlisted > 0
+	return "", false
 }
+
+// files states files as resources that come from a call.
+func (h *Head) files(from NodeRef, paths []string) {
+	for _, path := range paths[:min(len(paths), maxFiles)] {
+		n := NewNode(&Resource{ID: FileID(path), Kind: ResourceFile, Name: fit(path), Capabilities: []Capability{}})
+		h.Nodes = append(h.Nodes, n)
+		if from.ID != "" {
+			h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: n.Ref(), To: from})
+		}
+	}
+}
+
+// FileID is the node id of a file.
+func FileID(path string) string { return fit("file:" + path) }
+
+// maxFiles bounds the files of one event.
+const maxFiles = 64
 
 // Interrupt tells that the run's open calls are cut off.
 func (w *Within) Interrupt(reason Reason, message string) error {
@@ -209,18 +289,25 @@ func (w *Within) Interrupt(reason Reason, message string) error {
 	return w.tell(w.head(), &Interruption{Reason: reason, Affects: append([]EventRef{}, affects...)})
 }
 
-// Finish ends the run.
-func (w *Within) Finish(success bool, use ...HostUse) error {
+// Finish ends the run, and has nobody find it any more.
+func (w *Within) Finish(success bool) error {
 	if w.over {
-		return nil
+		return w.d.shut(w.tx, w.run, w.h.AgentID, w.h.TaskID)
 	}
 	if len(w.h.OpenCalls) > 0 {
 		if err := w.Interrupt(ReasonCanceled, "the run ended"); err != nil {
 			return err
 		}
 	}
+	attempt, _, err := openRuns.Get(w.tx, openKey(ofTask, w.h.TaskID))
+	if err != nil {
+		return err
+	}
+	if attempt.ID != w.run {
+		attempt.Network = nil
+	}
 	w.over = true
-	if err := w.tell(w.head(), &RunFinished{Exit: exitOf(success), Network: use}); err != nil {
+	if err := w.tell(w.head(), &RunFinished{Exit: exitOf(success), Network: attempt.Network}); err != nil {
 		return err
 	}
 	return w.d.shut(w.tx, w.run, w.h.AgentID, w.h.TaskID)

@@ -106,10 +106,10 @@ func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
 	if got := strings.Join(r.kinds(run), " "); got != want {
 		t.Errorf("%s", got)
 	}
+	r.No(next.Rest(ctx))
 	if _, task := r.openRuns("ada", "task-1"); task != next.RunID() {
 		t.Errorf("the attempt is %q", task)
 	}
-	r.No(next.Finish(ctx, true))
 }
 
 func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
 		r.No(rec.Result(ctx, call, dag.CallOK, core.Raw(`{}`), nil))
 	}
 	r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, "done"))
-	r.No(rec.Finish(ctx, true))
+	r.No(r.finish(rec, true))
 	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}})
 	r.No(err)
 	answer := page.Items[len(page.Items)-2].Event

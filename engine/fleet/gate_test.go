@@ -227,7 +227,7 @@ func TestMalformedRequestsAreDeniedUnasked(t *testing.T) {
 		"list":          {CallID: "c", Tool: "read", Args: core.Raw(`[1]`)},
 		"not json":      {CallID: "c", Tool: "read", Args: core.Raw(`{"a":`)},
 		"double member": {CallID: "c", Tool: "read", Args: core.Raw(`{"a":1,"a":2}`)},
-		"lossy number":  {CallID: "c", Tool: "read", Args: core.Raw(`{"a":12345678901234567890}`)},
+		"lossy number":  {CallID: "c", Tool: "read", Args: core.Raw(`{"a":12345678901234567890.0}`)},
 		"deep":          {CallID: "c", Tool: "read", Args: core.Raw(`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`)},
 		"long id":       {CallID: strings.Repeat("c", 500), Tool: "read"},
 	} {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-
 	"swarmdeck/engine/core"
 )
 

@@ -117,7 +117,11 @@ func (s *Skills) saveExec(tx *audit.Tx, old, e *Execution, event string, detail 
 	if old == nil {
 		e.ExecutionID = core.NewUUID(tx.Tenant(), s.execs.Next(tx), nil)
 	}
-	return s.execs.Save(tx, record.Event{Type: event, Trace: e.TraceID, Detail: detail}, old, e)
+	err := s.execs.Save(tx, record.Event{Type: event, Trace: e.TraceID, Detail: detail}, old, e)
+	if err == nil && s.opt.Record != nil {
+		err = s.opt.Record.Execution(tx, old, e)
+	}
+	return err
 }
 
 // outcomeOf is what figures need of an execution that is over: whether it

@@ -137,6 +137,14 @@ type Options struct {
 	// Own are the engine's own files, which no skill is loaded from.
 	Own    *safeopen.Own
 	Health *health.Troubles
+	Record Recorder // nil: nobody listens
+}
+
+// Recorder is told what subagents do, in the transactions that it consists of. old is
+// nil of what is new.
+type Recorder interface {
+	Subagent(tx *audit.Tx, old, a *Subagent) error
+	Execution(tx *audit.Tx, old, e *Execution) error
 }
 
 // component is what troubles of this package are told under.

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
 
@@ -179,7 +180,23 @@ func (s *Skills) agentKind() record.Table[Subagent] {
 
 // saveAgent writes a subagent in place of old.
 func (s *Skills) saveAgent(tx *audit.Tx, old, a *Subagent, event string, detail any) error {
-	return s.agents.Save(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, old, a)
+	err := s.agents.Save(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, old, a)
+	if err == nil && s.opt.Record != nil {
+		err = s.opt.Record.Subagent(tx, old, a)
+	}
+	return err
+}
+
+// Worker is the subagent that was made to run a task; "" when there is none.
+func (s *Skills) Worker(tx *audit.Tx, t *task.Task) string {
+	if t.Kind != KindInvoke {
+		return ""
+	}
+	id, _, err := taskAgents.Get(tx, ofTask(t.TaskID))
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 // follow forgets the plan of a subagent that is over; it runs in commit order.

@@ -155,7 +155,10 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 	var ap *judge.Approval
 	if out.Status == task.Succeeded && unmet == "" {
 		var err error
-		if dec, ap, err = s.judge.Commit(tx, ask, v); err != nil {
+		if dec, ap, err = s.judge.Commit(tx, ask, v); err == nil {
+			err = s.opt.Record.Judged(tx, t, dec)
+		}
+		if err != nil {
 			return task.Result{}, err
 		}
 	}
@@ -200,6 +203,9 @@ func (s *Swarm) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedb
 
 // retryLater puts a running task back in the queue after its back-off.
 func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Error) error {
+	if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &e}); err != nil {
+		return err
+	}
 	wait := backoff(t)
 	t.Status, t.Worker, t.Lease = task.Queued, "", 0
 	t.Attempt++
@@ -248,6 +254,11 @@ func (s *Swarm) end(tx *audit.Tx, t *task.Task, res task.Result) error {
 
 func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core.Raw) error {
 	from := t.Status
+	if from == task.Running {
+		if err := s.opt.Record.Concluded(tx, t, res); err != nil {
+			return err
+		}
+	}
 	if from == task.Queued {
 		if err := s.dequeue(tx, t); err != nil {
 			return err

@@ -281,6 +281,9 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 	if err != nil || !stands {
 		return s.unconfirmed(err)
 	}
+	if err := s.recordStart(ctx, r, &t); err != nil {
+		return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "start_failed", Message: err.Error(), Retryable: true}}, true
+	}
 	m.work, err = r.Start(ctx, Job{
 		Task: t, Files: files,
 		Log:  log.add,

@@ -89,6 +89,9 @@ func (s *Swarm) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) erro
 	if err == nil {
 		err = parked.Delete(tx, record.Seq(t.Seq()))
 	}
+	if err == nil {
+		err = s.opt.Record.Judged(tx, t, out.Decision)
+	}
 	if err != nil {
 		return err
 	}

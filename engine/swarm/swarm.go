@@ -40,6 +40,7 @@ type Options struct {
 	ReadOnly bool // repair nothing
 	Health   *health.Troubles
 	Agents   budget.Agents // who may have a budget; nil is everybody
+	Record   Recorder      // nil: nobody listens
 }
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
@@ -84,6 +85,9 @@ type ref struct{ tenant, task string }
 // New rebuilds the live set from the store. Tasks that were running when the
 // last engine died lose their lease: they are queued again, or failed.
 func New(ctx context.Context, opt Options) (*Swarm, error) {
+	if opt.Record == nil {
+		opt.Record = unheard{}
+	}
 	if opt.Slots == 0 {
 		opt.Slots = 8
 	}

@@ -40,7 +40,7 @@ func TestDispatchRefusesBadFieldsByName(t *testing.T) {
 		"session":        {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: "ghost"}, "session", core.NotFound},
 		"parent":         {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: core.NewID("tk", acme, 99)}, "task", core.NotFound},
 		"dependency":     {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), After: []string{core.NewID("tk", acme, 99)}}, "task", core.NotFound},
-		"lossy number":   {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"n":90071992547409931}`)}, "", core.InvalidInput},
+		"lossy number":   {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"n":90071992547409931.0}`)}, "", core.InvalidInput},
 		"foreign parent": {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: core.NewID("tk", "t_other", 1)}, "", core.Denied},
 	} {
 		_, err := r.swarm.Dispatch(t.Context(), alice, c.d)

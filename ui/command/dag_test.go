@@ -53,7 +53,7 @@ func (w *walk) record() {
 	if code, _, _ := w.fails(2, "dag timeline r-1"); code != "INVALID_INPUT" {
 		t.Errorf("timeline of nothing: %s", code)
 	}
-	if g := w.do("dag graph " + id[:10] + " --depth 2 --most 9"); len(g["nodes"].([]any)) != 4 || len(g["edges"].([]any)) != 3 {
+	if g := w.do("dag graph " + id[:10] + " --depth 2 --most 9"); len(g["nodes"].([]any)) != 5 || len(g["edges"].([]any)) != 4 {
 		t.Errorf("graph: %v", g)
 	}
 	w.text("dag graph Agent:ada --size 120x30", "┌─ run ─", "ada/try")
@@ -81,7 +81,7 @@ func (w *walk) record() {
 		t.Errorf("policies: %v", got)
 	}
 	w.text("dag policies", "p-1", "activated", "now")
-	if got := w.do("dag forks"); got["agent_id"] != "ada" || got["to_branch"] != "try" {
+	if got := w.do("dag forks --agent ada"); got["agent_id"] != "ada" || got["to_branch"] != "try" {
 		t.Errorf("forks: %v", got)
 	}
 	if all := w.objects("dag forks --of ada/try"); len(all) != 2 {

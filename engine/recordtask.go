@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
+	"swarmdeck/engine/cad"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+)
+
+// What is no agent's prompt is recorded in the transactions that it consists of: a
+// subagent's life and a CAD agent's are a run each, and so is each attempt of a command.
+
+var (
+	_ swarm.Recorder = recorder{}
+	_ skill.Recorder = recorder{}
+	_ cad.Recorder   = recorder{}
+	_ bus.Recorder   = recorder{}
+)
+
+// The lists of what is told of a run beside its conversation.
+const (
+	listResult = "result" // what its attempts came to
+	listState  = "state"  // of a subagent
+	listBus    = "bus"    // messages that it sent, or that came to it
+)
+
+// tell tells something of a run; nothing when there is none.
+func (r recorder) tell(tx *audit.Tx, run string, what func(*dag.Within) error) error {
+	if run == "" {
+		return nil
+	}
+	w, err := r.dag.In(tx, run)
+	if err == nil {
+		err = what(w)
+	}
+	if err != nil {
+		return fmt.Errorf("record run %s: %w", run, err)
+	}
+	return nil
+}
+
+// runOf is the run that tells of a task's attempt, and whether it ends with that.
+func (r recorder) runOf(tx *audit.Tx, t *task.Task) (run string, ends bool, err error) {
+	if run, err = r.dag.Attempt(tx, t.TaskID); err != nil || run != "" {
+		return run, run != "", err
+	}
+	agent := t.Agent
+	if agent == "" {
+		agent = r.worker(tx, t)
+	}
+	if agent == "" {
+		return "", false, nil
+	}
+	run, err = r.dag.OpenRun(tx, agent)
+	return run, false, err
+}
+
+// infoOf is what a run of a task says of itself.
+func infoOf(agent string, t *task.Task) dag.RunInfo {
+	reason := "user"
+	switch {
+	case t.ParentTaskID != "" || t.CreatedKind == core.Agent:
+		reason = "subagent"
+	case t.CreatedKind == core.Engine:
+		reason = "schedule"
+	}
+	return dag.RunInfo{
+		AgentID: agent, TaskID: t.TaskID, SessionID: t.SessionID, TraceID: t.TraceID, Reason: reason,
+		AskedBy: t.CreatedBy, AskedKind: string(t.CreatedKind), Attempt: t.Attempt, ParentTask: t.ParentTaskID,
+	}
+}
+
+// Judged implements swarm.Recorder.
+func (r recorder) Judged(tx *audit.Tx, t *task.Task, d judge.GateDecision) error {
+	run, _, err := r.runOf(tx, t)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		return w.Note(dag.ListDecisions, t.TaskID, "decision", decidedAs(judge.Action{}, d))
+	})
+}
+
+// concluded is what the record says of what an attempt came to.
+type concluded struct {
+	Status     task.Status `json:"status"` // queued: the task is tried again
+	Confidence *float64    `json:"confidence,omitempty"`
+	Error      *task.Error `json:"error,omitempty"`
+	Denials    []string    `json:"denials,omitempty"`
+	Output     string      `json:"output_sha256,omitempty"`
+}
+
+// Concluded implements swarm.Recorder.
+func (r recorder) Concluded(tx *audit.Tx, t *task.Task, res task.Result) error {
+	run, ends, err := r.runOf(tx, t)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		if ends {
+			if err := w.Result(t.TaskID, statusOf(res), res.Output, faultOf(res.Error)); err != nil {
+				return err
+			}
+		}
+		c := concluded{Status: res.Status, Confidence: res.Confidence, Error: res.Error, Denials: res.Denials}
+		if len(res.Output) > 0 {
+			c.Output = core.SHA256(string(res.Output))
+		}
+		err := w.Note(listResult, t.TaskID, "result", c)
+		if err == nil && ends {
+			err = w.Finish(res.Status == task.Succeeded)
+		}
+		return err
+	})
+}
+
+func statusOf(res task.Result) dag.CallStatus {
+	switch {
+	case res.Status == task.Succeeded:
+		return dag.CallOK
+	case res.Status == task.TimedOut:
+		return dag.CallTimeout
+	case res.Status == task.Cancelled:
+		return dag.CallCanceled
+	case res.Status == task.Queued && res.Error != nil && res.Error.Code == "worker_lost":
+		return dag.CallInterrupted
+	}
+	return dag.CallError
+}
+
+func faultOf(e *task.Error) *dag.Fault {
+	if e == nil {
+		return nil
+	}
+	return &dag.Fault{Code: e.Code, Message: e.Message}
+}
+
+// Starting implements swarm.Recorder: an attempt of what keeps no run of its own is one
+// with a single call.
+func (r recorder) Starting(ctx context.Context, t *task.Task, a judge.Action) error {
+	switch t.Kind {
+	case fleet.KindPrompt, skill.KindInvoke, cad.KindAssignment:
+		return nil
+	}
+	return r.ledger.Update(ctx, core.Self(t.TenantID, "recorder"), func(tx *audit.Tx) error {
+		run, err := r.dag.StartIn(tx, infoOf(cmp.Or(t.Agent, t.Kind), t), true)
+		if err != nil {
+			return err
+		}
+		return r.tell(tx, run, func(w *dag.Within) error {
+			if err := r.allowed(tx, w, t); err != nil {
+				return err
+			}
+			return w.Call("", cmp.Or(a.Server, t.Kind), cmp.Or(a.Tool, t.Kind), t.TaskID, t.Input)
+		})
+	})
+}
+
+// allowed tells who let a task start.
+func (r recorder) allowed(tx *audit.Tx, w *dag.Within, t *task.Task) error {
+	by, err := r.approval(tx, t)
+	if err != nil || by == nil {
+		return err
+	}
+	return w.Note(dag.ListDecisions, t.TaskID, "decision", by)
+}
+
+// Subagent implements skill.Recorder.
+func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
+	if old == nil {
+		info := dag.RunInfo{
+			AgentID: a.AgentID, TaskID: a.TaskID, SessionID: a.SessionID, TraceID: a.TraceID, Reason: "subagent",
+			AskedBy: a.CreatedBy, AskedKind: string(tx.By.Kind), ParentTask: a.TaskID,
+		}
+		_, err := r.dag.StartIn(tx, info, false, dag.NewNode(&dag.Subagent{ID: a.AgentID, ParentAgentID: cmp.Or(a.CreatedBy, "engine")}))
+		return err
+	}
+	if old.State == a.State && old.TaskID == a.TaskID && old.Waiting == a.Waiting {
+		return nil
+	}
+	run, err := r.dag.OpenRun(tx, a.AgentID)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		if old.State == skill.Idle && a.State == skill.Running {
+			t, err := r.tasks(tx, a.TaskID)
+			if err == nil {
+				err = r.allowed(tx, w, &t)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if old.TaskID != a.TaskID {
+			err := w.Say(dag.ListMain, dag.RoleUser, []dag.ContentPart{{Type: "tool_use", ID: a.TaskID, Name: a.Skill, Input: a.SkillParams}})
+			if err != nil {
+				return err
+			}
+		}
+		if old.State != a.State || old.Waiting != a.Waiting {
+			state := map[string]any{"state": a.Shown(), "task_id": a.TaskID}
+			if a.Waiting != "" {
+				state["approval_id"] = a.Waiting
+			}
+			if a.Error != "" {
+				state["error"] = a.Error
+			}
+			if err := w.Note(listState, a.AgentID, "state", state); err != nil {
+				return err
+			}
+		}
+		if !a.State.Final() {
+			return nil
+		}
+		return w.Finish(a.State == skill.Completed)
+	})
+}
+
+// Execution implements skill.Recorder.
+func (r recorder) Execution(tx *audit.Tx, old, e *skill.Execution) error {
+	run, err := r.dag.OpenRun(tx, e.AgentID)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		switch {
+		case old == nil:
+			return w.Call(e.TaskID, "skill", e.SkillName+"@"+e.SkillVersion, e.ExecutionID, e.Parameters)
+		case e.Status == skill.StatusPending:
+			return w.Note(listState, e.ExecutionID, "retried", map[string]any{"retry_count": e.RetryCount, "step": e.Step})
+		}
+		status := map[skill.Status]dag.CallStatus{skill.StatusSuccess: dag.CallOK, skill.StatusTimeout: dag.CallTimeout}[e.Status]
+		if e.Interrupted {
+			status = dag.CallInterrupted
+		}
+		fault := &dag.Fault{Code: cmp.Or(e.ErrorCode, "skill_failed"), Message: e.Error}
+		if err := w.Result(e.ExecutionID, cmp.Or(status, dag.CallError), e.Result, fault); err != nil {
+			return err
+		}
+		if len(e.Result) == 0 {
+			return nil
+		}
+		return w.Say(dag.ListMain, dag.RoleAssistant, []dag.ContentPart{{Type: "text", Text: string(e.Result)}})
+	})
+}
+
+// CADAgent implements cad.Recorder.
+func (r recorder) CADAgent(tx *audit.Tx, a *cad.Agent) error {
+	if a.Status != cad.Terminated {
+		_, err := r.dag.StartIn(tx, dag.RunInfo{AgentID: a.AgentID, Reason: "subagent", AskedBy: a.CreatedBy, AskedKind: string(tx.By.Kind)}, false)
+		return err
+	}
+	run, err := r.dag.OpenRun(tx, a.AgentID)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error { return w.Finish(true) })
+}
+
+// Operation implements cad.Recorder.
+func (r recorder) Operation(tx *audit.Tx, o cad.Operated) error {
+	run, err := r.dag.OpenRun(tx, o.AgentID)
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		call := fmt.Sprintf("op-%d", tx.Add("cad.recorded", 1))
+		if err := w.Call(o.TaskID, "cad", o.Method, call, o.Params); err != nil {
+			return err
+		}
+		if len(o.Decision) > 0 {
+			if err := w.Note(dag.ListDecisions, call, "decision", o.Decision); err != nil {
+				return err
+			}
+		}
+		if f := o.Fault; f != nil {
+			return w.Result(call, dag.CallError, nil, &dag.Fault{Code: string(f.Class), Message: f.Message})
+		}
+		return w.Result(call, dag.CallOK, o.Data, nil, o.Files...)
+	})
+}
+
+// Sent implements bus.Recorder: a message is told of its sender's run, or else of its
+// recipient's.
+func (r recorder) Sent(tx *audit.Tx, m *bus.Message) error {
+	role := dag.RoleAssistant
+	run, err := r.dag.OpenRun(tx, m.SenderID)
+	if err == nil && run == "" && m.RecipientID != "" {
+		role = dag.RoleUser
+		run, err = r.dag.OpenRun(tx, m.RecipientID)
+	}
+	if err != nil {
+		return err
+	}
+	return r.tell(tx, run, func(w *dag.Within) error {
+		return w.Say(listBus, role, []dag.ContentPart{{Type: "tool_use", ID: m.MessageID, Name: string(m.MessageType), Input: core.MustEncode(map[string]any{
+			"from": m.SenderID, "to": cmp.Or(m.RecipientID, m.Topic), "correlation_id": m.CorrelationID, "payload": m.Payload,
+		})}})
+	})
+}
