@@ -48,6 +48,7 @@ var _ fleet.Observer = recorder{}
 
 // The lists of a run's messages, beside its conversation and its decisions.
 const (
+	listUsage     = "usage"
 	listPlan      = "plan"
 	listDiff      = "diff"
 	listMode      = "mode"
@@ -108,6 +109,10 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		_ = r.run.Asked(context.WithoutCancel(ctx), e.CallID, modelAsk(e))
 	case "model_response": // it may tell that the run is being ended
 		_ = r.run.Answered(context.WithoutCancel(ctx), e.CallID, modelAnswer(e))
+	case "usage":
+		if e.Tokens > 0 || e.CostUSD > 0 || e.Split != (fleet.Split{}) {
+			_ = r.run.Message(ctx, listUsage, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: "usage", Name: "usage", Input: core.MustEncode(usage{e.Tokens, e.CostUSD, e.Split, e.Context})})
+		}
 	case "tool_request": // one that had begun, as it seemed, asks now
 		if !r.run.Open(callOf(e)) {
 			r.call(ctx, e)
@@ -126,6 +131,14 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		}
 		_ = r.run.Result(ctx, callOf(e), status, e.Output, fault)
 	}
+}
+
+// usage is what the record says of what a run spent since the last.
+type usage struct {
+	Tokens  int64   `json:"tokens,omitzero"`
+	CostUSD float64 `json:"cost_usd,omitzero"`
+	fleet.Split
+	Context fleet.Context `json:"context,omitzero"`
 }
 
 func (r *recording) call(ctx context.Context, e fleet.Event) {

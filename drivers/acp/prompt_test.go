@@ -136,7 +136,7 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 		s.forget()
 		return
 	}
-	context := `raw {"sessionUpdate":"usage_update","used":120,"size":1000,"cost":{"amount":%,"currency":"USD"}}`
+	context := `raw {"sessionUpdate":"usage_update","used":80,"size":1000,"cost":{"amount":%,"currency":"USD"}}`
 	request := func(n int) string {
 		return fmt.Sprintf(`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":{"usage":{"inputTokens":%d}}}`, n)
 	}
@@ -149,7 +149,7 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 		{[]string{"tokens 100"}, 100, 0}, // each turn's own
 		{[]string{"tokens 40"}, 40, 0},
 		{[]string{"quota 200 40"}, 240, 0},
-		{[]string{strings.Replace(context, "%", "0.25", 1), strings.Replace(context, "%", "0.5", 1)}, 240, 0.5},
+		{[]string{strings.Replace(context, "%", "0.25", 1), strings.Replace(context, "%", "0.5", 1)}, 160, 0.5},
 		{[]string{strings.Replace(context, "%", "0.75", 1), "tokens 90"}, 90, 0.25}, // better figures than the contexts
 		{[]string{strings.Replace(context, "%", "0.5", 1), "tokens 90"}, 90, 0.5},   // the sum began anew
 		{[]string{request(30), request(20)}, 50, 0},

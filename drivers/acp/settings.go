@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,9 @@ type settings struct {
 	// recorded. Of agents that share a process each has what its session
 	// says, where the requests name it: see peer.overhear.
 	RecordModels []string `json:"record_models,omitempty"`
+	// Usage says what its figure of tokens at the end of a turn is: "turn", "session"
+	// for the sum so far, or "" to have it found out.
+	Usage string `json:"usage,omitempty"`
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
@@ -64,6 +68,9 @@ func readSettings(options core.Raw) (settings, error) {
 	case "", "read", "write":
 	default:
 		return s, core.Invalid("options.fs", s.FS, `"", "read" or "write"`)
+	}
+	if !slices.Contains([]string{"", "turn", "session"}, s.Usage) {
+		return s, core.Invalid("options.usage", s.Usage, `"", "turn" or "session"`)
 	}
 	if err := s.Options.Check(); err != nil {
 		return s, err

@@ -20,6 +20,7 @@ type update struct {
 	CurrentModeID string         `json:"currentModeId"`
 	ConfigOptions []configOption `json:"configOptions"`
 	Used          int64          `json:"used"`
+	Size          int64          `json:"size"`
 	Cost          *cost          `json:"cost"`
 	Meta          struct {
 		Usage *reported `json:"usage"` // of one request to the model

@@ -3,6 +3,7 @@ package acp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
@@ -24,9 +25,13 @@ type spent struct {
 	// Sums says that its figures at the end of a turn are the session's: see read.
 	Sums bool `json:"sums,omitzero"`
 
-	context int64 // of the turn under way: see spend
-	asked   int64 // of the turn under way: see requested
-	foreign bool  // a cost in another currency was told of
+	// Of the turn under way.
+	context int64       // the contexts of its requests, in all: see spend
+	least   int64       // of the largest that is counted beyond asked, until more is known
+	asked   int64       // by single requests: see requested
+	split   fleet.Split // of those
+
+	foreign bool // a cost in another currency was told of
 }
 
 // most is the largest number of tokens that one figure may tell of.
@@ -35,27 +40,52 @@ const most = 1 << 40
 // reported is what an agent says that some work took. Whether the cached part is within
 // the input differs; the total, where there is one, has all.
 type reported struct {
-	Total  int64 `json:"totalTokens"`
-	Input  int64 `json:"inputTokens"`
-	Output int64 `json:"outputTokens"`
+	Total   int64 `json:"totalTokens"`
+	Input   int64 `json:"inputTokens"`
+	Output  int64 `json:"outputTokens"`
+	Thought int64 `json:"thoughtTokens"`
+	Read    int64 `json:"cachedReadTokens"`
+	Written int64 `json:"cachedWriteTokens"`
+}
+
+// split tells input, output and cached apart. Where the total has the cached part
+// beside the input, it is added to that.
+func (u *reported) split() fleet.Split {
+	if u.tokens() == 0 {
+		return fleet.Split{}
+	}
+	out := fleet.Split{Input: u.Input, Output: u.Output, Cached: u.Read}
+	if u.Total >= u.Input+u.Output+u.Read+u.Written {
+		out.Input += u.Read + u.Written
+	}
+	return out
 }
 
 // tokens is their number; 0 for figures that can't be.
 func (u *reported) tokens() int64 {
-	if u == nil || min(u.Total, u.Input, u.Output) < 0 || max(u.Total, u.Input, u.Output) > most {
+	if u == nil {
+		return 0
+	}
+	if all := []int64{u.Total, u.Input, u.Output, u.Thought, u.Read, u.Written}; slices.Min(all) < 0 || slices.Max(all) > most {
 		return 0
 	}
 	return max(u.Total, u.Input+u.Output)
 }
 
-// spend takes an update about usage. The context's size is the only figure
-// that some agents give: each is taken for one request to the model over that
-// context, unless the turn's end brings better ones. The cost is a running sum; one
-// that falls began anew.
+// spend takes an update about usage. A context that is used was asked about: it counts
+// at once, so that a budget holds within a turn, and what the turn's end tells beyond it
+// then. It is the only figure that some agents give: each is taken for one request
+// to the model. The cost is a running sum; one that falls began anew.
 func (s *session) spend(u update) {
 	s.mu.Lock()
+	var now fleet.Event
 	if u.Used > 0 && u.Used < math.MaxInt32 {
 		s.spent.context += u.Used
+		now.Context = fleet.Context{Used: u.Used, Size: max(0, min(u.Size, math.MaxInt32))}
+		if s.turn.Load() != nil {
+			now.Tokens = max(0, u.Used-s.spent.asked-s.spent.least)
+			s.spent.least += now.Tokens
+		}
 	}
 	var more float64
 	foreign := false
@@ -71,8 +101,8 @@ func (s *session) spend(u update) {
 		}
 	}
 	s.mu.Unlock()
-	if more > 0 {
-		s.a.hear(fleet.Event{Type: "usage", CostUSD: more})
+	if now.Type, now.CostUSD = "usage", more; more > 0 || now.Context.Used > 0 {
+		s.a.hear(now)
 		s.keep()
 	}
 	if foreign {
@@ -87,11 +117,16 @@ func (t *turn) requested(u *reported) {
 	if n == 0 {
 		return
 	}
+	split := u.split()
 	t.s.mu.Lock()
-	t.s.spent.asked += n
-	t.s.spent.Tokens += n
+	sp := &t.s.spent
+	sp.asked += n
+	sp.Tokens += n
+	sp.split = sp.split.Plus(split)
+	known := min(n, sp.least)
+	sp.least -= known
 	t.s.mu.Unlock()
-	t.emit(fleet.Event{Type: "usage", Tokens: n})
+	t.emit(fleet.Event{Type: "usage", Tokens: n - known, Split: split})
 }
 
 // stopped is the answer to a prompt.
@@ -107,9 +142,11 @@ type stopped struct {
 // says both that it is the turn's and that it is the session's sum
 // (agent-client-protocol issue 1860), and those who were tried give the turn's. What
 // passed to the agent's model in the turn shows which it is, where it was seen.
-func (s *spent) read(figure, seen int64) (more int64) {
+func (s *spent) read(figure, seen int64, setting string) (more int64) {
 	before := s.Tokens - s.asked // at the turn's begin
-	if seen > 0 && before > 0 {
+	if setting != "" {
+		s.Sums = setting == "session"
+	} else if seen > 0 && before > 0 {
 		s.Sums = distance(figure, before+seen) < distance(figure, seen)
 	}
 	more = figure
@@ -141,21 +178,25 @@ func (t *turn) settleUsage(end stopped) {
 		figure = (&reported{Input: quota.Count.Input, Output: quota.Count.Output}).tokens()
 	}
 	s.mu.Lock()
-	more, estimate := int64(0), s.spent.context
+	more, estimate, split := int64(0), s.spent.context, fleet.Split{}
 	if figure > 0 {
-		more = s.spent.read(figure, seen)
+		more = s.spent.read(figure, seen, s.a.place.Usage)
+		if !s.spent.Sums && s.spent.split == (fleet.Split{}) {
+			split = end.Usage.split()
+		}
 	}
 	if figure > 0 || s.spent.asked > 0 || seen > 0 {
 		estimate = 0
 	}
-	s.spent.context, s.spent.asked = 0, 0
+	least := s.spent.least
+	s.spent.context, s.spent.asked, s.spent.least, s.spent.split = 0, 0, 0, fleet.Split{}
 	s.mu.Unlock()
 	s.keep()
 	if estimate > 0 {
 		t.emit(fleet.Event{Type: "log", Level: "DEBUG", Text: fmt.Sprintf("%d tokens, estimated from the contexts that the agent told of", estimate)})
 	}
-	if more += estimate; more > 0 {
-		t.emit(fleet.Event{Type: "usage", Tokens: more})
+	if more = max(0, more+estimate-least); more > 0 || split != (fleet.Split{}) {
+		t.emit(fleet.Event{Type: "usage", Tokens: more, Split: split})
 	}
 }
 

@@ -1,9 +1,11 @@
 package acp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
 
@@ -22,7 +24,7 @@ func TestWhatPassedToTheModelTellsWhichSumAFigureIs(t *testing.T) {
 	} {
 		var s spent
 		for i, figure := range c.figures {
-			if got := s.read(figure, c.seen[i]); got != c.want[i] {
+			if got := s.read(figure, c.seen[i], ""); got != c.want[i] {
 				t.Errorf("%s: turn %d counts %d, want %d", name, i+1, got, c.want[i])
 			}
 		}
@@ -48,5 +50,57 @@ func TestASumGoesOnInAnotherProcess(t *testing.T) {
 	}
 	if cost != 0.25 {
 		t.Errorf("%g USD more", cost)
+	}
+}
+
+// TestAContextCountsWithinItsTurn has a budget see what is spent before the turn ends,
+// and the figure of its end add only what is beyond it.
+func TestAContextCountsWithinItsTurn(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	used := `raw {"sessionUpdate":"usage_update","used":%,"size":1000}`
+	for _, n := range []string{"100", "100", "150"} {
+		s.ends(task.Succeeded, "", strings.Replace(used, "%", n, 1), "tokens 400")
+	}
+	var sum []int64
+	for _, e := range s.of("usage") {
+		if e.Tokens > 0 {
+			sum = append(sum, e.Tokens)
+		}
+		if e.Context.Used > 0 && e.Context.Size != 1000 {
+			t.Errorf("%+v", e.Context)
+		}
+	}
+	if want := []int64{100, 300, 100, 300, 150, 250}; !slices.Equal(sum, want) {
+		t.Errorf("%v", sum)
+	}
+}
+
+func TestTheSettingSaysWhichSumAFigureIs(t *testing.T) {
+	for setting, want := range map[string]int64{"turn": 360, "session": 240} {
+		s, _ := newStand(t, traits{}, settings{Usage: setting})
+		s.ends(task.Succeeded, "", "tokens 120")
+		s.ends(task.Succeeded, "", "tokens 240")
+		var sum int64
+		for _, e := range s.of("usage") {
+			sum += e.Tokens
+		}
+		if sum != want {
+			t.Errorf("%s: %d tokens, want %d", setting, sum, want)
+		}
+	}
+}
+
+func TestAFigureIsSplit(t *testing.T) {
+	for _, c := range []struct {
+		given reported
+		want  fleet.Split
+	}{
+		{reported{Total: 120, Input: 100, Output: 20, Read: 80}, fleet.Split{Input: 100, Output: 20, Cached: 80}}, // within the input
+		{reported{Total: 200, Input: 100, Output: 20, Read: 80}, fleet.Split{Input: 180, Output: 20, Cached: 80}}, // beside it
+		{reported{Total: -1}, fleet.Split{}},
+	} {
+		if got := c.given.split(); got != c.want {
+			t.Errorf("%+v is %+v, want %+v", c.given, got, c.want)
+		}
 	}
 }

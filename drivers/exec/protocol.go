@@ -77,9 +77,11 @@ type (
 		Result core.Raw `json:"result"`
 	}
 	usageLine struct {
-		Type    string  `json:"type"`
-		Tokens  int64   `json:"tokens"`
-		CostUSD float64 `json:"cost_usd"`
+		Type        string  `json:"type"`
+		Tokens      int64   `json:"tokens"`
+		CostUSD     float64 `json:"cost_usd"`
+		fleet.Split `json:",embed"`
+		Context     fleet.Context `json:"context"`
 	}
 	attentionLine struct {
 		Type    string `json:"type"`
@@ -166,10 +168,13 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 	"usage": func(data []byte) (fleet.Event, error) {
 		l, err := decode[usageLine](data)
 		var bad error
+		if min(l.Input, l.Output, l.Cached, l.Context.Used, l.Context.Size) < 0 {
+			bad = core.Invalid("usage", fmt.Sprintf("%+v of %+v", l.Split, l.Context), "amounts of 0 or more")
+		}
 		if l.Tokens < 0 || l.CostUSD < 0 || math.IsInf(l.CostUSD, 0) || math.IsNaN(l.CostUSD) {
 			bad = core.Invalid("usage", fmt.Sprintf("%d tokens, %g USD", l.Tokens, l.CostUSD), "amounts of 0 or more")
 		}
-		return fleet.Event{Tokens: l.Tokens, CostUSD: l.CostUSD}, first(err, bad)
+		return fleet.Event{Tokens: max(l.Tokens, l.Input+l.Output), CostUSD: l.CostUSD, Split: l.Split, Context: l.Context}, first(err, bad)
 	},
 	"attention": func(data []byte) (fleet.Event, error) {
 		l, err := decode[attentionLine](data)

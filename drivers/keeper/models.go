@@ -40,14 +40,18 @@ func Overhear(now func() *Turn, late func(fleet.Event)) func(asked fleet.Event) 
 func usage(e fleet.Event) fleet.Event {
 	out := fleet.Event{Type: "usage", Model: e.Model}
 	if e.Model != nil && e.Model.Tokens != nil {
-		out.Tokens = e.Model.Tokens.Total
+		t := e.Model.Tokens
+		out.Tokens, out.Split = t.Total, fleet.Split{Input: t.Prompt, Output: t.Completion, Cached: t.Cached}
 	}
 	return out
 }
 
 // spending keeps an agent's own word of what it spent apart from what was seen
 // to pass to and from its model: both tell of the same tokens.
-type spending struct{ own, seen, told int64 }
+type spending struct {
+	own, seen, told                int64
+	ownSplit, seenSplit, toldSplit fleet.Split
+}
 
 // more is what an event adds to what is counted, which is the larger of the
 // two. A claim that can't be is left for others to refuse.
@@ -57,12 +61,21 @@ func (s *spending) more(e *fleet.Event) (counts bool) {
 	}
 	if e.Model != nil {
 		s.seen += e.Tokens
+		s.seenSplit = s.seenSplit.Plus(e.Split)
 	} else {
 		s.own += e.Tokens
+		s.ownSplit = s.ownSplit.Plus(e.Split)
 	}
-	sum := max(s.own, s.seen)
+	sum, split := max(s.own, s.seen), s.ownSplit
+	if s.seenSplit.Input+s.seenSplit.Output > split.Input+split.Output {
+		split = s.seenSplit
+	}
+	e.Split = fleet.Split{
+		Input: max(0, split.Input-s.toldSplit.Input), Output: max(0, split.Output-s.toldSplit.Output), Cached: max(0, split.Cached-s.toldSplit.Cached),
+	}
+	s.toldSplit = s.toldSplit.Plus(e.Split)
 	e.Tokens, s.told, e.Model = sum-s.told, sum, nil
-	return e.Tokens > 0 || e.CostUSD != 0
+	return e.Tokens > 0 || e.CostUSD != 0 || e.Split != (fleet.Split{}) || e.Context.Used > 0
 }
 
 // Seen is, inside Speak, how many tokens were seen to pass.

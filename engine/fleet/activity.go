@@ -26,16 +26,18 @@ const (
 // Activity is what an agent did in its newest run: its plan as it is now, its
 // newest tool calls and changes of files. Earlier runs are in the log.
 type Activity struct {
-	TaskID string       `json:"task_id,omitempty"` // "" when there was no run
-	At     time.Time    `json:"at,omitzero"`       // of the last change
-	Plan   []Step       `json:"plan,omitempty"`
-	PlanAt time.Time    `json:"plan_at,omitzero"`
-	Calls  []Call       `json:"calls,omitempty"` // by their beginning, the newest 100
-	Diffs  []Diff       `json:"diffs,omitempty"` // the newest 50
-	Mode   string       `json:"mode,omitempty"`  // of its own permissions, where it told of one
-	Usage  budget.Usage `json:"usage"`           // tokens and cost of this run
-	Made   int          `json:"made,omitzero"`   // calls so far, those that are no longer kept too
-	Drew   int          `json:"drew,omitzero"`   // diffs so far
+	TaskID  string       `json:"task_id,omitempty"` // "" when there was no run
+	At      time.Time    `json:"at,omitzero"`       // of the last change
+	Plan    []Step       `json:"plan,omitempty"`
+	PlanAt  time.Time    `json:"plan_at,omitzero"`
+	Calls   []Call       `json:"calls,omitempty"`  // by their beginning, the newest 100
+	Diffs   []Diff       `json:"diffs,omitempty"`  // the newest 50
+	Mode    string       `json:"mode,omitempty"`   // of its own permissions, where it told of one
+	Usage   budget.Usage `json:"usage"`            // tokens and cost of this run
+	Split   Split        `json:"split,omitzero"`   // of these tokens, as far as it is known
+	Context Context      `json:"context,omitzero"` // of its conversation
+	Made    int          `json:"made,omitzero"`    // calls so far, those that are no longer kept too
+	Drew    int          `json:"drew,omitzero"`    // diffs so far
 }
 
 // Step is one step of a plan.

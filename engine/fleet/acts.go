@@ -149,13 +149,17 @@ func (a *acts) move(call string, state CallState, reason string, now time.Time) 
 }
 
 // used adds what the run has spent.
-func (a *acts) used(tokens int64, cost float64) {
+func (a *acts) used(e *Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.head.Usage.Tokens += tokens
-	a.head.Usage.CostUSD += cost
-	a.spent.Tokens += tokens
-	a.spent.CostUSD += cost
+	a.head.Usage.Tokens += e.Tokens
+	a.head.Usage.CostUSD += e.CostUSD
+	a.head.Split = a.head.Split.Plus(e.Split)
+	if e.Context.Used > 0 {
+		a.head.Context = e.Context
+	}
+	a.spent.Tokens += e.Tokens
+	a.spent.CostUSD += e.CostUSD
 	a.changed()
 }
 

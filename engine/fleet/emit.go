@@ -41,7 +41,7 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		level, text := modelLine(&e)
 		r.log.add(level, text, "model")
 	case "usage":
-		r.use(e.Tokens, e.CostUSD)
+		r.use(&e)
 	case "attention":
 		return ToolAnswer{}, r.attend(ctx, e.Text)
 	case "reply", "withdraw":
@@ -69,13 +69,16 @@ func (r *run) follow(ctx context.Context, e *Event) {
 
 // use counts what the agent spent. A claim to have gained something is not
 // believed.
-func (r *run) use(tokens int64, cost float64) {
+func (r *run) use(e *Event) {
+	tokens, cost := e.Tokens, e.CostUSD
 	if tokens < 0 || math.IsNaN(cost) || math.IsInf(cost, 0) || cost < 0 {
 		r.log.add("WARN", fmt.Sprintf("usage of %d tokens and %g USD is not possible, and was not counted", tokens, cost), "usage")
 		return
 	}
-	r.acts.used(tokens, cost)
-	r.job.Use(tokens, cost)
+	r.acts.used(e)
+	if tokens > 0 || cost > 0 {
+		r.job.Use(tokens, cost)
+	}
 }
 
 // attend records that the agent asks for a person, on its record and for good

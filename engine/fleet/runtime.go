@@ -24,7 +24,7 @@ import (
 //	tool_result        CallID, Status, Output, Error; Tool and Text of one it did not ask for
 //	diff               CallID, Path, Text: how a file changes
 //	mode               Text: the mode of its own permissions, Args {"mode", "wanted"}; Status "weaker" if it is not the wanted one
-//	usage              Tokens, CostUSD: spent since the last
+//	usage              Tokens, CostUSD: spent since the last; Split of the tokens and Context, where known
 //	attention          Text: it asks for a person
 //	model_request      CallID, Model: what a model is about to be asked; on record when Emit returns
 //	model_response     CallID, Model; Status ok, error or interrupted; Error
@@ -43,6 +43,8 @@ type Event struct {
 	Error      string
 	Tokens     int64
 	CostUSD    float64
+	Split      Split
+	Context    Context
 	Confidence *float64
 	Steps      []Step
 	Path       string
@@ -199,6 +201,24 @@ type ModelPart struct {
 	Input   core.Raw
 	Output  core.Raw
 	IsError bool
+}
+
+// Split is what tokens were: in all where it is of a run, else since the last.
+type Split struct {
+	Input  int64 `json:"input_tokens,omitzero"` // the cached ones too
+	Output int64 `json:"output_tokens,omitzero"`
+	Cached int64 `json:"cached_tokens,omitzero"`
+}
+
+// Plus is the sum of two.
+func (s Split) Plus(o Split) Split {
+	return Split{s.Input + o.Input, s.Output + o.Output, s.Cached + o.Cached}
+}
+
+// Context is how full the context of an agent's conversation is, in tokens.
+type Context struct {
+	Used int64 `json:"used,omitzero"`
+	Size int64 `json:"size,omitzero"` // 0 where it is not known
 }
 
 // ModelTokens is what an answer took. The prompt's hold the cached ones too.

@@ -289,4 +289,13 @@ func (p *Agent) used(out *pane.Paras) {
 	if run := p.did.Usage; run.Tokens > 0 || run.CostUSD > 0 {
 		out.Add("", fmt.Sprintf("in its newest run %d tokens, $%.2f", run.Tokens, run.CostUSD), screen.Dim)
 	}
+	if s := p.did.Split; s != (fleet.Split{}) {
+		out.Add("", fmt.Sprintf("of these %d in, %d cached, and %d out", s.Input, s.Cached, s.Output), screen.Dim)
+	}
+	switch c := p.did.Context; {
+	case c.Size > 0:
+		out.Add("context", fmt.Sprintf("%d of %d tokens, %d %%", c.Used, c.Size, c.Used*100/c.Size), screen.Text)
+	case c.Used > 0:
+		out.Add("context", fmt.Sprintf("%d tokens", c.Used), screen.Text)
+	}
 }
