@@ -95,6 +95,8 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		if e.Text != "" {
 			_ = r.run.Said(ctx, dag.ListMain, dag.RoleAssistant, e.Text)
 		}
+	case "prompt":
+		_ = r.run.Said(ctx, dag.ListMain, dag.RoleUser, e.Text)
 	case "thought":
 		_ = r.run.Message(ctx, dag.ListMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
 	case "plan":

@@ -89,10 +89,13 @@ func (m *Model) answerLine(verb string, it pane.Item) []string {
 // deny asks for the reason; the agent is told and goes on, or with abort the
 // task ends blocked.
 func (m *Model) deny(it pane.Item, abort bool) tea.Cmd {
-	title := "Reason to deny"
 	if abort {
-		title = "Reason to deny and end the task"
+		return m.denyWith(it, "Reason to deny and end the task", true)
 	}
+	return m.denyWith(it, "Reason to deny", false)
+}
+
+func (m *Model) denyWith(it pane.Item, title string, abort bool) tea.Cmd {
 	return m.prompt(title, "", func(text string) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			return m.say(true, "", "a denial needs a reason")
@@ -106,8 +109,12 @@ func (m *Model) deny(it pane.Item, abort bool) tea.Cmd {
 }
 
 // edit opens the arguments; the edited ones are validated and judged again by
-// the engine before they run.
+// the engine before they run. An agent that can't be given any is told what to do
+// instead.
 func (m *Model) edit(it pane.Item, a *judge.Approval) tea.Cmd {
+	if a.Fixed {
+		return m.denyWith(it, "Deny, and say what to do instead", false)
+	}
 	return m.editor("Edit the arguments", pane.Pretty(a.Action.Args), func(text string) tea.Cmd {
 		return m.withReason(a, func(reason []string, _ bool) tea.Cmd { return m.judgeEdit(it, text, reason) })
 	})

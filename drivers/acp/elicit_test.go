@@ -31,12 +31,12 @@ func TestSeveralWaysToAllowACallAreAChoice(t *testing.T) {
 	for _, never := range []string{`{"option":"o0"}`, `{"option":"o3"}`, `{}`, ``} { // allow_always, reject, none
 		s.forget()
 		s.says("approve", never)
-		s.ends(task.Blocked, "approval_denied", "choose allow_always allow_once allow_once reject_once")
+		s.ends(task.Succeeded, "", "choose allow_always allow_once allow_once reject_once")
 		s.heard("message", "chose o3")
 	}
 	s.forget()
 	s.says("deny", "")
-	s.ends(task.Blocked, "approval_denied", "choose allow_once allow_once")
+	s.ends(task.Succeeded, "", "choose allow_once allow_once")
 	s.heard("message", "chose nothing")
 	s.forget()
 	s.says("approve", "")

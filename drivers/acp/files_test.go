@@ -49,7 +49,7 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	}
 
 	s.always("deny")
-	s.ends(task.Blocked, "approval_denied", "write "+a+" five", "read "+a)
+	s.ends(task.Succeeded, "", "write "+a+" five", "read "+a)
 	s.heard("message", "denied by the operator: by the test")
 	if got, _ := os.ReadFile(a); string(got) != "three" {
 		t.Errorf("a denied write left %q", got)
@@ -157,7 +157,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	s.ends(task.Succeeded, "", "run pwd", "run sh -c exit\u00a03", "run echo", "leave sleep 300")
 	s.heard("message", "exit 0: "+s.handle.(*agent).place.dir())
 	s.always("deny")
-	s.ends(task.Blocked, "approval_denied", "run touch "+dir+"/touched")
+	s.ends(task.Succeeded, "", "run touch "+dir+"/touched")
 	if _, err := os.Stat(filepath.Join(dir, "touched")); err == nil {
 		t.Error("a denied command ran")
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -48,7 +49,11 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) task.Outcome {
 	for {
 		select {
 		case <-answer.Done:
-			return a.finished(t, answer)
+			next := a.explain(t, answer)
+			if next == nil {
+				return a.finished(t, answer)
+			}
+			answer = next
 		case <-stop:
 			stop = nil
 			how := t.Ending()
@@ -65,6 +70,48 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) task.Outcome {
 			pe.end("it did not end a prompt that was to end", cell.Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
+}
+
+// Bounds of what an agent is told of denials.
+const (
+	maxUntold    = 20 // in one prompt
+	maxExplained = 10 // prompts of one task
+)
+
+// explain tells an agent whose turn just ended why what it asked for was denied, as its
+// next prompt: the answer to a permission request has no place for that. What the
+// task comes to is then the end of that. It returns nil when there is nothing to tell.
+func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
+	var end stopped
+	if answer.Err != nil || jsonrpc.Decode(answer.Result, &end) != nil || t.Ending() != keeper.Running {
+		return nil
+	}
+	if why := acp.StopReason(end.StopReason); why != acp.StopReasonEndTurn && why != acp.StopReasonCancelled {
+		return nil
+	}
+	t.mu.Lock()
+	reasons := t.untold
+	if t.explained >= maxExplained {
+		reasons = nil
+	}
+	t.untold, t.explained = nil, t.explained+1
+	t.mu.Unlock()
+	if len(reasons) == 0 {
+		return nil
+	}
+	s := t.s
+	s.settle(t.Context)
+	t.flushTalk()
+	t.closeCalls(unfinished(keeper.Running))
+	t.settleUsage(end)
+	t.mu.Lock()
+	t.denied = false
+	t.mu.Unlock()
+	text := "The operator denied what you asked for:\n" + strings.Join(reasons, "\n") + "\nGo on without it, and keep to what was said."
+	if !t.emit(fleet.Event{Type: "prompt", Text: text}) {
+		return nil
+	}
+	return s.pe.conn.Start(promptMethod, promptOf(s.id, "", fleet.Prompt{Message: text, Traceparent: t.Prompt.Traceparent}))
 }
 
 // finished makes the outcome of a turn whose answer has come, or can't come
@@ -126,10 +173,7 @@ func (t *turn) judged(reason string) task.Outcome {
 		out.Status, out.Error = status, &task.Error{Code: code, Message: core.ClipTo(message, keeper.MaxMessage), Retryable: retryable}
 	}
 	switch acp.StopReason(reason) {
-	case acp.StopReasonEndTurn:
-		if denied {
-			set(task.Blocked, "approval_denied", "the turn ended after a denial: "+denial, false)
-		}
+	case acp.StopReasonEndTurn: // its own outcome, whatever was denied on the way
 	case acp.StopReasonCancelled:
 		if denied {
 			set(task.Blocked, "approval_denied", "the agent ended the turn after a denial: "+denial, false)

@@ -113,6 +113,9 @@ func (t *turn) permission(r *jsonrpc.Request) {
 		case ans.Decision == "":
 			r.Reply(cancelled())
 		case ans.Decision != "approve":
+			if ans.Decision == "deny" {
+				t.unheard(c.title, ans.Reason)
+			}
 			r.Reply(no)
 		case allow == "":
 			t.overrule(c, "the agent offers no permission for this one call, only for good")
@@ -145,7 +148,7 @@ func (t *turn) question(c *call) fleet.Event {
 	}
 	t.asked[core.ClipTo(c.id, maxGateID)]++
 	c.gates = append(c.gates, id)
-	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title}
+	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true}
 }
 
 // maxGateID leaves room for a number within what the fleet takes.
@@ -187,5 +190,6 @@ func (t *turn) overrule(c *call, why string) {
 	t.decided("deny", why)
 	title := c.title
 	t.mu.Unlock()
+	t.unheard(title, why)
 	t.emit(fleet.Event{Type: "log", Level: "WARN", Text: "refused although it was approved: " + title + ": " + why})
 }

@@ -78,11 +78,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 	pids := map[int]bool{}
 	for i, s := range all {
 		out := s.wait(done[i])
-		want := task.Succeeded
-		if i%2 == 1 {
-			want = task.Blocked
-		}
-		if out.Status != want || out.Text != fmt.Sprintf("I am %d", i) {
+		if out.Status != task.Succeeded || out.Text != fmt.Sprintf("I am %d", i) {
 			t.Errorf("agent %d: %s %q", i, out.Status, out.Text)
 		}
 		if got := string(s.of("tool_request")[0].Args); !strings.Contains(got, fmt.Sprintf(`{"n":%d}`, i)) {

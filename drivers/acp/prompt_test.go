@@ -26,14 +26,42 @@ func TestTheAgentsOwnReasonMakesTheOutcome(t *testing.T) {
 		{"stop refusal", task.Blocked, "refusal", false},
 		{"stop cancelled", task.Cancelled, "cancelled", false},
 		{"stop sunset", task.Failed, "agent_protocol", false},
-		{"tool execute {}\nsay fine", task.Blocked, "approval_denied", false},
-		{"tool execute {}\nstop cancelled", task.Blocked, "approval_denied", false},
+		{"tool execute {}\nsay fine", task.Succeeded, "", false},
+		{"tool execute {}\nstop cancelled", task.Succeeded, "", false}, // it is told why, and goes on
 		{"fail the model is away", task.Failed, "agent_failed", true},
 	} {
 		out := s.ends(c.status, c.code, strings.Split(c.acts, "\n")...)
 		if out.Error != nil && out.Error.Retryable != c.retry {
 			t.Errorf("%s: retryable %v", c.acts, out.Error.Retryable)
 		}
+	}
+}
+
+// TestADenialsReasonReachesTheAgent: the answer to a permission request has no place for
+// it, so that it comes as the next prompt, once.
+func TestADenialsReasonReachesTheAgent(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	n := 0
+	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+		n++
+		return fleet.ToolAnswer{Decision: "deny", Reason: fmt.Sprintf("use the copy %d", n)}, nil
+	}
+	s.ends(task.Succeeded, "", "tool execute {}", "tool edit {}", "tokens 70", "say fine")
+	told := s.of("prompt")
+	if len(told) != 1 || !strings.Contains(told[0].Text, "- to execute: use the copy 1\n- to edit: use the copy 2\n") {
+		t.Errorf("told %+v", told)
+	}
+	var spent int64
+	for _, e := range s.of("usage") {
+		spent += e.Tokens
+	}
+	if spent != 70 {
+		t.Errorf("%d tokens", spent)
+	}
+	s.forget()
+	s.ends(task.Succeeded, "", "say next")
+	if told := s.of("prompt"); len(told) > 0 {
+		t.Errorf("told %+v", told)
 	}
 }
 
@@ -51,8 +79,9 @@ func TestAnApprovalAfterADenialIsNoDenial(t *testing.T) {
 func TestAPermissionForGoodIsNeverGiven(t *testing.T) {
 	s, _ := newStand(t, traits{Always: true}, settings{})
 	s.always("approve")
-	s.ends(task.Blocked, "approval_denied", "tool execute {}")
+	s.ends(task.Succeeded, "", "tool execute {}")
 	s.heard("log", "only for good")
+	s.heard("prompt", "only for good")
 }
 
 func TestTheLastMessageIsTheResult(t *testing.T) {

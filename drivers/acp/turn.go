@@ -42,14 +42,16 @@ type turn struct {
 	saidAt time.Time
 	final  strings.Builder // the last message, whole
 
-	mu      sync.Mutex
-	settled bool // its answer has come
-	pending int
-	calls   map[string]*call
-	held    int            // bytes in calls
-	asked   map[string]int // gate ids given, by tool call
-	denied  bool           // the last decision was no
-	denial  string
+	mu        sync.Mutex
+	settled   bool // its answer has come
+	pending   int
+	calls     map[string]*call
+	held      int            // bytes in calls
+	asked     map[string]int // gate ids given, by tool call
+	denied    bool           // the last decision was no
+	denial    string
+	untold    []string // denials whose reason the agent has not heard
+	explained int      // prompts that told them
 }
 
 func newTurn(ctx context.Context, p fleet.Prompt) *turn {
@@ -187,6 +189,15 @@ func (t *turn) askNow(e fleet.Event, answer func(fleet.ToolAnswer)) {
 			t.End(keeper.ByAbort, ans.Reason)
 		}
 	})
+}
+
+// unheard notes a denial: the protocol's answer has no place for its reason.
+func (t *turn) unheard(title, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if reason != "" && len(t.untold) < maxUntold {
+		t.untold = append(t.untold, fmt.Sprintf("- %s: %s", core.ClipTo(strings.Join(strings.Fields(title), " "), 200), core.ClipTo(reason, 4096)))
+	}
 }
 
 // decided remembers the last decision, which tells what a turn that just ends

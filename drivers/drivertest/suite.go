@@ -25,9 +25,6 @@ type Subject struct {
 	Actor fleet.Agent
 	// Lasting says that the actor's process serves many prompts.
 	Lasting bool
-	// TurnsOnly says that the actor's protocol knows the end of a prompt but no
-	// word for success: one that just ends after a denial is blocked.
-	TurnsOnly bool
 	// FixedArgs says that its protocol can't hand edited arguments on: an
 	// approval with other arguments must then be a denial.
 	FixedArgs bool

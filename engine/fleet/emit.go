@@ -29,6 +29,8 @@ func (r *run) emit(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.log.add(e.Level, e.Text, "log")
 	case "thought":
 		r.log.add("DEBUG", e.Text, "thought")
+	case "prompt":
+		r.log.add("INFO", "told: "+e.Text, "prompt")
 	case "plan", "diff":
 		r.log.add("INFO", e.Text, e.Type)
 	case "tool_call":

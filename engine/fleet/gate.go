@@ -192,7 +192,7 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 		Gate: gate, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
 		Action: judge.Action{Kind: kind, Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: args},
 		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
-		Driver: a.Runtime, Intent: cmp.Or(oneLine(e.Intent, maxIntent), a.Name+" calls "+e.Tool), Said: e.Intent != "" && !e.Ours, Risk: risk, By: r.m.speaker(),
+		Driver: a.Runtime, Intent: cmp.Or(oneLine(e.Intent, maxIntent), a.Name+" calls "+e.Tool), Said: e.Intent != "" && !e.Ours, Fixed: e.Fixed, Risk: risk, By: r.m.speaker(),
 	}, nil
 }
 

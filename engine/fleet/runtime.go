@@ -26,6 +26,7 @@ import (
 //	mode               Text: the mode of its own permissions, Args {"mode", "wanted"}; Status "weaker" if it is not the wanted one
 //	usage              Tokens, CostUSD: spent since the last; Split of the tokens and Context, where known
 //	attention          Text: it asks for a person
+//	prompt             Text: what the agent is told meanwhile
 //	model_request      CallID, Model: what a model is about to be asked; on record when Emit returns
 //	model_response     CallID, Model; Status ok, error or interrupted; Error
 //	result             Status, Output, Error, Confidence
@@ -51,6 +52,9 @@ type Event struct {
 	Model      *ModelCall
 	// Ours says that we carry a tool_request out for the agent, and word its intent.
 	Ours bool
+	// Fixed says that a tool_request's arguments can't be edited: the agent carries it
+	// out, and takes a yes or a no alone.
+	Fixed bool
 	// Bind, of a tool_request that we carry out for the agent, finds the files
 	// that its arguments name, as they are now; nil where there are none.
 	Bind func(args core.Raw) []judge.File

@@ -90,6 +90,7 @@ type Ask struct {
 	Driver   string   // "exec", "acp", …
 	Intent   string   // one line about it; hostile when an agent gave it
 	Said     bool     // Intent is in the words of who asks, not the engine's
+	Fixed    bool     // edited arguments can't be handed to who asks
 	Risk     Risk     // claimed by who asks; rules may raise it
 	By       core.Caller
 	StartBy  time.Time // when a waiting approval is voided: its task must have started by then; zero is never
@@ -219,6 +220,7 @@ type Approval struct {
 	Subject       Subject        `json:"subject"`
 	Intent        string         `json:"intent"`
 	Said          bool           `json:"intent_given,omitzero"` // the intent is in the words of who asks
+	Fixed         bool           `json:"fixed,omitzero"`        // edited arguments can't be handed over: they are denied, and said instead
 	Risk          Risk           `json:"risk"`
 	ReasonCode    string         `json:"reason_code"`
 	Rationale     string         `json:"rationale,omitempty"`

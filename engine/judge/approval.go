@@ -33,7 +33,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
 		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
-		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Risk: v.Risk,
+		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Fixed: ask.Fixed, Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,

@@ -27,6 +27,9 @@ func (j *Judge) revise(ctx context.Context, by core.Caller, a Approval, args cor
 	if owner == nil {
 		return nil, core.Errorf(core.Unavailable, "approval %s: nothing here can check an edit of %s", a.ApprovalID, a.Gate)
 	}
+	if a.Fixed {
+		return nil, core.Errorf(core.InvalidInput, "edit: %s can't be given edited arguments; deny approval %s and say what instead", core.ClipTo(a.Agent.Name, 100), a.ApprovalID).With("field", "edit")
+	}
 	final, err := owner.Validate(a, args)
 	if err == nil {
 		err = CheckArgs(final)

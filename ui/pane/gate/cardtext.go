@@ -128,6 +128,9 @@ func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last in
 		label = ""
 	}
 	last = t.Exact("arguments", args, screen.Text)
+	if a.Fixed && a.Status == judge.Open {
+		t.Add("", a.Agent.Name+" can't be given edited arguments: edit denies it and says what to do instead", screen.Dim)
+	}
 	if len(a.Content) > 0 {
 		t.Exact("answered with", string(a.Content), screen.Accent)
 	}
