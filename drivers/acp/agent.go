@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,11 @@ type agent struct {
 	turn      *turn
 	keep      keeper.Keeper
 	stopStart context.CancelFunc // gives up the start that retry makes
-	lasting   bool               // it has worked: its process is kept running
+	meeting   bool               // its process was started, and is not known to be of use yet
 	crashed   bool               // its last process crashed: the next one is a restart
 	backlog   exec.Backlog
 	news      []fleet.Event // changes of mode and costs between prompts
+	sleeping  *time.Timer   // until its process ends for want of work
 }
 
 var _ fleet.Handle = (*agent)(nil)
@@ -82,6 +84,7 @@ func (a *agent) release(t *turn) {
 	if t.s != nil {
 		t.s.turn.CompareAndSwap(t, nil)
 	}
+	a.sleepLater()
 }
 
 // begin finds or starts the process and the session for a turn, and sends the
@@ -90,7 +93,7 @@ func (a *agent) release(t *turn) {
 func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 	for {
 		a.mu.Lock()
-		pe, s, wait := a.pe, a.sess, a.keep.Paused()
+		pe, s, wait, meeting := a.pe, a.sess, a.keep.Paused(), a.meeting
 		over := a.keep.IsClosed() || a.keep.Stopped
 		a.mu.Unlock()
 		switch {
@@ -106,7 +109,7 @@ func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 			}
 		case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
 			a.giveUp(pe)
-		case pe == nil:
+		case pe == nil || meeting:
 			if err := a.startFor(t); err != nil {
 				return nil, err
 			}
@@ -140,7 +143,7 @@ func (a *agent) startFor(t *turn) error {
 	a.starting.Lock()
 	defer a.starting.Unlock()
 	a.mu.Lock()
-	there := a.pe != nil
+	there := a.pe != nil && !a.pe.ending()
 	a.mu.Unlock()
 	if there {
 		return nil
@@ -167,9 +170,43 @@ func (a *agent) start(ctx context.Context) error {
 		a.crashed = false
 		a.keep.Restarts++
 	}
-	a.lasting = true
+	a.meeting = true
+	a.mu.Unlock()
+	if err = a.meet(ctx, pe); err != nil {
+		_ = a.r.pool.leave(context.WithoutCancel(ctx), pe, a)
+	}
+	a.mu.Lock()
+	a.meeting = false
+	switch {
+	case a.pe != pe: // it is gone, which was told
+		return cmp.Or(err, errStopped)
+	case err != nil && ctx.Err() != nil:
+		a.pe, a.sess = nil, nil
+		return errStopped
+	case err != nil:
+		a.pe, a.sess, a.keep.Said = nil, nil, pe.lastLines()
+		a.keep.Fail("can't be used: " + startReason(err))
+		return err
+	}
+	a.keep.Greets = false
 	a.keep.Tell(fleet.Idle, "")
+	a.sleepLater()
 	return nil
+}
+
+// meet opens the agent's session in a process that has just started, in its mode: what
+// can't do that can't be used.
+func (a *agent) meet(ctx context.Context, pe *peer) error {
+	if err := a.converse(ctx, pe); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	s := a.sess
+	a.mu.Unlock()
+	if s == nil || s.pe != pe {
+		return errStopped
+	}
+	return s.setMode(ctx)
 }
 
 // converse opens the session, in the mode that was asked for.
@@ -315,7 +352,7 @@ func (a *agent) Stop(ctx context.Context) error {
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
 	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
-		a.lasting, a.crashed = false, false
+		a.crashed, a.keep.Greets, a.keep.Trouble = false, true, ""
 		return a.place.spec.Available()
 	})
 }

@@ -42,7 +42,7 @@ func subject(t *testing.T, as traits, options settings) drivertest.Subject {
 	actor := fakeAgent(t, as, options)
 	actor.Dir = t.TempDir()
 	return drivertest.Subject{
-		Runtime: newRuntime(t, Options{}), Actor: actor, Lasting: true, FixedArgs: true,
+		Runtime: newRuntime(t, Options{}), Actor: actor, Lasting: true, Greets: true, FixedArgs: true,
 		Input: func(args core.Raw) core.Raw {
 			var in struct {
 				Input core.Raw `json:"input"`

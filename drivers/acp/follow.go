@@ -147,8 +147,13 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 		a.mu.Unlock()
 	}
 	if answer.Err != nil {
-		return t.OnPurpose(s.pe.broken(answer.Err))
+		out := s.pe.broken(answer.Err)
+		if how == keeper.Running && !gone {
+			a.troubled("its last prompt failed: " + out.Error.Message)
+		}
+		return t.OnPurpose(out)
 	}
+	a.troubled("")
 	return t.OnPurpose(t.judged(end.StopReason))
 }
 

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 )
@@ -54,6 +55,7 @@ type peer struct {
 	why      string // we ended it for this reason; "" while we have not
 	paused   map[*agent]struct{}
 	frozen   bool
+	last     []string // lines that are no messages
 }
 
 func newPeer(p *pool, at place) *peer {
@@ -188,6 +190,12 @@ func (pe *peer) blame(err error) error {
 	if !errors.Is(err, jsonrpc.ErrClosed) {
 		return err
 	}
+	pe.mu.Lock()
+	why := pe.why
+	pe.mu.Unlock()
+	if why == notOne {
+		return errors.New(why)
+	}
 	select {
 	case <-pe.proc.Done():
 		return fmt.Errorf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe())
@@ -285,6 +293,7 @@ func (pe *peer) dismiss(a *agent) (last bool, sessions []*session) {
 // readStderr passes complaints on to the agents of this process.
 func (pe *peer) readStderr() {
 	lines := pe.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+		pe.noted(pipe.Text(line))
 		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)})
 	}})
 	defer lines.Close()
@@ -296,6 +305,27 @@ func (pe *peer) readStderr() {
 			return
 		}
 	}
+}
+
+// noted keeps the last lines that a process wrote beside its messages.
+func (pe *peer) noted(line string) {
+	if line = strings.TrimSpace(core.ClipTo(line, 300)); line == "" {
+		return
+	}
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	if pe.last = append(pe.last, line); len(pe.last) > maxLast {
+		pe.last = pe.last[1:]
+	}
+}
+
+// maxLast is how many of them there are.
+const maxLast = 5
+
+func (pe *peer) lastLines() string {
+	pe.mu.Lock()
+	defer pe.mu.Unlock()
+	return strings.Join(pe.last, "\n")
 }
 
 // tell gives an event that belongs to no session to every agent.
@@ -323,6 +353,7 @@ func (pe *peer) noise(line []byte, cut int) error {
 	}
 	if len(head) > 0 {
 		keep := min(len(line), maxNoise)
+		pe.noted(pipe.Text(line[:keep]))
 		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + withCut(line[:keep], len(line)-keep+cut)})
 	}
 	return nil

@@ -48,6 +48,9 @@ func (p *pool) join(ctx context.Context, a *agent) (*peer, error) {
 		return nil, errStopped
 	}
 	if found.failure != nil {
+		a.mu.Lock()
+		a.keep.Said = found.lastLines()
+		a.mu.Unlock()
 		_ = p.leave(ctx, found, a)
 		return nil, found.failure
 	}

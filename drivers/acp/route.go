@@ -3,6 +3,7 @@ package acp
 import (
 	acp "github.com/coder/acp-go-sdk"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -12,6 +13,9 @@ const (
 	maxWaits = 256     // requests of one process that wait for a command
 	maxEarly = 1 << 20 // bytes for sessions that are not known yet
 )
+
+// notOne is why a program is ended that asks us what we asked it.
+const notOne = "it gives back what it is told: it does not speak the Agent Client Protocol"
 
 // handle takes a request or notification off the wire and puts it where its
 // session finds it. It waits only while that session's inbox is full.
@@ -30,6 +34,10 @@ func (pe *peer) handle(r *jsonrpc.Request) {
 			return
 		}
 		pe.deliver(n.SessionID, item{update: n.Update})
+		return
+	}
+	if r.Method == acp.AgentMethodInitialize {
+		pe.end(notOne, cell.Grace{Interrupt: -1})
 		return
 	}
 	if !served(r.Method) {

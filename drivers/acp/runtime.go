@@ -108,8 +108,9 @@ func (r *Runtime) Check(c fleet.Create) error {
 	return p.spec.Available()
 }
 
-// Open implements fleet.Runtime. The agent is idle at once, or offline until
-// its program is there; nothing runs before the first prompt. Notify is called
+// Open implements fleet.Runtime. The agent is idle once it has answered a greeting and
+// opened a session in its mode; one that did so before is taken at its word, and nothing
+// runs before its next prompt. Notify is called
 // in order, must not block and must not call the handle. When ctx ends the
 // agent is closed.
 func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
@@ -129,6 +130,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 	}
 	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()
+	a.keep.Greets = p.recall().Session == ""
 	a.keep.Check(p.spec.Available())
 	a.mu.Unlock()
 	a.unhook = context.AfterFunc(ctx, func() { _ = a.Close() })

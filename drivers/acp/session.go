@@ -83,6 +83,12 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 
 const maxSessionID = 1024
 
+// resumes reports whether another process can take up what this one talks of.
+func (pe *peer) resumes() bool {
+	can := pe.can.AgentCapabilities
+	return pe.place.Fresh || can.LoadSession || has(can.SessionCapabilities.Resume)
+}
+
 // resume takes up a session; nil without an error when the agent can't.
 func (a *agent) resume(ctx context.Context, pe *peer, m *memory, servers []acp.McpServer) (*session, error) {
 	id := m.Session

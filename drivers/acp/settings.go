@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
@@ -33,6 +34,10 @@ type settings struct {
 	// be frozen only while no other works: until then a pause holds its tool
 	// calls. Ending a process that does not react ends the others' tasks too.
 	Shared bool `json:"shared,omitzero"`
+	// IdleStop is how long it may do nothing until its process ends, such as "1h"; the
+	// next task starts it again. "" is 15 minutes for one that can take its
+	// conversation up again, and never for others; "off" is never.
+	IdleStop string `json:"idle_stop,omitempty"`
 	// Fresh begins a new conversation for each task.
 	Fresh bool `json:"fresh,omitzero"`
 	// RecordModels puts a recorder between the agent and its model: what is
@@ -56,6 +61,21 @@ type settings struct {
 	Inspect bool `json:"inspect,omitzero"`
 }
 
+// sleep is how long it may do nothing: 0 as is usual, negative for ever.
+func (s settings) sleep() (time.Duration, error) {
+	switch s.IdleStop {
+	case "":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	d, err := time.ParseDuration(s.IdleStop)
+	if err != nil || d < time.Second || d > 720*time.Hour {
+		return 0, core.Invalid("options.idle_stop", s.IdleStop, `"off", or 1s to 720h`)
+	}
+	return d, nil
+}
+
 func readSettings(options core.Raw) (settings, error) {
 	var s settings
 	if len(options) == 0 {
@@ -71,6 +91,9 @@ func readSettings(options core.Raw) (settings, error) {
 	}
 	if !slices.Contains([]string{"", "turn", "session"}, s.Usage) {
 		return s, core.Invalid("options.usage", s.Usage, `"", "turn" or "session"`)
+	}
+	if _, err := s.sleep(); err != nil {
+		return s, err
 	}
 	if err := s.Options.Check(); err != nil {
 		return s, err

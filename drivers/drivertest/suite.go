@@ -25,6 +25,8 @@ type Subject struct {
 	Actor fleet.Agent
 	// Lasting says that the actor's process serves many prompts.
 	Lasting bool
+	// Greets says that its process runs from the start, to be greeted.
+	Greets bool
 	// FixedArgs says that its protocol can't hand edited arguments on: an
 	// approval with other arguments must then be a denial.
 	FixedArgs bool
@@ -53,7 +55,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject, lacks ...Lack) {
 		test func(*testing.T, *trial)
 		of   Lack
 	}{
-		{"an open agent is idle and runs nothing", idle, nothing},
+		{"an open agent is idle", idle, nothing},
 		{"a prompt ends with its result", result, nothing},
 		{"a failed result says why", failure, nothing},
 		{"a busy agent refuses a second prompt", busy, nothing},

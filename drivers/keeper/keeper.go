@@ -4,6 +4,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,6 +39,9 @@ type Keeper struct {
 	Stopped  bool // prompts are refused until a restart
 	Restarts int
 	Lacks    string // layers of the wall that the process goes without
+	Said     string // what a process wrote last that can't be used
+	Trouble  string // what is wrong although it takes prompts
+	Greets   bool   // it is idle only once Retry has brought it up
 
 	closed   chan struct{}
 	paused   chan struct{} // nil while not paused
@@ -56,7 +60,14 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 	if k.Over() {
 		return
 	}
-	k.Notify(fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks})
+	h := fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks}
+	switch status {
+	case fleet.Idle:
+		h.Reason = core.ClipTo(cmp.Or(reason, k.Trouble), maxReason)
+	case fleet.Offline, fleet.Failed:
+		h.Said = k.Said
+	}
+	k.Notify(h)
 }
 
 // Unheld is the line of an agent's log on layers of the wall that its process
@@ -122,14 +133,18 @@ func (k *Keeper) Restart(lock sync.Locker, end, anew func() error) error {
 	return nil
 }
 
-// Check makes the agent idle, or offline for the reason that it could not be
-// started.
+// Check makes the agent idle, or starts one that greets, or has it offline for the reason
+// that it could not be started.
 func (k *Keeper) Check(err error) {
-	if err != nil {
+	switch {
+	case err != nil:
 		k.Fail(err.Error())
-		return
+	case k.Greets:
+		k.Tell(fleet.Starting, "")
+		k.Later(0, k.Retry)
+	default:
+		k.Tell(fleet.Idle, "")
 	}
-	k.Tell(fleet.Idle, "")
 }
 
 // Fail reports a failure and plans the next try, later each time.

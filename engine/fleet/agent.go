@@ -60,8 +60,9 @@ type Agent struct {
 	Options   core.Raw     `json:"options,omitempty"` // what its runtime alone understands
 	Profile   string       `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
 	SessionID string       `json:"session_id,omitempty"`
-	Reason    string       `json:"reason,omitempty"`  // why offline or failed
-	TaskID    string       `json:"task_id,omitempty"` // while busy
+	Reason    string       `json:"reason,omitempty"`     // why offline or failed, or what is wrong with it
+	Said      string       `json:"last_lines,omitempty"` // what its process wrote before that
+	TaskID    string       `json:"task_id,omitempty"`    // while busy
 	Paused    bool         `json:"paused,omitzero"`
 	Pausing   bool         `json:"pausing,omitzero"`    // asked, not yet acknowledged
 	Stopped   bool         `json:"stopped,omitzero"`    // by an operator; stays so until started

@@ -89,6 +89,7 @@ type Health struct {
 	PID      int
 	Restarts int
 	Lacks    string // layers of the wall that its process goes without, "" for none
+	Said     string // the last lines that a process wrote which can't be used; "" for none
 	// WorkspaceID is the runtime's own id of where the agent works; "" leaves
 	// the one that was made up.
 	WorkspaceID string

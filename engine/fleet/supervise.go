@@ -203,7 +203,7 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 				detail["lacks"] = a.Lacks
 			}
 		}
-		a.PID, a.Restarts = h.PID, h.Restarts
+		a.PID, a.Restarts, a.Said = h.PID, h.Restarts, core.ClipTo(h.Said, maxReason)
 		if h.WorkspaceID != "" {
 			a.WorkspaceID = core.ClipTo(h.WorkspaceID, maxCall)
 		}
@@ -219,7 +219,7 @@ func (m *member) news(a *Agent) (Health, bool) {
 	if a.Stopped {
 		h.PID = 0
 	}
-	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts ||
+	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts || core.ClipTo(h.Said, maxReason) != a.Said ||
 		h.WorkspaceID != "" && core.ClipTo(h.WorkspaceID, maxCall) != a.WorkspaceID
 }
 

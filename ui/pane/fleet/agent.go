@@ -226,6 +226,9 @@ func (p *Agent) lay(env pane.Env) {
 		out.Add("stuck", a.Stuck.Text+", noticed "+pane.When(env.Now, a.Stuck.Since), screen.Warn)
 	}
 	out.Add("reason", a.Reason, screen.Bad)
+	for line := range strings.Lines(a.Said) {
+		out.Add("", strings.TrimSpace(line), screen.Dim)
+	}
 	if a.TaskID != "" {
 		out.Add("task", a.TaskID+" "+a.LastTask, screen.Accent)
 	} else if a.LastStatus != "" {
