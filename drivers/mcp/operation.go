@@ -52,6 +52,9 @@ func operation(o *op.Op, make func() *op.Op) tool {
 	}
 	t.fill = func(c *call, args core.Raw) (core.Raw, error) {
 		o, _, _, err := ready(c, args)
+		if err == nil {
+			err = c.named(o)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +84,27 @@ func operation(o *op.Op, make func() *op.Op) tool {
 		return shown, nil
 	}
 	return t
+}
+
+// named refuses an agent or task that is not there: no person is asked about it.
+func (c *call) named(o *op.Op) (err error) {
+	for _, p := range o.Params {
+		from, _, _ := strings.Cut(p.From, ":")
+		id, is := p.Into.(*string)
+		if !p.Arg || !is || *id == "" {
+			continue
+		}
+		switch from {
+		case "agent":
+			_, err = c.eng.Fleet.Agent(context.Background(), c.id.Tenant, *id)
+		case "task":
+			_, err = c.eng.Tasks.Header(context.Background(), c.by, *id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // operation is the caller as operations know one. What an agent makes comes

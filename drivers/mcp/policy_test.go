@@ -103,7 +103,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 			})
 			want := judge.HITL
 			judgedApart := slices.Contains([]string{"start_agent_task", "dispatch_task", "invoke_skill", "read_messages", "cad_operation", "propose_policy", "test_policy", "backtest_policy", "withdraw_policy", "request_grant", "reply_approval", "withdraw_approval"}, tool.name)
-			if tool.effect == op.Reads || judgedApart || tool.effect == op.Writes && kind == core.Operator {
+			if tool.effect == op.Reads || judgedApart || tool.effect == op.Writes && kind == core.Operator && tool.name != "create_agent" {
 				want = judge.Approve
 			}
 			if v.Decision != want {

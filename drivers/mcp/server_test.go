@@ -59,7 +59,13 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 			h := newHouse(t)
 			cs := h.stdio(t, person, era, nil)
 			var made agentAnswer
-			use(t, cs, "create_agent", map[string]any{"name": "Zed", "project": "P", "task": "wait", "role": "coder"}, &made)
+			created := make(chan struct{})
+			go func() { // a client of a model asks, in whosever name
+				defer close(created)
+				use(t, cs, "create_agent", map[string]any{"name": "Zed", "project": "P", "task": "wait", "role": "coder"}, &made)
+			}()
+			h.answer(t, "create_agent", judge.Answer{Approve: true})
+			<-created
 			if made.Agent.Name != "Zed" || made.Agent.Role != "coder" || made.Agent.Project != "P" || made.Agent.WorkspaceID == "" {
 				t.Errorf("%+v", made)
 			}

@@ -58,9 +58,10 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 	t := &job.Task
 	x := &run{
 		c: r.c, job: job, in: in, base: ctx, stand: new(stand), stop: make(chan struct{}), done: make(chan struct{}),
-		by:    core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: core.DoorEngine},
+		by:    t.Asker(),
 		scope: map[string]core.Raw{}, answers: map[string]core.Raw{},
 	}
+	x.by.Door = cmp.Or(x.by.Door, core.DoorEngine)
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(x.ctx, func() { close(x.stop) })
 	go x.work()

@@ -260,6 +260,8 @@ type Approval struct {
 	// Who asked and who answered are to their doors, under whatever name; "" when that is
 	// not known. AnsweredFor is whom who answered stood in for, "" for nobody.
 	RequestedPerson string `json:"requested_person,omitempty"`
+	// RequestedDoor is by which door, where the rules know it.
+	RequestedDoor core.Door `json:"requested_door,omitempty"`
 	AnsweredFor     string `json:"answered_for,omitempty"`
 	AnsweredPerson  string `json:"answered_person,omitempty"`
 

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Fixed: ask.Fixed, Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
-		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person,
+		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person, RequestedDoor: ask.By.Door,
 		CreatedAt: tx.Now(), AtDeadline: string(Deny),
 		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
@@ -128,11 +129,10 @@ func (a *Approval) shape() string {
 
 // ask is the question that an approval came from, for a new evaluation.
 func (a *Approval) ask() Ask {
-	door := core.DoorEngine
 	return Ask{
 		Gate: a.Gate, TraceID: a.TraceID, TaskID: a.TaskID, Session: a.Session, Attempt: a.Attempt,
 		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent, Said: a.Said,
-		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Person: a.RequestedPerson, Door: door},
+		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Person: a.RequestedPerson, Door: cmp.Or(a.RequestedDoor, core.DoorEngine)},
 		Confidence: a.Confidence,
 	}
 }

@@ -36,7 +36,7 @@ func newEnv() (*cel.Env, error) {
 	for _, name := range []string{
 		"action.kind", "action.server", "action.tool", "action.risk", "action.intent",
 		"agent.name", "agent.role", "agent.profile", "agent.project",
-		"context.gate", "context.driver", "context.requested_by", "context.actor_kind", "context.session", "result.text",
+		"context.gate", "context.driver", "context.requested_by", "context.actor_kind", "context.door", "context.session", "result.text",
 	} {
 		sees = append(sees, cel.Variable(name, text))
 	}
@@ -133,6 +133,8 @@ func (f *facts) resolve(name string) (any, bool) {
 		return types.String(a.By.Name), true
 	case "context.actor_kind":
 		return types.String(a.By.Kind), true
+	case "context.door":
+		return types.String(a.By.Door), true
 	case "context.session":
 		return types.String(a.Session), true
 	case "result.has_confidence":

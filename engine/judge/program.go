@@ -171,6 +171,7 @@ type InputContext struct {
 	Priority    int            `json:"priority"`
 	RequestedBy string         `json:"requested_by,omitempty"`
 	ActorKind   core.ActorKind `json:"actor_kind,omitempty"` // agent when left out
+	Door        core.Door      `json:"door,omitempty"`       // mcp where a client of a model asks; it may be left out
 	Session     string         `json:"session,omitempty"`
 }
 
@@ -209,7 +210,7 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 			Args: append(core.Raw(nil), in.Action.Args...), Effects: in.Action.Effects,
 		},
 		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Intent: in.Action.Intent, Risk: in.Action.Risk,
-		By: core.Caller{Tenant: tenant, Name: in.Context.RequestedBy, Kind: cmp.Or(in.Context.ActorKind, core.Agent), Door: core.DoorEngine},
+		By: core.Caller{Tenant: tenant, Name: in.Context.RequestedBy, Kind: cmp.Or(in.Context.ActorKind, core.Agent), Door: cmp.Or(in.Context.Door, core.DoorEngine)},
 	}
 	if in.Result != nil {
 		a.Confidence, a.Text, a.LastTry = in.Result.Confidence, in.Result.Text, in.Result.LastTry
@@ -257,7 +258,7 @@ func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
 		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project, Profile: a.Agent.Profile},
 		Context: InputContext{
 			Gate: a.Gate, Driver: a.Driver, Attempt: a.Attempt, Priority: a.Priority,
-			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Session: a.Session,
+			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Door: a.By.Door, Session: a.Session,
 		},
 		Name: name, Arguments: args,
 	}

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,8 @@ func (w *agentWork) ask(ctx context.Context) (task.Task, error) {
 	if err != nil {
 		return task.Task{}, err
 	}
-	by := core.Caller{Tenant: w.call.Tenant, Name: parent.CreatedBy, Kind: parent.CreatedKind, Person: parent.CreatedPerson, Door: core.DoorEngine}
+	by := parent.Asker()
+	by.Door = cmp.Or(by.Door, core.DoorEngine)
 	child, err := w.left(ctx)
 	if err == nil && child.TaskID == "" {
 		once := 0

@@ -44,7 +44,7 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 			Gate: judge.GateSkill, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
 			Action: judge.Action{Kind: KindInvoke, Server: k.Runner.Kind, Tool: k.Name, CallID: place, Args: core.MustEncode(args), Effects: effects},
 			Agent:  judge.AgentRef{Name: r.agent, Role: "subagent"}, Intent: "run " + title(k, params),
-			By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
+			By: t.Asker(),
 		},
 		Asked: func(tx *audit.Tx, d judge.GateDecision, _ *judge.Approval) error {
 			return record(tx, "step.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})

@@ -114,7 +114,7 @@ func (s *Swarm) judgeResult(ctx context.Context, t *task.Task, out task.Outcome)
 		Priority: t.Priority, Action: judge.Action{Kind: t.Kind, Args: resultArgs(out)},
 		Agent: judge.AgentRef{Name: t.Agent}, Intent: "commit the result of: " + t.Title,
 		Confidence: out.Confidence, Text: resultText(&out), LastTry: t.LastTry(),
-		By: core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
+		By: t.Asker(),
 	}
 	if out.Status != task.Succeeded {
 		return ask, judge.Verdict{}

@@ -106,7 +106,7 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (task.Tas
 	t := task.Task{
 		TenantID: by.Tenant, TraceID: d.Trace, Kind: d.Kind, Status: task.Queued, Input: d.Input,
 		Priority: defaultPriority, MaxAttempts: defaultMaxAttempts, Intent: core.Cut(d.Intent, 500),
-		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, RetryOf: d.retryOf, Expect: d.Expect,
+		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, CreatedDoor: modelsDoor(by), RetryOf: d.retryOf, Expect: d.Expect,
 	}
 	if err := checkExpect(d.Expect); err != nil {
 		return t, err
@@ -258,4 +258,12 @@ func queuedDetail(tx store.Tx, t *task.Task, dec judge.GateDecision) core.Raw {
 	o.Raw("decision", dec.AppendAudit(tx.Alloc(256)))
 	o.Optional("agent", t.Agent)
 	return o.End()
+}
+
+// modelsDoor is the door of a caller if a model may be behind it.
+func modelsDoor(by core.Caller) core.Door {
+	if by.Door == core.DoorMCP {
+		return core.DoorMCP
+	}
+	return ""
 }

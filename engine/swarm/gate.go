@@ -47,7 +47,7 @@ func (s *Swarm) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
 		Gate: judge.GateStart, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID,
 		Attempt: t.Attempt, Priority: t.Priority, Action: action, Intent: intent, Said: t.Intent != "",
 		Agent: judge.AgentRef{Name: t.Agent},
-		By:    core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson},
+		By:    t.Asker(),
 	}
 	if d, ok := r.(agentDescriber); ok && t.Agent != "" {
 		ask.Agent = d.AgentRef(t.TenantID, t.Agent)

@@ -50,6 +50,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Optional("created_by", t.CreatedBy)
 	o.Optional("created_kind", string(t.CreatedKind))
 	o.Optional("created_person", t.CreatedPerson)
+	o.Optional("created_door", string(t.CreatedDoor))
 	o.Optional("policy", t.Policy)
 	o.Optional("bound", t.Bound)
 	if t.Expect != nil {

@@ -91,6 +91,7 @@ type Task struct {
 	CreatedBy       string         `json:"created_by,omitempty"`
 	CreatedKind     core.ActorKind `json:"created_kind,omitempty"`
 	CreatedPerson   string         `json:"created_person,omitempty"` // who that is to the door, under whatever name
+	CreatedDoor     core.Door      `json:"created_door,omitempty"`   // mcp where a client of a model asked in their name; "" otherwise
 	Policy          string         `json:"policy,omitempty"`         // version of the rules that let it in
 	Bound           string         `json:"bound,omitempty"`          // digest of the files that it was judged with
 	Expect          *Expect        `json:"expect,omitempty"`         // what its output must be
@@ -164,4 +165,9 @@ func (t *Task) possible(tenant, id string) error {
 // be.
 func Damaged(tenant string, seq uint64, err error) error {
 	return &core.Damaged{Noun: "task", Key: core.NewID(core.TaskPrefix, tenant, seq), Err: err}
+}
+
+// Asker is who asked for the task.
+func (t *Task) Asker() core.Caller {
+	return core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: t.CreatedDoor}
 }
