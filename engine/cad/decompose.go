@@ -28,49 +28,46 @@ type Decompose struct {
 
 // pattern is one way that a goal is decomposed without asking anybody.
 type pattern struct {
-	name   string
-	words  []string
-	plan   func(*goal) ([]PlannedTask, error)
-	yields []string // patterns that give way to this one
+	name  string
+	nouns []string // words for the part
+	is    []string // qualities that the part has anyway
+	told  string   // what it is told by
+	plan  func(*goal) ([]PlannedTask, error)
 }
 
-func patterns() []pattern {
-	return []pattern{
-		{"assembly", []string{"assembly", "assemblie", "support", "foot", "feet"}, assembly, []string{"box and lid"}},
-		{"box and lid", []string{"box", "boxe", "enclosure", "case", "housing"}, boxAndLid, nil},
-		{"bracket", []string{"bracket", "angle"}, bracket, nil},
-		{"shaft", []string{"shaft", "axle", "spindle", "rod"}, shaft, nil},
-	}
+var patterns = [...]pattern{
+	{"box", []string{"box", "enclosure", "case", "housing"}, []string{"hollow", "rectangle", assembled}, "its outer size, wall, lid, supports and corner radius", boxes},
+	{"block", []string{"block", "cuboid"}, []string{"solid", "rectangle"}, flatTold, plate},
+	{"plate", []string{"plate", "sheet", "panel"}, []string{"flat", "rectangle", "solid"}, flatTold, plate},
+	{"bracket", []string{"bracket", "angle"}, []string{"L"}, "its legs, width and thickness as a size, and its holes with their number and diameter", bracket},
+	{"shaft", []string{"shaft", "axle", "spindle", "rod"}, []string{"round"}, shaftTold, shaft},
+	{"cylinder", []string{"cylinder", "disc", "disk"}, []string{"round"}, shaftTold, shaft},
+	{"tube", []string{"tube", "pipe", "sleeve", "bushing"}, []string{"round", "hollow"}, "two of outer diameter, inner diameter and wall, and its length", tube},
+	{"washer", []string{"washer", "ring"}, []string{"round", "flat"}, "its outer diameter, inner diameter and thickness", washer},
+	{"flange", []string{"flange"}, []string{"round", "flat"}, "its diameter, thickness, bore, and holes with their number, diameter and bolt circle", flange},
+}
+
+func patternOf(noun string) *pattern {
+	return first(patterns[:], func(p *pattern) bool { return slices.Contains(p.nouns, noun) })
 }
 
 // planFor decomposes a goal by the built-in patterns. One that is ambiguous is
-// refused with what is missing.
+// refused with what is missing, and one with a word that no plan carries out with
+// that word.
 func planFor(text string) (Scenario, error) {
 	g, err := readGoal(text)
 	if err != nil {
 		return Scenario{}, err
 	}
-	var found []pattern
-	for _, p := range patterns() {
-		if g.names(p.words...) && !slices.ContainsFunc(found, func(f pattern) bool { return slices.Contains(f.yields, p.name) }) {
-			found = append(found, p)
-		}
+	tasks, err := g.part.plan(&g)
+	if err == nil {
+		err = g.left()
 	}
-	switch {
-	case len(found) == 0:
-		return Scenario{}, g.refused([]string{"what is to be made"},
-			"missing: what is to be made; known are a box with or without a lid, a bracket, a shaft and an assembly of housing, lid and supports, and --agent NAME asks an agent about anything else")
-	case len(found) > 1:
-		names := namesOf(found, func(p pattern) string { return p.name })
-		return Scenario{}, g.refused([]string{"which of " + strings.Join(names, ", ")},
-			"ambiguous: it speaks of %s; say one of them, or ask an agent with --agent NAME", strings.Join(names, " and "))
-	}
-	tasks, err := found[0].plan(&g)
 	if err != nil {
 		return Scenario{}, err
 	}
 	return Scenario{
-		Name: "goal_" + strings.ReplaceAll(found[0].name, " ", "_"), Description: text, Pattern: Mixed, Agents: seatsOf(tasks), Tasks: tasks,
+		Name: "goal_" + g.part.name, Description: text, Pattern: Mixed, Agents: seatsOf(tasks), Tasks: tasks,
 		SuccessCriteria: "Every part is a closed solid of the volume that its sizes give",
 	}, nil
 }

@@ -72,8 +72,10 @@ func cadDecompose() *Op {
 	var w waiting
 	return change(Op{
 		Name: "cad decompose", Short: "Turn a goal into tasks for CAD agents", Undo: "cad workflow cancel", Done: "started",
-		Long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody: a box with or\n" +
-			"without a lid, a bracket, a shaft, and an assembly of a housing, a lid and supports, with their sizes in mm, cm or in.\n" +
+		Long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody, with their sizes in\n" +
+			"mm, cm or in: a box with or without a lid and supports, a block, a plate, a bracket, a shaft of sections, a cylinder, a tube,\n" +
+			"a washer and a flange; their holes, bores, corner radius, and a keyway, slot or boss. A goal with a word or number that no\n" +
+			"plan carries out is refused, by that word. What the goal leaves open and the plan takes as usual stands in its descriptions.\n" +
 			"With --agent an agent of the fleet is asked about anything else; its answer is checked like a scenario.\n" +
 			"The tasks then wait: `cad assign TASK AGENT` gives one to an agent, `cad workflow cancel ID` drops them. With --run\n" +
 			"they get agents and workspaces of their own and begin at once, and the workflow is printed.",
