@@ -164,6 +164,9 @@ func (r *reading) number(w word) {
 	case after && f != nil && f.main != "":
 		r.strange(w, "it is of the "+r.owner.name+" or of the "+f.name)
 		r.at++
+	case after && named && slices.Contains(r.owner.takes, p.name) && featureOf(r.word(2).text) != nil: // wall 3 thick lid
+		r.strange(w, "it is of the "+r.owner.name+" or of the "+featureOf(r.word(2).text).name)
+		r.at += 2
 	case f != nil && f.main != "" && next.numbers == nil && whole && !r.word(3).is(1): // 3 mm wall thickness
 		r.say(f, long.name, exact(v*long.times), w.raw, next.raw, r.word(2).raw)
 		r.feature(next, f)

@@ -104,6 +104,9 @@ func (p *plated) holes() error {
 	}
 	x, y, r := p.size[0], p.size[1], diameter/2
 	corners, centre := p.says("hole", "corners"), p.says("hole", "centre")
+	if p.says("hole", "by corner") && n == 1 {
+		corners, n = true, 4
+	}
 	switch {
 	case corners && centre, !corners && !centre, corners && n != 4, centre && n != 1:
 		return p.missing(`where the holes are, as in "4 holes diameter 6 at the corners, 10 mm from the edges" or "a hole diameter 6 in the centre"`)

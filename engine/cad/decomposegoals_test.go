@@ -109,6 +109,7 @@ func goals() map[string]parts {
 		"plate 100x80x5 with a boss diameter 20 height 10 in the centre":                            one("plate", made{[3]float64{100, 80, 15}, 40000 + cyl(20, 10)}),
 		"plate 100x80x5 with a boss 20 mm diameter, 10 high, in the centre and 4 holes of 6 at the corners, 10 from the edges": one("plate",
 			made{[3]float64{100, 80, 15}, 40000 + cyl(20, 10) - 4*cyl(6, 5)}),
+		"plate 100x80x5 with a hole of 6 at each corner, 10 from each edge": one("plate", plate.less(4*cyl(6, 5))),
 		"sheet 200x100x1": one("plate", box(200, 100, 1)),
 		// Brackets
 		"a bracket 60x40x5 mm":                                 one("bracket", angle(60, 60, 40, 5)),

@@ -11,7 +11,7 @@ import (
 
 // dropped say nothing about a shape.
 var dropped = strings.Fields("a an the of is are be to please make create build design model draw produce give me us i we want need would like should which that it its " +
-	"exactly about approximately each size dimension measuring measure mm millimeter millimetre = : !")
+	"exactly about approximately size dimension measuring measure mm millimeter millimetre = : !")
 
 // Separators end what belongs together. After a weak one a feature may go on.
 var (
@@ -24,8 +24,8 @@ var (
 var phrases = []string{
 	"outer diameter", "outside diameter", "external diameter", "inner diameter", "inside diameter", "internal diameter",
 	"outer dia", "inner dia", "outer radius", "outside radius", "inner radius", "inside radius", "bolt circle diameter", "pitch circle diameter",
-	"bolt circle", "pitch circle", "on bolt circle", "on pitch circle", "on circle", "on pcd", "on bcd", "key way", "from edge", "from every edge", "at corner", "in corner", "near corner",
-	"at every corner", "in every corner", "in centre", "in center", "in middle", "at centre", "at center",
+	"bolt circle", "pitch circle", "on bolt circle", "on pitch circle", "on circle", "on pcd", "on bcd", "key way", "from edge", "from each edge", "from every edge", "at corner", "in corner", "near corner",
+	"at each corner", "in each corner", "at every corner", "in every corner", "in centre", "in center", "in middle", "at centre", "at center",
 	"open at top", "open on top", "open top", "open above", "top open", "for me", "for us",
 }
 
@@ -68,11 +68,11 @@ var features = []feature{
 	{"lid", []string{"lid", "cover", "top"}, []string{"thickness"}, "thickness", false, true, nil, true},
 	{"wall", []string{"wall"}, []string{"thickness"}, "thickness", false, true, nil, false},
 	{"support", []string{"support", "foot", "feet", "leg"}, []string{"diameter", "height"}, "", true, true, []string{"round"}, true},
-	{"hole", []string{"hole"}, []string{"diameter", "depth"}, "diameter", true, false, []string{"round", "through", "centre", "corners"}, true},
+	{"hole", []string{"hole"}, []string{"diameter", "depth"}, "diameter", true, false, []string{"round", "through", "centre", "corners", "by corner"}, true},
 	{"bore", []string{"bore", "bored"}, []string{"diameter", "depth"}, "diameter", false, false, []string{"round", "through"}, true},
 	{"bolt circle", []string{"bolt circle", "bolt circle diameter", "pitch circle", "pitch circle diameter", "pcd", "bcd", "on bolt circle", "on pitch circle", "on circle", "on pcd", "on bcd"}, []string{"diameter"}, "diameter", false, false, nil, false},
 	{"corner", []string{"corner"}, []string{"diameter", "radius"}, "radius", false, false, []string{"rounded", "round"}, false},
-	{"edge distance", []string{"from edge", "from every edge", "inset"}, []string{"distance"}, "distance", false, false, nil, false},
+	{"edge distance", []string{"from edge", "from each edge", "from every edge", "inset"}, []string{"distance"}, "distance", false, false, nil, false},
 	{"keyway", []string{"keyway", "key way", "keyseat"}, []string{"width", "depth", "length"}, "", false, false, nil, true},
 	{"slot", []string{"slot"}, []string{"length", "width"}, "", false, false, []string{"through", "centre"}, true},
 	{"boss", []string{"boss"}, []string{"diameter", "height"}, "", false, false, []string{"round", "centre"}, true},
@@ -88,7 +88,8 @@ var qualities = map[string][]string{
 	"hollow":    {"hollow", "empty"},
 	"solid":     {"solid", "massive"},
 	"centre":    {"in centre", "in center", "in middle", "at centre", "at center", "centred", "centered", "central"},
-	"corners":   {"at corner", "in corner", "near corner", "at every corner", "in every corner"},
+	"corners":   {"at corner", "in corner", "near corner"},
+	"by corner": {"at each corner", "in each corner", "at every corner", "in every corner"},
 	"rounded":   {"rounded"},
 	assembled:   {"assembly"},
 	"stepped":   {"stepped"},
@@ -145,6 +146,9 @@ func whyUnmade(text string) string {
 func (g *goal) joinPhrases() {
 	var out []word
 	for i, w := range g.words {
+		if i > 0 && w.text == "each" && g.words[i-1].numbers != nil { // 9 mm each
+			continue
+		}
 		denied := i > 0 && slices.Contains(denies, g.words[i-1].text)
 		if of := counted(g.words[i+1:]); (w.text == "a" || w.text == "an") && !denied && of != nil && featureOf(of.text) != nil {
 			w.numbers = []float64{1}

@@ -32,6 +32,7 @@ var restated = []struct{ words, goal string }{
 	{"bore bored", "inner|id|bore"},
 	{"rounded round circular cylindrical", "corner radius|corners"},
 	{"through", "hole|bore|slot"},
+	{"each near", "each"},
 	{"hole", "hole"},
 	{"thickness thick t wall", "wall|lid|x"},
 	{"diameter dia d ø ⌀ id radius", "hole|bore|corner|circle|ø20x100"},
