@@ -79,7 +79,7 @@ func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Opt
 		defer stop()
 		return workers.Close(ctx)
 	})
-	opt.CADPool, opt.CADDir = workers, need.Data+".cad"
+	opt.CADPool, opt.CADParameters, opt.CADDir = workers, env.NewParameters(), need.Data+".cad"
 }
 
 // cadPatience is how long the processes that compute geometry may take to end.

@@ -61,7 +61,9 @@ type Options struct {
 	MaxSubagents int                     // subagents of a tenant that are live at once; 0 means 100
 
 	CADPool cad.Pool // computes geometry; nil where nothing does
-	CADDir  string   // below which the files of CAD workspaces lie; "" keeps none
+	// CADParameters knows what CAD methods take; nil checks no plan before it runs.
+	CADParameters cad.Parameters
+	CADDir        string // below which the files of CAD workspaces lie; "" keeps none
 
 	Tools tools.Source // lists the tools of servers; nil where none run
 
@@ -207,7 +209,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.parties = append(e.parties, e.Skills)
 	if e.CAD, err = cad.New(ctx, cad.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Dir: opt.CADDir,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Parameters: opt.CADParameters, Dir: opt.CADDir,
 		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)

@@ -69,7 +69,7 @@ func text(s string) task.Outcome {
 const answered = `{"scenario_name":"teapot","description":"A teapot","workflow_pattern":"mixed","success_criteria":"It pours",
  "agent_assignments":[{"agent_id":"potter","role_name":"modeler","workspace_id":"ws_potter"}],
  "task_sequence":[{"task_id":"t1","agent_id":"potter","description":"Throw it","check":"size(entities) == 1",
-   "operations":[{"id":"p","method":"entity.create_point","params":{"entity_id":"spout"}}]}]}`
+   "operations":[{"id":"p","method":"entity.create_point","params":{"entity_id":"spout","x":1,"y":2}}]}]}`
 
 func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 	for _, c := range []struct {
@@ -77,12 +77,20 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 		turns []string // the agent's answers
 		want  string   // of the error; "" when it runs
 		asked int
+		told  []string // of what was wrong with the first
 	}{
-		{"at once", []string{"Here:\n```json\n" + answered + "\n```"}, "", 1},
-		{"after a mistake", []string{strings.Replace(answered, `"modeler"`, `"validator"`, 1), answered}, "", 2},
-		{"never", []string{"I can't", "I really can't"}, "can't be used", 2},
-		{"ambiguous", []string{`{"missing":["its size","who\u001b[2J drinks"]}`}, "missing: its size; who [2J drinks", 1},
-		{"an unknown method", []string{strings.ReplaceAll(answered, "create_point", "create_teapot"), strings.ReplaceAll(answered, "create_point", "create_teapot")}, "entity.create_teapot", 2},
+		{"at once", []string{"Here:\n```json\n" + answered + "\n```"}, "", 1, nil},
+		{"after a mistake", []string{strings.Replace(answered, `"modeler"`, `"validator"`, 1), answered}, "", 2, []string{"answer.json:3: ", "required_operations"}},
+		{"never", []string{"I can't", "I really can't", "No"}, "can't be used, after 3 tries", 3, nil},
+		{"with parameters that the method does not have", []string{
+			strings.Replace(answered, `entity.create_point","params":{"entity_id":"spout","x":1,"y":2}`, `entity.create_circle","params":{"entity_id":"spout","diameter":5}`, 1), answered,
+		}, "", 2, []string{
+			"task_sequence[0].operations[0].params: entity.create_circle: center is missing; give 2 or 3 numbers", "radius is missing", "diameter: unknown parameter; allowed: entity_id, center, radius",
+		}},
+		{"in the name of another", []string{strings.Replace(answered, `"x":1`, `"agent_id":"moe","x":1`, 1), answered}, "", 2, []string{"agent_id is the task's own agent; leave it out"}},
+		{"with a text for a number", []string{strings.Replace(answered, `"x":1`, `"x":"wide"`, 1), answered}, "", 2, []string{`entity.create_point: x: "wide" is not allowed; give a number`}},
+		{"ambiguous", []string{`{"missing":["its size","who\u001b[2J drinks"]}`}, "missing: its size; who [2J drinks", 1, nil},
+		{"an unknown method", []string{strings.ReplaceAll(answered, "create_point", "create_teapot"), strings.ReplaceAll(answered, "create_point", "create_teapot"), "No"}, "can't be used", 3, []string{"entity.create_teapot"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -105,8 +113,13 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 			if len(all) != c.asked || !strings.Contains(all[0], "a teapot") || !strings.Contains(all[0], "- modeler: entity.create_point") {
 				t.Errorf("asked %d times: %.300q", len(all), all)
 			}
-			if c.asked == 2 && !strings.Contains(all[1], "answer.json:") {
-				t.Errorf("the mistake was not told: %.2000s", all[1])
+			for _, want := range c.told {
+				if !strings.Contains(all[1], want) {
+					t.Errorf("the mistake was not told: %s", all[1])
+				}
+			}
+			if !strings.Contains(all[0], "- solid.revolve: entity_id text") || strings.Contains(all[0], "- solid.shell:") {
+				t.Errorf("not all that a role allows is explained: %s", all[0])
 			}
 		})
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	// Pool computes geometry. Without one every operation that needs it is
 	// refused as UNAVAILABLE; all else works.
 	Pool Pool
+	// Parameters knows what the methods take; nil checks no plan before it runs.
+	Parameters Parameters
 	// Dir is below what the files of workspaces lie that were given no directory of
 	// their own: Dir/TENANT/WORKSPACE. Without it such workspaces have no files.
 	Dir string
@@ -46,6 +48,15 @@ type Options struct {
 	ReadOnly bool // the store is: repair nothing, audit nothing
 	Health   *health.Troubles
 	Record   Recorder // nil: nobody listens
+}
+
+// Parameters knows what methods take.
+type Parameters interface {
+	// Check lists what is wrong with the parameters of an operation that is to be
+	// carried out later; ${references} may stand for values.
+	Check(method string, params core.Raw) []error
+	// Takes says in a line what a method takes, "" when it is none.
+	Takes(method string) string
 }
 
 // Bus carries the messages between agents; *bus.Bus is one.

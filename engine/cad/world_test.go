@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
@@ -95,7 +96,7 @@ func (w *world) build(e *enginetest.World) {
 	w.told.Store(w.bus)
 	opt := cad.Options{
 		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Bus: w.bus, Dir: filepath.Join(w.Dir, "files"),
-		Taken: func(_, id string) bool { return id == "somebody" },
+		Taken: func(_, id string) bool { return id == "somebody" }, Parameters: env.NewParameters(),
 	}
 	if !w.bare {
 		opt.Pool = w.pool

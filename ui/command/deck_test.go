@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cad/env"
+
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/dag/formats"
@@ -76,7 +78,7 @@ func newDeck(t testing.TB) *deck {
 		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}},
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
-		CADPool:      geometry(t, sup), CADDir: filepath.Join(dir, "cad"),
+		CADPool:      geometry(t, sup), CADParameters: env.NewParameters(), CADDir: filepath.Join(dir, "cad"),
 		Formats:   formats.All(sup),
 		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
 		Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,

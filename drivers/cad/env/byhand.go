@@ -38,8 +38,8 @@ func (c *call) byHand(source, target *model.Workspace, p resolve) (core.Raw, err
 	}
 	var change updateEntity
 	known := slices.DeleteFunc(fields(reflect.TypeFor[updateEntity]()), func(f field) bool { return f.name == "entity_id" })
-	if err := decodeParams(core.MustEncode(given), known, reflect.ValueOf(&change).Elem(), reflect.ValueOf(&Common{}).Elem()); err != nil {
-		return nil, err
+	if wrong, _ := decodeParams(core.MustEncode(given), known, reflect.ValueOf(&change).Elem(), reflect.ValueOf(&Common{}).Elem(), false); len(wrong) > 0 {
+		return nil, wrong[0]
 	}
 	here := c.ws // names of places are of the target
 	c.ws = target

@@ -30,26 +30,30 @@ func conflict(names []string, asked string) *Error {
 }
 
 type applyConstraint struct {
-	EntityID       string               `json:"entity_id"` // of the constraint itself
-	ConstraintType string               `json:"constraint_type" need:""`
-	EntityIDs      []string             `json:"entity_ids" need:""`
+	EntityID       string               `json:"entity_id" is:"of the constraint itself"`
+	ConstraintType string               `json:"constraint_type" need:"" is:"fixed, coincident, concentric, horizontal, vertical, parallel, perpendicular, angle, tangent, distance, radius, equal, midpoint or symmetric"`
+	EntityIDs      []string             `json:"entity_ids" need:"" is:"1 to 3, or their .start, .end or .center"`
 	Parameters     constraintParameters `json:"parameters"`
 }
 
-func (c *call) applyConstraint(p applyConstraint) (any, error) {
+func (p applyConstraint) check() error {
 	if !slices.Contains(sketch.Types(), sketch.Type(p.ConstraintType)) {
 		var all []string
 		for _, t := range sketch.Types() {
 			all = append(all, string(t))
 		}
-		return nil, Invalid("constraint_type", p.ConstraintType, strings.Join(all, ", "))
+		return Invalid("constraint_type", p.ConstraintType, strings.Join(all, ", "))
 	}
 	if len(p.EntityIDs) < 1 || len(p.EntityIDs) > 3 {
-		return nil, Invalid("entity_ids", len(p.EntityIDs), "1 to 3 entities, or their .start, .end or .center")
+		return Invalid("entity_ids", len(p.EntityIDs), "1 to 3 entities, or their .start, .end or .center")
 	}
 	if t := p.Parameters.Tolerance; t != nil && !(*t > 0 && *t <= 10) {
-		return nil, Invalid("parameters.tolerance", *t, "above 0, up to 10 mm or radians")
+		return Invalid("parameters.tolerance", *t, "above 0, up to 10 mm or radians")
 	}
+	return nil
+}
+
+func (c *call) applyConstraint(p applyConstraint) (any, error) {
 	for i, ref := range p.EntityIDs {
 		id, part := split(ref)
 		e, err := c.entity("entity_ids", id)

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -105,16 +106,21 @@ type createPoint struct {
 	Z           *float64 `json:"z"`
 }
 
-func (c *call) createPoint(p createPoint) (any, error) {
-	at := Vec{}
+func (p createPoint) check() error {
 	switch {
 	case p.Coordinates != nil && (p.X != nil || p.Y != nil || p.Z != nil):
-		return nil, Refuse(InvalidParameter, "x", nil, "coordinates and x, y, z say the same", "give one of the two")
-	case p.Coordinates != nil:
+		return Refuse(InvalidParameter, "x", nil, "coordinates and x, y, z say the same", "give one of the two")
+	case p.Coordinates == nil && (p.X == nil || p.Y == nil):
+		return Refuse(InvalidParameter, "coordinates", nil, "coordinates is missing", "give coordinates [x, y, z], or x, y and z")
+	}
+	return nil
+}
+
+func (c *call) createPoint(p createPoint) (any, error) {
+	at := Vec{}
+	if p.Coordinates != nil {
 		at = *p.Coordinates
-	case p.X == nil || p.Y == nil:
-		return nil, Refuse(InvalidParameter, "coordinates", nil, "coordinates is missing", "give coordinates [x, y, z], or x, y and z")
-	default:
+	} else {
 		at[0], at[1] = *p.X, *p.Y
 		if p.Z != nil {
 			at[2] = *p.Z
@@ -127,6 +133,13 @@ type createLine struct {
 	EntityID string `json:"entity_id"`
 	Start    Place  `json:"start" need:""`
 	End      Place  `json:"end" need:""`
+}
+
+func (p createLine) check() error {
+	if p.Start.Ref != "" || p.End.Ref != "" {
+		return nil
+	}
+	return curve{kind: model.Line, at: p.Start.At, end: p.End.At}.check()
 }
 
 func (c *call) createLine(p createLine) (any, error) {
@@ -144,8 +157,8 @@ func (c *call) createLine(p createLine) (any, error) {
 type createCircle struct {
 	EntityID string  `json:"entity_id"`
 	Center   Place   `json:"center" need:""`
-	Radius   float64 `json:"radius" need:""`
-	Normal   *Vec    `json:"normal"`
+	Radius   float64 `json:"radius" need:"" is:"mm, above 0"`
+	Normal   *Vec    `json:"normal" is:"of its plane; z where nothing is given"`
 }
 
 // turned sets the plane that a circle lies in: z = const unless a normal says
@@ -162,13 +175,30 @@ func (c *curve) turned(normal *Vec) error {
 	return nil
 }
 
+func (p createCircle) about(center [3]float64) (curve, error) {
+	out := curve{kind: model.Circle, at: center, radius: p.Radius}
+	err := out.turned(p.Normal)
+	return out, err
+}
+
+func (p createCircle) check() error { return alone(p.about) }
+
+// alone checks a curve whose centre may not be known yet.
+func alone(about func(center [3]float64) (curve, error)) error {
+	of, err := about([3]float64{})
+	if err == nil {
+		err = of.check()
+	}
+	return err
+}
+
 func (c *call) createCircle(p createCircle) (any, error) {
 	center, err := c.where("center", p.Center)
 	if err != nil {
 		return nil, err
 	}
-	out := curve{kind: model.Circle, at: center, radius: p.Radius}
-	if err := out.turned(p.Normal); err != nil {
+	out, err := p.about(center)
+	if err != nil {
 		return nil, err
 	}
 	return c.addCurve(p.EntityID, out)
@@ -177,19 +207,27 @@ func (c *call) createCircle(p createCircle) (any, error) {
 type createArc struct {
 	EntityID   string  `json:"entity_id"`
 	Center     Place   `json:"center" need:""`
-	Radius     float64 `json:"radius" need:""`
-	StartAngle float64 `json:"start_angle" need:""`
-	EndAngle   float64 `json:"end_angle" need:""`
+	Radius     float64 `json:"radius" need:"" is:"mm, above 0"`
+	StartAngle float64 `json:"start_angle" need:"" is:"radians"`
+	EndAngle   float64 `json:"end_angle" need:"" is:"radians"`
 	Normal     *Vec    `json:"normal"`
 }
+
+func (p createArc) about(center [3]float64) (curve, error) {
+	out := curve{kind: model.Arc, at: center, radius: p.Radius, from: p.StartAngle, to: p.EndAngle}
+	err := out.turned(p.Normal)
+	return out, err
+}
+
+func (p createArc) check() error { return alone(p.about) }
 
 func (c *call) createArc(p createArc) (any, error) {
 	center, err := c.where("center", p.Center)
 	if err != nil {
 		return nil, err
 	}
-	out := curve{kind: model.Arc, at: center, radius: p.Radius, from: p.StartAngle, to: p.EndAngle}
-	if err := out.turned(p.Normal); err != nil {
+	out, err := p.about(center)
+	if err != nil {
 		return nil, err
 	}
 	return c.addCurve(p.EntityID, out)
@@ -214,20 +252,23 @@ func (c *call) queryEntity(p queryEntity) (any, error) {
 }
 
 type listEntities struct {
-	EntityType string `json:"entity_type"`
-	FilterType string `json:"filter_type"`
-	Limit      *int   `json:"limit"` // 1 to 1000; 100 where nothing is given
+	EntityType string `json:"entity_type" is:"point, line, circle, arc, constraint or solid"`
+	FilterType string `json:"filter_type" is:"the same"`
+	Limit      *int   `json:"limit" is:"1 to 1000; 100 where nothing is given"`
 	Offset     int    `json:"offset"`
 }
 
-func (c *call) listEntities(p listEntities) (any, error) {
-	if p.EntityType == "" {
-		p.EntityType = p.FilterType
-	}
+func (p listEntities) check() error {
 	types := []model.EntityType{"", model.Point, model.Line, model.Circle, model.Arc, model.Constraint, model.Solid}
-	if !slices.Contains(types, model.EntityType(p.EntityType)) {
-		return nil, Invalid("entity_type", p.EntityType, "point, line, circle, arc, constraint or solid")
+	if t := cmp.Or(p.EntityType, p.FilterType); !slices.Contains(types, model.EntityType(t)) {
+		return Invalid("entity_type", t, "point, line, circle, arc, constraint or solid")
 	}
+	_, err := window(p.Limit, p.Offset, 100)
+	return err
+}
+
+func (c *call) listEntities(p listEntities) (any, error) {
+	p.EntityType = cmp.Or(p.EntityType, p.FilterType)
 	limit, err := window(p.Limit, p.Offset, 100)
 	if err != nil {
 		return nil, err

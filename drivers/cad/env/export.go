@@ -12,14 +12,34 @@ import (
 
 type exportFile struct {
 	Path      string   `json:"file_path" need:""`
-	Format    string   `json:"format"` // by the path's ending where nothing is given
-	EntityIDs []string `json:"entity_ids"`
-	Quality   string   `json:"tessellation_quality"` // preview, standard (where nothing is given), high_quality
-	Text      bool     `json:"ascii"`                // of STL
-	Schema    string   `json:"schema"`               // of STEP: AP214
-	View      string   `json:"view"`                 // of SVG: top, front, right, isometric
-	// Overwrite is true where nothing is given.
-	Overwrite *bool `json:"overwrite"`
+	Format    string   `json:"format" is:"STEP, STL, 3MF, SVG …; by the path's ending where nothing is given"`
+	EntityIDs []string `json:"entity_ids" is:"all solids where none is named"`
+	Quality   string   `json:"tessellation_quality" is:"preview, standard (where nothing is given) or high_quality"`
+	Text      bool     `json:"ascii" is:"of STL"`
+	Schema    string   `json:"schema" is:"of STEP: AP214"`
+	View      string   `json:"view" is:"of SVG: top, front, right or isometric"`
+	Overwrite *bool    `json:"overwrite" is:"true where nothing is given"`
+}
+
+func (p exportFile) check() error {
+	name, err := filePath(p.Path)
+	if err != nil {
+		return err
+	}
+	_, known := qualities[p.Quality]
+	switch format := formatOf(p.Format, name); {
+	case !known:
+		return Invalid("tessellation_quality", p.Quality, "preview, standard or high_quality")
+	case p.Text && format != "STL":
+		return Invalid("ascii", true, "true for STL only")
+	case p.View != "" && format != "SVG":
+		return Invalid("view", p.View, "a view for SVG only")
+	case !slices.Contains([]string{"", "top", "front", "right", "isometric"}, p.View):
+		return Invalid("view", p.View, "top, front, right or isometric")
+	case p.Schema != "" && format != "STEP":
+		return Invalid("schema", p.Schema, "a schema for STEP only")
+	}
+	return nil
 }
 
 // qualities are the linear and angular deflection, in mm and radians.
@@ -40,19 +60,7 @@ func (c *call) exportFile(p exportFile) (any, error) {
 	if err := c.fits(format, c.env.bench.about.Exports); err != nil {
 		return nil, err
 	}
-	quality, known := qualities[p.Quality]
-	switch {
-	case !known:
-		return nil, Invalid("tessellation_quality", p.Quality, "preview, standard or high_quality")
-	case p.Text && format != "STL":
-		return nil, Invalid("ascii", true, "true for STL only")
-	case p.View != "" && format != "SVG":
-		return nil, Invalid("view", p.View, "a view for SVG only")
-	case !slices.Contains([]string{"", "top", "front", "right", "isometric"}, p.View):
-		return nil, Invalid("view", p.View, "top, front, right or isometric")
-	case p.Schema != "" && format != "STEP":
-		return nil, Invalid("schema", p.Schema, "a schema for STEP only")
-	}
+	quality := qualities[p.Quality]
 	root, err := c.root()
 	if err != nil {
 		return nil, err

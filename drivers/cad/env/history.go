@@ -7,9 +7,14 @@ import (
 )
 
 type listHistory struct {
-	Limit  *int `json:"limit"` // 1 to 1000; 10 where nothing is given
+	Limit  *int `json:"limit" is:"1 to 1000; 10 where nothing is given"`
 	Offset int  `json:"offset"`
-	Future bool `json:"include_future"` // also what was undone and can be redone
+	Future bool `json:"include_future" is:"also what was undone and can be redone"`
+}
+
+func (p listHistory) check() error {
+	_, err := window(p.Limit, p.Offset, 10)
+	return err
 }
 
 func (c *call) listHistory(p listHistory) (any, error) {

@@ -10,7 +10,14 @@ import (
 
 type measureMass struct {
 	EntityID string   `json:"entity_id" need:""`
-	Density  *float64 `json:"density"` // g/cm³; 1 where nothing is given
+	Density  *float64 `json:"density" is:"g/cm³; 1 where nothing is given"`
+}
+
+func (p measureMass) check() error {
+	if p.Density != nil && !(*p.Density > 0 && *p.Density <= 100) {
+		return Invalid("density", *p.Density, "above 0, up to 100 g/cm³")
+	}
+	return nil
 }
 
 func (c *call) measureMass(p measureMass) (any, error) {
@@ -21,9 +28,6 @@ func (c *call) measureMass(p measureMass) (any, error) {
 	density := 1.0
 	if p.Density != nil {
 		density = *p.Density
-	}
-	if !(density > 0 && density <= 100) {
-		return nil, Invalid("density", density, "above 0, up to 100 g/cm³")
 	}
 	var m Mass
 	err = c.env.bench.made(c.ctx, in(c.ws), []string{e.Shape}, func(ctx context.Context, k Kernel) (err error) {
@@ -169,13 +173,17 @@ type Distancer interface {
 }
 
 type measureDistance struct {
-	EntityIDs []string `json:"entity_ids" need:""` // two solids, or two places
+	EntityIDs []string `json:"entity_ids" need:"" is:"two solids, or two places"`
+}
+
+func (p measureDistance) check() error {
+	if len(p.EntityIDs) != 2 {
+		return Invalid("entity_ids", len(p.EntityIDs), "two solids, or two points, LINE.start, CIRCLE.center …")
+	}
+	return nil
 }
 
 func (c *call) measureDistance(p measureDistance) (any, error) {
-	if len(p.EntityIDs) != 2 {
-		return nil, Invalid("entity_ids", len(p.EntityIDs), "two solids, or two points, LINE.start, CIRCLE.center …")
-	}
 	var solids []model.Entity
 	for _, ref := range p.EntityIDs {
 		if e, ok := c.ws.Entity(ref); ok && e.Type == model.Solid {

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,11 +56,6 @@ type merge struct {
 
 // sides finds the two workspaces of a merge.
 func (c *call) sides(from, to string) (source, target *model.Workspace, err error) {
-	for field, id := range map[string]string{"source_workspace_id": from, "target_workspace_id": to} {
-		if id == "" {
-			return nil, nil, Refuse(InvalidParameter, field, nil, field+" is missing", "give the id of a workspace")
-		}
-	}
 	if source, err = c.env.workspace("source_workspace_id", from); err != nil {
 		return nil, nil, err
 	}
@@ -72,15 +68,24 @@ func (c *call) sides(from, to string) (source, target *model.Workspace, err erro
 	return source, target, nil
 }
 
+func (p merge) ids() (from, to string) {
+	return cmp.Or(p.Source, p.SourceShort), cmp.Or(p.Target, p.TargetShort)
+}
+
+func (p merge) check() error {
+	from, to := p.ids()
+	switch {
+	case from == "":
+		return Refuse(InvalidParameter, "source_workspace_id", nil, "source_workspace_id is missing", "give the id of a workspace")
+	case to == "":
+		return Refuse(InvalidParameter, "target_workspace_id", nil, "target_workspace_id is missing", "give the id of a workspace")
+	}
+	return nil
+}
+
 // merge takes over what does not contradict, and leaves the rest open.
 func (c *call) merge(p merge) (any, error) {
-	if p.Source == "" {
-		p.Source = p.SourceShort
-	}
-	if p.Target == "" {
-		p.Target = p.TargetShort
-	}
-	source, target, err := c.sides(p.Source, p.Target)
+	source, target, err := c.sides(p.ids())
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +100,7 @@ type resolve struct {
 	EntityID string   `json:"entity_id" need:""`
 	Source   string   `json:"source_workspace_id" need:""`
 	Target   string   `json:"target_workspace_id" need:""`
-	Strategy string   `json:"strategy" need:""` // keep_source, keep_target, manual_merge
+	Strategy string   `json:"strategy" need:"" is:"keep_source, keep_target or manual_merge"`
 	Merged   core.Raw `json:"merged_properties"`
 }
 

@@ -13,7 +13,10 @@ import (
 // method is one operation of the environment.
 type method struct {
 	fields []field
-	run    func(c *call, params core.Raw) (any, error)
+	params any // a zero value of what they are read into
+	// check lists what is wrong with params, as far as they tell by themselves.
+	check func(params core.Raw) []error
+	run   func(c *call, params core.Raw) (any, error)
 	// fixed are params that an alias stands for.
 	canonical string
 	fixed     string
@@ -28,17 +31,37 @@ func bare[P any](run func(c *call, p P) (any, error)) method { return typed((*ca
 
 func typed[P any](begin func(*call) error, run func(c *call, p P) (any, error)) method {
 	known := fields(reflect.TypeFor[P]())
-	return method{fields: known, run: func(c *call, params core.Raw) (any, error) {
+	into := func(params core.Raw, p *P, common *Common, later bool) ([]error, bool) {
+		return decodeParams(params, known, reflect.ValueOf(p).Elem(), reflect.ValueOf(common).Elem(), later)
+	}
+	return method{fields: known, params: *new(P), check: func(params core.Raw) []error {
 		var p P
-		if err := decodeParams(params, known, reflect.ValueOf(&p).Elem(), reflect.ValueOf(&c.Common).Elem()); err != nil {
-			return nil, err
+		wrong, open := into(params, &p, new(Common), true)
+		if c, ok := any(p).(checked); ok && len(wrong) == 0 && !open {
+			if err := c.check(); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+		return wrong
+	}, run: func(c *call, params core.Raw) (any, error) {
+		var p P
+		if wrong, _ := into(params, &p, &c.Common, false); len(wrong) > 0 {
+			return nil, wrong[0]
 		}
 		if err := begin(c); err != nil {
 			return nil, err
 		}
+		if p, ok := any(p).(checked); ok {
+			if err := p.check(); err != nil {
+				return nil, err
+			}
+		}
 		return run(c, p)
 	}}
 }
+
+// checked are params that must fit together.
+type checked interface{ check() error }
 
 // none is the params of a method that has only the common ones.
 type none struct{}

@@ -3,6 +3,7 @@ package env
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -55,33 +56,37 @@ type field struct {
 	name     string
 	index    []int
 	required bool
+	is       string // what it is, for who has not used it yet
 }
 
 // fields reads the params of a method off the struct that holds them: the json
-// tag names a param, and the tag need:"" marks one that must be given.
+// tag names a param, the tag need:"" marks one that must be given, and the tag is
+// says more of it than its type.
 func fields(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
 		f := t.Field(i)
 		_, required := f.Tag.Lookup("need")
-		out = append(out, field{name: f.Tag.Get("json"), index: f.Index, required: required})
+		out = append(out, field{name: f.Tag.Get("json"), index: f.Index, required: required, is: f.Tag.Get("is")})
 	}
 	return out
 }
 
 var commonFields = fields(reflect.TypeFor[Common]())
 
-// decodeParams fills structs from a JSON object. Each param must be known and
-// of its type, numbers must be finite and within MaxLength, and what is needed
-// must be there.
-func decodeParams(params core.Raw, known []field, into, common reflect.Value) error {
+// decodeParams fills structs from a JSON object and lists what is wrong with it.
+// Each param must be known and of its type, numbers must be finite and within
+// MaxLength, and what is needed must be there. With later, ${references} to what
+// is known later may stand for values: open tells that one stands for more than a
+// text.
+func decodeParams(params core.Raw, known []field, into, common reflect.Value, later bool) (wrong []error, open bool) {
 	given := map[string]core.Raw{}
 	if len(params) > 0 {
 		if params.Kind() != '{' {
-			return Invalid("params", params, "an object of named parameters")
+			return []error{Invalid("params", params, "an object of named parameters")}, false
 		}
 		if err := core.Decode(params, &given); err != nil {
-			return Refuse(InvalidParameter, "params", params, err.Error(), "give each parameter once")
+			return []error{Refuse(InvalidParameter, "params", params, err.Error(), "give each parameter once")}, false
 		}
 	}
 	for _, set := range []struct {
@@ -91,34 +96,32 @@ func decodeParams(params core.Raw, known []field, into, common reflect.Value) er
 		for _, f := range set.known {
 			value, ok := given[f.name]
 			delete(given, f.name)
-			if !ok || value.Kind() == 'n' {
-				if f.required {
-					return Refuse(InvalidParameter, f.name, nil, f.name+" is missing", "give "+wanted(set.into.FieldByIndex(f.index).Type()))
-				}
-				continue
-			}
 			at := set.into.FieldByIndex(f.index)
-			if err := core.Decode(value, at.Addr().Interface()); err != nil || !bounded(at) {
-				return Invalid(f.name, value, wanted(at.Type()))
+			switch {
+			case !ok || value.Kind() == 'n':
+				if f.required {
+					wrong = append(wrong, Refuse(InvalidParameter, f.name, nil, f.name+" is missing", "give "+wanted(at.Type())))
+				}
+			case core.Decode(value, at.Addr().Interface()) == nil && bounded(at):
+			case later && strings.Contains(string(value), "${"):
+				open = true
+			default:
+				wrong = append(wrong, Invalid(f.name, value, wanted(at.Type())))
 			}
 		}
 	}
-	if len(given) == 0 {
-		return nil
-	}
-	var unknown, allowed []string
-	for name := range given {
-		unknown = append(unknown, name)
-	}
+	var allowed []string
 	for _, f := range slices.Concat(known, commonFields) {
 		allowed = append(allowed, f.name)
 	}
-	name := slices.Min(unknown)
-	suggestion := "allowed: " + strings.Join(allowed, ", ")
-	if near := nearest(name, allowed); near != "" {
-		suggestion = "did you mean " + near + "? " + suggestion
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		suggestion := "allowed: " + strings.Join(allowed, ", ")
+		if near := nearest(name, allowed); near != "" {
+			suggestion = "did you mean " + near + "? " + suggestion
+		}
+		wrong = append(wrong, Refuse(InvalidParameter, shown(name).(string), given[name], fmt.Sprintf("%s: unknown parameter", shown(name)), suggestion))
 	}
-	return Refuse(InvalidParameter, shown(name).(string), given[name], fmt.Sprintf("%s: unknown parameter", shown(name)), suggestion)
+	return wrong, open
 }
 
 // wanted says what a param of a type takes.

@@ -7,17 +7,17 @@ import (
 
 type primitive struct {
 	EntityID  string   `json:"entity_id"`
-	Type      string   `json:"primitive_type" need:""`
-	Width     *float64 `json:"width"`  // of a box, along x
-	Depth     *float64 `json:"depth"`  // of a box, along y
-	Height    *float64 `json:"height"` // of a box, cylinder or cone
-	Position  *Place   `json:"position"`
-	Radius    *float64 `json:"radius"`
-	Radius1   *float64 `json:"radius1"`
-	Radius2   *float64 `json:"radius2"`
-	AxisPoint *Place   `json:"axis_point"`
-	Axis      *Vec     `json:"axis_direction"`
-	Center    *Place   `json:"center"`
+	Type      string   `json:"primitive_type" need:"" is:"box, cylinder, sphere or cone"`
+	Width     *float64 `json:"width" is:"of a box, along x"`
+	Depth     *float64 `json:"depth" is:"of a box, along y"`
+	Height    *float64 `json:"height" is:"of a box, cylinder or cone"`
+	Position  *Place   `json:"position" is:"of a box"`
+	Radius    *float64 `json:"radius" is:"of a cylinder or sphere"`
+	Radius1   *float64 `json:"radius1" is:"of a cone"`
+	Radius2   *float64 `json:"radius2" is:"of a cone"`
+	AxisPoint *Place   `json:"axis_point" is:"of a cylinder or cone"`
+	Axis      *Vec     `json:"axis_direction" is:"of a cylinder or cone"`
+	Center    *Place   `json:"center" is:"of a sphere"`
 	Tolerance *float64 `json:"tolerance"`
 }
 
@@ -30,7 +30,8 @@ var primitives = map[string][2][]string{
 	"cone":     {{"radius1", "radius2", "height"}, {"axis_point", "axis_direction", "tolerance"}},
 }
 
-// check refuses params of another kind and names what is missing.
+// check refuses params of another kind, names what is missing, and refuses what
+// is no solid.
 func (p primitive) check() error {
 	takes, known := primitives[p.Type]
 	if !known {
@@ -60,17 +61,26 @@ func (p primitive) check() error {
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("a %s has no %s", p.Type, f.name), fmt.Sprintf("it takes %v and %v", takes[0], takes[1]))
 		}
 	}
-	return nil
+	return p.recipe([3]float64{}, 0).check()
 }
 
-func (c *call) primitive(p primitive) (any, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
+func (p primitive) recipe(at [3]float64, tolerance float64) Recipe {
 	axis := [3]float64{0, 0, 1}
 	if p.Axis != nil {
 		axis = *p.Axis
 	}
+	switch p.Type {
+	case "box":
+		return &Box{Position: at, Dimensions: [3]float64{*p.Width, *p.Depth, *p.Height}}
+	case "cylinder":
+		return &Cylinder{Point: at, Axis: axis, Radius: *p.Radius, Height: *p.Height, Tolerance: tolerance}
+	case "sphere":
+		return &Sphere{Center: at, Radius: *p.Radius, Tolerance: tolerance}
+	}
+	return &Cone{Point: at, Axis: axis, Radius: *p.Radius1, Top: *p.Radius2, Height: *p.Height, Tolerance: tolerance}
+}
+
+func (c *call) primitive(p primitive) (any, error) {
 	var at [3]float64
 	for field, given := range map[string]*Place{"position": p.Position, "axis_point": p.AxisPoint, "center": p.Center} {
 		if given == nil {
@@ -85,16 +95,5 @@ func (c *call) primitive(p primitive) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r Recipe
-	switch p.Type {
-	case "box":
-		r = &Box{Position: at, Dimensions: [3]float64{*p.Width, *p.Depth, *p.Height}}
-	case "cylinder":
-		r = &Cylinder{Point: at, Axis: axis, Radius: *p.Radius, Height: *p.Height, Tolerance: tolerance}
-	case "sphere":
-		r = &Sphere{Center: at, Radius: *p.Radius, Tolerance: tolerance}
-	case "cone":
-		r = &Cone{Point: at, Axis: axis, Radius: *p.Radius1, Top: *p.Radius2, Height: *p.Height, Tolerance: tolerance}
-	}
-	return c.make(making{id: p.EntityID, recipe: r})
+	return c.make(making{id: p.EntityID, recipe: p.recipe(at, tolerance)})
 }

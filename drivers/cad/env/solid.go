@@ -138,10 +138,10 @@ func (c *call) solid(field, id string) (model.Entity, error) {
 }
 
 type extrude struct {
-	EntityID  string   `json:"entity_id"` // of the solid; or, alone, the curve
-	EntityIDs []string `json:"entity_ids"`
-	Distance  float64  `json:"distance" need:""`
-	Direction *Vec     `json:"direction"`
+	EntityID  string   `json:"entity_id" is:"of the solid; or, alone, the curve"`
+	EntityIDs []string `json:"entity_ids" is:"lines, arcs and circles that close loops in one plane"`
+	Distance  float64  `json:"distance" need:"" is:"mm, not 0"`
+	Direction *Vec     `json:"direction" is:"the plane's normal where nothing is given"`
 	Tolerance *float64 `json:"tolerance"`
 }
 
@@ -152,27 +152,30 @@ func curved(s profile.Shape) bool {
 	})
 }
 
+func (p extrude) check() error {
+	switch {
+	case p.EntityIDs == nil && p.EntityID == "":
+		return Refuse(InvalidParameter, "entity_ids", nil, "entity_ids is missing", "give the lines, arcs and circles that close the profile")
+	case p.Distance == 0:
+		return Refuse(InvalidGeometry, "distance", 0, "distance: 0 mm makes no solid", fmt.Sprintf("give at least %g mm up or down", MinLength))
+	case p.Direction != nil:
+		return first(direction("direction", *p.Direction))
+	}
+	return nil
+}
+
 // extrude sweeps a profile along its plane's normal, or along a direction.
 func (c *call) extrude(p extrude) (any, error) {
 	ids := p.EntityIDs
 	if ids == nil {
-		if p.EntityID == "" {
-			return nil, Refuse(InvalidParameter, "entity_ids", nil, "entity_ids is missing", "give the lines, arcs and circles that close the profile")
-		}
 		ids, p.EntityID = []string{p.EntityID}, ""
 	}
 	shape, plane, err := c.profile("entity_ids", ids)
 	if err != nil {
 		return nil, err
 	}
-	if p.Distance == 0 {
-		return nil, Refuse(InvalidGeometry, "distance", 0, "distance: 0 mm makes no solid", fmt.Sprintf("give at least %g mm up or down", MinLength))
-	}
 	along := plane.Normal()
 	if p.Direction != nil {
-		if err := direction("direction", *p.Direction); err != nil {
-			return nil, err
-		}
 		along = mesh.Scale(*p.Direction, 1/mesh.Length(*p.Direction))
 	}
 	r := &Extrude{Profile: ProfileOf(shape), Plane: plane, Vector: zeroed(mesh.Scale(along, p.Distance))}
@@ -187,23 +190,28 @@ func (c *call) extrude(p extrude) (any, error) {
 type revolve struct {
 	EntityID  string   `json:"entity_id"`
 	ProfileID string   `json:"profile_entity_id"`
-	EntityIDs []string `json:"entity_ids"`
+	EntityIDs []string `json:"entity_ids" is:"where several curves close the profile"`
 	Point     *Place   `json:"axis_point" need:""`
 	Axis      Vec      `json:"axis_direction" need:""`
-	Angle     float64  `json:"angle" need:""` // radians
+	Angle     float64  `json:"angle" need:"" is:"radians, up to 2π either way, not 0"`
 	Tolerance *float64 `json:"tolerance"`
+}
+
+func (p revolve) check() error {
+	switch {
+	case p.ProfileID != "" && p.EntityIDs != nil:
+		return Refuse(InvalidParameter, "profile_entity_id", p.ProfileID, "profile_entity_id and entity_ids say the same", "give one of the two")
+	case p.ProfileID == "" && p.EntityIDs == nil:
+		return Refuse(InvalidParameter, "profile_entity_id", nil, "profile_entity_id is missing", "give it, or entity_ids where several curves close the profile")
+	}
+	return first(direction("axis_direction", p.Axis), turning(p.Angle))
 }
 
 // revolve turns a profile about an axis of its plane.
 func (c *call) revolve(p revolve) (any, error) {
 	ids := p.EntityIDs
-	switch {
-	case p.ProfileID != "" && ids != nil:
-		return nil, Refuse(InvalidParameter, "profile_entity_id", p.ProfileID, "profile_entity_id and entity_ids say the same", "give one of the two")
-	case p.ProfileID != "":
+	if p.ProfileID != "" {
 		ids = []string{p.ProfileID}
-	case ids == nil:
-		return nil, Refuse(InvalidParameter, "profile_entity_id", nil, "profile_entity_id is missing", "give it, or entity_ids where several curves close the profile")
 	}
 	shape, plane, err := c.profile("entity_ids", ids)
 	if err != nil {
@@ -224,37 +232,46 @@ func (c *call) revolve(p revolve) (any, error) {
 
 type boolean struct {
 	EntityID   string   `json:"entity_id"`
-	Operation  string   `json:"operation" need:""`
-	EntityIDs  []string `json:"entity_ids"`
+	Operation  string   `json:"operation" need:"" is:"union, subtract or intersect"`
+	EntityIDs  []string `json:"entity_ids" is:"two solids or more; the others are taken from the first"`
 	Base       string   `json:"base_entity_id"`
 	Tools      []string `json:"tool_entity_ids"`
 	KeepInputs bool     `json:"keep_inputs"`
 }
 
+func (p boolean) ids() []string {
+	if p.Base != "" || p.Tools != nil {
+		return append([]string{p.Base}, p.Tools...)
+	}
+	return p.EntityIDs
+}
+
+func (p boolean) check() error {
+	switch ids := p.ids(); {
+	case !slices.Contains([]string{"union", "subtract", "intersect"}, p.Operation):
+		return Invalid("operation", p.Operation, "union, subtract or intersect")
+	case (p.Base != "" || p.Tools != nil) && p.EntityIDs != nil:
+		return Refuse(InvalidParameter, "base_entity_id", p.Base, "entity_ids and base_entity_id say the same", "give entity_ids, or base_entity_id and tool_entity_ids")
+	case len(ids) < 2 || len(ids) > MaxInputs:
+		return Invalid("entity_ids", len(ids), fmt.Sprintf("2 to %d solids", MaxInputs))
+	default:
+		for i, id := range ids {
+			if slices.Contains(ids[:i], id) {
+				return Refuse(OperationInvalid, "entity_ids", id, id+" is named twice", "give different solids")
+			}
+		}
+	}
+	return nil
+}
+
 // boolean combines solids, which go unless they are to be kept. The result may
 // take over the id of one that goes.
 func (c *call) boolean(p boolean) (any, error) {
-	if !slices.Contains([]string{"union", "subtract", "intersect"}, p.Operation) {
-		return nil, Invalid("operation", p.Operation, "union, subtract or intersect")
-	}
-	ids := p.EntityIDs
-	if p.Base != "" || p.Tools != nil {
-		if ids != nil {
-			return nil, Refuse(InvalidParameter, "base_entity_id", p.Base, "entity_ids and base_entity_id say the same", "give entity_ids, or base_entity_id and tool_entity_ids")
-		}
-		ids = append([]string{p.Base}, p.Tools...)
-	}
-	if len(ids) < 2 || len(ids) > MaxInputs {
-		return nil, Invalid("entity_ids", len(ids), fmt.Sprintf("2 to %d solids", MaxInputs))
-	}
 	m := making{id: p.EntityID, recipe: &Boolean{Operation: p.Operation}, consumed: !p.KeepInputs}
-	for i, id := range ids {
+	for _, id := range p.ids() {
 		e, err := c.solid("entity_ids", id)
 		if err != nil {
 			return nil, err
-		}
-		if slices.Contains(ids[:i], id) {
-			return nil, Refuse(OperationInvalid, "entity_ids", id, id+" is named twice", "give different solids")
 		}
 		m.inputs = append(m.inputs, e)
 	}

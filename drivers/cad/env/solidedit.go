@@ -10,24 +10,20 @@ import (
 type pattern struct {
 	EntityID  string   `json:"entity_id"`
 	Base      string   `json:"base_entity_id" need:""`
-	Type      string   `json:"pattern_type"` // linear or circular; what else is given tells it otherwise
-	Count     int      `json:"count" need:""`
-	Direction *Vec     `json:"direction"`
-	Spacing   *float64 `json:"spacing"`
-	Point     *Place   `json:"axis_point"`
-	Axis      *Vec     `json:"axis_direction"`
-	Angle     *float64 `json:"angle"` // a full turn where nothing is given
+	Type      string   `json:"pattern_type" is:"linear or circular; what else is given tells it otherwise"`
+	Count     int      `json:"count" need:"" is:"2 or more, the solid itself the first"`
+	Direction *Vec     `json:"direction" is:"linear"`
+	Spacing   *float64 `json:"spacing" is:"linear, mm"`
+	Point     *Place   `json:"axis_point" is:"circular"`
+	Axis      *Vec     `json:"axis_direction" is:"circular"`
+	Angle     *float64 `json:"angle" is:"circular, radians; a full turn where nothing is given"`
 	// KeepInputs also keeps the solid that the pattern starts with, which then
 	// lies inside the result.
 	KeepInputs bool `json:"keep_inputs"`
 }
 
-// pattern joins copies of a solid to one, the solid itself being the first.
-func (c *call) pattern(p pattern) (any, error) {
-	base, err := c.solid("base_entity_id", p.Base)
-	if err != nil {
-		return nil, err
-	}
+// recipe is what it makes about an axis through a point.
+func (p pattern) recipe(at [3]float64) (Recipe, error) {
 	linear, circular := p.Direction != nil || p.Spacing != nil, p.Point != nil || p.Axis != nil || p.Angle != nil
 	if p.Type == "" {
 		p.Type = "linear"
@@ -35,7 +31,6 @@ func (c *call) pattern(p pattern) (any, error) {
 			p.Type = "circular"
 		}
 	}
-	m := making{id: p.EntityID, inputs: []model.Entity{base}, consumed: !p.KeepInputs}
 	switch {
 	case p.Type != "linear" && p.Type != "circular":
 		return nil, Invalid("pattern_type", p.Type, "linear or circular")
@@ -44,22 +39,42 @@ func (c *call) pattern(p pattern) (any, error) {
 	case p.Type == "linear" && (p.Direction == nil || p.Spacing == nil):
 		return nil, Refuse(InvalidParameter, "direction", nil, "direction or spacing is missing", "a linear pattern takes direction, spacing and count")
 	case p.Type == "linear":
-		m.recipe = &Linear{Direction: *p.Direction, Spacing: *p.Spacing, Count: p.Count}
+		return &Linear{Direction: *p.Direction, Spacing: *p.Spacing, Count: p.Count}, nil
 	case p.Axis == nil:
 		return nil, Refuse(InvalidParameter, "axis_direction", nil, "axis_direction is missing", "a circular pattern takes axis_point, axis_direction, angle and count")
-	default:
-		r := &Circular{Axis: *p.Axis, Angle: 2 * math.Pi, Count: p.Count}
-		if p.Point != nil {
-			if r.Point, err = c.where("axis_point", *p.Point); err != nil {
-				return nil, err
-			}
-		}
-		if p.Angle != nil {
-			r.Angle = *p.Angle
-		}
-		m.recipe = r
 	}
-	return c.make(m)
+	r := &Circular{Point: at, Axis: *p.Axis, Angle: 2 * math.Pi, Count: p.Count}
+	if p.Angle != nil {
+		r.Angle = *p.Angle
+	}
+	return r, nil
+}
+
+func (p pattern) check() error {
+	r, err := p.recipe([3]float64{})
+	if err == nil {
+		err = r.check()
+	}
+	return err
+}
+
+// pattern joins copies of a solid to one, the solid itself being the first.
+func (c *call) pattern(p pattern) (any, error) {
+	base, err := c.solid("base_entity_id", p.Base)
+	if err != nil {
+		return nil, err
+	}
+	var at [3]float64
+	if p.Point != nil {
+		if at, err = c.where("axis_point", *p.Point); err != nil {
+			return nil, err
+		}
+	}
+	r, err := p.recipe(at)
+	if err != nil {
+		return nil, err
+	}
+	return c.make(making{id: p.EntityID, recipe: r, inputs: []model.Entity{base}, consumed: !p.KeepInputs})
 }
 
 type mirror struct {
@@ -71,6 +86,8 @@ type mirror struct {
 	// original.
 	KeepInputs *bool `json:"keep_inputs"`
 }
+
+func (p mirror) check() error { return first(direction("mirror_plane_normal", p.Normal)) }
 
 func (c *call) mirror(p mirror) (any, error) {
 	base, err := c.solid("base_entity_id", p.Base)
@@ -127,8 +144,8 @@ type rotation struct {
 	Angle float64 `json:"angle"` // radians, counterclockwise seen from the axis' tip
 }
 
-// transform turns a solid, then moves it.
-func (c *call) transform(p transform) (any, error) {
+// recipe turns, then moves.
+func (p transform) recipe() (*Transform, error) {
 	r := &Transform{Matrix: [4][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}}}
 	switch {
 	case p.Matrix != nil && (p.Translate != nil || p.Rotate != nil):
@@ -146,6 +163,23 @@ func (c *call) transform(p transform) (any, error) {
 	}
 	if p.Translate != nil {
 		r.Matrix[3] = mesh.Add(r.Matrix[3], *p.Translate)
+	}
+	return r, nil
+}
+
+func (p transform) check() error {
+	r, err := p.recipe()
+	if err == nil {
+		err = r.check()
+	}
+	return err
+}
+
+// transform turns a solid, then moves it.
+func (c *call) transform(p transform) (any, error) {
+	r, err := p.recipe()
+	if err != nil {
+		return nil, err
 	}
 	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, r)
 }
@@ -174,34 +208,43 @@ type fillet struct {
 	EntityID   string       `json:"entity_id"`
 	Base       string       `json:"base_entity_id"`
 	KeepInputs bool         `json:"keep_inputs"`
-	Radius     float64      `json:"radius" need:""`
-	Edges      [][3]float64 `json:"edges"` // places; the edge nearest to each
+	Radius     float64      `json:"radius" need:"" is:"mm, above 0"`
+	Edges      [][3]float64 `json:"edges" is:"places; the edge nearest to each"`
 }
 
+func (p fillet) recipe() *Fillet { return &Fillet{Radius: p.Radius, Edges: p.Edges} }
+func (p fillet) check() error    { return p.recipe().check() }
+
 func (c *call) fillet(p fillet) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, &Fillet{Radius: p.Radius, Edges: p.Edges})
+	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
 }
 
 type chamfer struct {
 	EntityID   string       `json:"entity_id"`
 	Base       string       `json:"base_entity_id"`
 	KeepInputs bool         `json:"keep_inputs"`
-	Distance   float64      `json:"distance" need:""`
-	Edges      [][3]float64 `json:"edges"`
+	Distance   float64      `json:"distance" need:"" is:"mm, above 0"`
+	Edges      [][3]float64 `json:"edges" is:"places; the edge nearest to each"`
 }
 
+func (p chamfer) recipe() *Chamfer { return &Chamfer{Distance: p.Distance, Edges: p.Edges} }
+func (p chamfer) check() error     { return p.recipe().check() }
+
 func (c *call) chamfer(p chamfer) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, &Chamfer{Distance: p.Distance, Edges: p.Edges})
+	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
 }
 
 type shell struct {
 	EntityID   string       `json:"entity_id"`
 	Base       string       `json:"base_entity_id"`
 	KeepInputs bool         `json:"keep_inputs"`
-	Thickness  float64      `json:"thickness" need:""`
-	OpenFaces  [][3]float64 `json:"open_faces"` // places; the face nearest to each
+	Thickness  float64      `json:"thickness" need:"" is:"mm, above 0"`
+	OpenFaces  [][3]float64 `json:"open_faces" is:"places; the face nearest to each"`
 }
 
+func (p shell) recipe() *Shell { return &Shell{Thickness: p.Thickness, OpenFaces: p.OpenFaces} }
+func (p shell) check() error   { return p.recipe().check() }
+
 func (c *call) shell(p shell) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, &Shell{Thickness: p.Thickness, OpenFaces: p.OpenFaces})
+	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
 }
