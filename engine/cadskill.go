@@ -12,13 +12,17 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
 // cadSkills is the runner of skills of kind cad: one operation of a CAD agent.
 // The parameters are agent_id and those of the method; the result is what the
-// operation answers. It happens once, however often the step is tried.
+// operation answers. It happens once, however often the step is tried. Who had
+// the skill run must be one who may act as that agent; of a fleet agent it is its
+// own unless it is named.
 type cadSkills struct {
-	cad *cad.Controller // filled in before anything runs
+	tasks *task.Table
+	cad   *cad.Controller // filled in before anything runs
 }
 
 var (
@@ -54,14 +58,18 @@ func (s *cadSkills) Start(ctx context.Context, call skill.Call) (swarm.Work, err
 			return nil, core.Errorf(core.InvalidInput, "params: %v", err).With("field", "params")
 		}
 		var agent string
-		if err := json.Unmarshal(params["agent_id"], &agent); err != nil || agent == "" {
-			return nil, core.Invalid("agent_id", string(params["agent_id"]), "the CAD agent that carries it out")
+		if given := params["agent_id"]; given != nil && (json.Unmarshal(given, &agent) != nil || agent == "") {
+			return nil, core.Invalid("agent_id", string(given), "the CAD agent that carries it out")
+		}
+		t, err := s.tasks.Get(ctx, call.Tenant, call.TaskID)
+		if err != nil {
+			return nil, err
 		}
 		delete(params, "agent_id")
 		m, _ := cad.FindMethod(call.Skill.Runner.Method)
 		op := cad.Operation{
 			AgentID: agent, Method: m.Name, Params: core.MustEncode(params), TaskID: call.TaskID, TraceID: call.TraceID, Session: call.Session,
-			Stop: ctx.Done(),
+			Stop: ctx.Done(), For: core.Caller{Tenant: call.Tenant, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: core.DoorEngine},
 		}
 		if m.Effect != cad.Reads {
 			op.Mark = marksOf(call.TaskID) + call.Step

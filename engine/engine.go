@@ -198,7 +198,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the resources: %w", err)
 	}
-	modelling := &cadSkills{}
+	modelling := &cadSkills{tasks: e.Tasks}
 	kinds := map[string]skill.Runner{"agent": skill.NewAgentRunner(e.Tasks, e.Swarm), "cad": modelling}
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{

@@ -24,6 +24,7 @@ func (h *house) modeler(t *testing.T, tenant, id string) {
 func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	h := newHouse(t)
 	h.modeler(t, lab, "ann")
+	h.modeler(t, lab, "bob")
 	h.modeler(t, other, "eve")
 	tokens := &Tokens{}
 	token, err := tokens.Issue(sony)
@@ -34,8 +35,16 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the role allows and a rule approves needs no person.
+	if _, err := h.eng.CAD.BindAgent(t.Context(), alice, "ann", sony.Name); err != nil {
+		t.Fatal(err)
+	}
+	// What the role allows and a rule approves needs no person. In whose name it is
+	// done the token says.
 	var done cad.Done
+	use(t, cs, "cad_operation", map[string]any{"method": "workspace.list"}, &done)
+	if done.AgentID != "ann" {
+		t.Errorf("%+v", done)
+	}
 	use(t, cs, "cad_operation", map[string]any{"agent_id": "ann", "method": "workspace.list"}, &done)
 	if done.AgentID != "ann" || !strings.Contains(string(done.Data), `"ws_ann"`) || strings.Contains(string(done.Data), "eve") || done.DecisionID == "" {
 		t.Errorf("%+v", done)
@@ -48,6 +57,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 		{map[string]any{"agent_id": "ann", "method": "workspace.merge", "params": map[string]any{}}, "ROLE_VIOLATION"},
 		{map[string]any{"agent_id": "ann", "method": "no.such"}, "there is no such method"},
 		{map[string]any{"agent_id": "ann", "method": "agent.metrics", "params": []int{1}}, "params: want object"},
+		{map[string]any{"agent_id": "bob", "method": "workspace.list"}, "agent Sony of the fleet acts as CAD agent ann alone"},
 		{map[string]any{"agent_id": "nobody", "method": "workspace.list"}, "NOT_FOUND"},
 		{map[string]any{"agent_id": "eve", "method": "workspace.list"}, "belongs to another tenant"},
 		{map[string]any{"agent_id": "ann", "method": "entity.create_point"}, "no CAD environment"},
@@ -67,7 +77,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	}
 	var spaces cadWorkspacesAnswer
 	use(t, cs, "cad_workspaces", nil, &spaces)
-	if len(spaces.Workspaces) != 1 || spaces.Workspaces[0].WorkspaceID != "ws_ann" {
+	if len(spaces.Workspaces) != 2 || spaces.Workspaces[1].WorkspaceID != "ws_ann" {
 		t.Errorf("%+v", spaces)
 	}
 }

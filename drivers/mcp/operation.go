@@ -155,7 +155,7 @@ func params(o *op.Op) (all []param) {
 		if other, has := o.Tool.Names[name]; has {
 			p.name = other
 		}
-		p.required = p.required || slices.Contains(o.Tool.Need, name)
+		p.required = (p.required || slices.Contains(o.Tool.Need, name)) && !slices.Contains(o.Tool.Free, name)
 		if p.name != "-" && !slices.ContainsFunc(all, func(q param) bool { return q.name == p.name }) {
 			all = append(all, p) // a list of one agent is narrowed to no other
 		}

@@ -39,7 +39,8 @@ type Agent struct {
 	AgentID         string   `json:"agent_id"`
 	Role            string   `json:"role"` // name of its RoleTemplate
 	WorkspaceID     string   `json:"workspace_id"`
-	OperationCount  int      `json:"operation_count"` // attempted
+	FleetAgent      string   `json:"fleet_agent,omitempty"` // agent of the fleet that acts as it
+	OperationCount  int      `json:"operation_count"`       // attempted
 	SuccessCount    int      `json:"success_count"`
 	ErrorCount      int      `json:"error_count"`
 	CreatedEntities []string `json:"created_entities"` // the newest 256
@@ -138,6 +139,7 @@ type auditedAgent struct {
 	Errors      int    `json:"error_count"`
 	Violations  int    `json:"role_violations,omitzero"`
 	Waiting     string `json:"approval_id,omitempty"`
+	FleetAgent  string `json:"fleet_agent,omitempty"`
 }
 
 func (a *Agent) failed(text string) {

@@ -83,6 +83,10 @@ func (r *run) delegate(a *Agent) (core.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := r.c.Acting(r.ctx, r.by, a.AgentID, "worker"); err != nil { // who may not act as it has nobody do so
+		return nil, err
+	}
+	defer r.c.delegate(r.by.Tenant, r.in.Worker, a.AgentID)()
 	t := &r.job.Task
 	reply, err := r.c.ask(r.ctx, r.by, r.in.Worker, r.prompt(a, &role), swarm.Dispatch{
 		Parent: t.TaskID, Session: t.SessionID, Priority: &t.Priority, Trace: t.TraceID,

@@ -127,6 +127,7 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 
 func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	w := newWorld(t)
+	claude := core.Caller{Tenant: home, Name: "claude", Kind: core.Agent, Door: core.DoorMCP}
 	s := four()
 	s.Name, s.Tasks = "free", s.Tasks[:2]
 	s.Tasks[0].Operations, s.Tasks[0].Worker, s.Tasks[0].Check = nil, "claude", "size(entities) == 1"
@@ -137,14 +138,21 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	works := true
 	p.answer = func(string) task.Outcome {
 		if works {
-			if _, err := w.try("maker_a", "entity.create_point", `{"entity_id":"free"}`); err != nil {
+			if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{Method: "entity.create_point", Params: core.Raw(`{"entity_id":"free"}`)}); err != nil {
 				t.Error(err)
+			}
+			if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "joiner", Method: "entity.list"}); code(err) != core.Denied {
+				t.Errorf("as an agent whose task it does not do: %v", err)
 			}
 		}
 		return text(`{"done":true}`)
 	}
 	w.run()
+	w.agent("joiner", "integrator")
 	flow := w.over(w.start("free").WorkflowID)
+	if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "maker_a", Method: "entity.list"}); code(err) != core.Denied {
+		t.Errorf("once the task is over: %v", err)
+	}
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
 		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
 	}

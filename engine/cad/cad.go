@@ -253,7 +253,7 @@ func (c *Controller) agentKind() record.Table[Agent] {
 		ID:   func(a *Agent) string { return a.AgentID },
 		Head: func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
 		State: func(a *Agent) any {
-			return auditedAgent{a.Role, a.WorkspaceID, a.Status, a.OperationCount, a.SuccessCount, a.ErrorCount, a.RoleViolations, a.Waiting}
+			return auditedAgent{a.Role, a.WorkspaceID, a.Status, a.OperationCount, a.SuccessCount, a.ErrorCount, a.RoleViolations, a.Waiting, a.FleetAgent}
 		},
 		Follow: func(tenant, id string, a *Agent) {
 			c.change(tenant, func(t *mind) {

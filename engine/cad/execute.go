@@ -20,6 +20,8 @@ type execution struct {
 	t  *mind
 	m  *member
 	op Operation
+	// fleet is the agent of the fleet that acts as the CAD agent, "" for a person.
+	fleet string
 
 	trace   string
 	method  Method // with its variant
@@ -44,13 +46,22 @@ const (
 	storeWait    = 10 * time.Second // how long an operation that was carried out waits for the disk
 )
 
-// Execute carries out an operation of an agent: its role must allow it, the
+// Execute carries out an operation of an agent, as which an agent of the fleet must
+// be bound to act: its role must allow it, the
 // judge must let it pass, a worker computes it, and what it changed, what it
 // counts and what the log says of it are stored at once. A failure is an
 // *OpError; nothing but the agent's counters has changed then.
 func (c *Controller) Execute(ctx context.Context, by core.Caller, op Operation) (Done, error) {
 	if len(op.Mark) > 200 {
 		return Done{}, core.Invalid("mark", op.Mark, "at most 200 bytes")
+	}
+	who := by
+	if op.For.Kind != "" {
+		who = op.For
+	}
+	var err error
+	if op.AgentID, err = c.Acting(ctx, who, op.AgentID, op.Method); err != nil {
+		return Done{}, err
 	}
 	m, err := c.member(ctx, by, op.AgentID)
 	if err != nil {
@@ -65,6 +76,9 @@ func (c *Controller) Execute(ctx context.Context, by core.Caller, op Operation) 
 		}
 	}
 	x := &execution{c: c, by: by, t: c.of(by.Tenant), m: m, op: op, trace: cmp.Or(op.TraceID, core.NewTrace(nil))}
+	if who.Kind == core.Agent {
+		x.fleet = who.Name
+	}
 	began := c.ledger.Clock().Now()
 	done, err := x.run(ctx)
 	if failed, ok := errors.AsType[*OpError](err); ok {

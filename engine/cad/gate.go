@@ -18,6 +18,7 @@ import (
 // operationArgs is what an operation's approval is bound to.
 type operationArgs struct {
 	AgentID     string   `json:"agent_id"`
+	FleetAgent  string   `json:"fleet_agent,omitempty"` // that acts as it
 	Method      string   `json:"method"`
 	WorkspaceID string   `json:"workspace_id"`
 	Params      core.Raw `json:"params"`
@@ -27,11 +28,14 @@ func (x *execution) question() judge.Ask {
 	a := x.m.rec.Load()
 	effects := namesOf(x.effects, func(e Effect) Effect { return e })
 	intent := x.method.Name + " in workspace " + x.space.WorkspaceID
+	if x.fleet != "" {
+		intent += ", by " + x.fleet + " as " + x.m.id
+	}
 	return judge.Ask{
 		Gate: judge.GateCAD, TraceID: x.trace, TaskID: x.op.TaskID, Session: x.op.Session, Attempt: x.op.Attempt, Priority: x.op.Priority,
 		Action: judge.Action{
 			Kind: judge.KindCAD, Server: x.space.Kernel, Tool: x.method.Name, CallID: x.op.Mark, Effects: effects,
-			Args: core.MustEncode(operationArgs{x.m.id, x.method.Name, x.space.WorkspaceID, x.params}),
+			Args: core.MustEncode(operationArgs{x.m.id, x.fleet, x.method.Name, x.space.WorkspaceID, x.params}),
 		},
 		Agent: judge.AgentRef{Name: x.m.id, Role: a.Role, Project: a.WorkspaceID}, Driver: "cad", Intent: intent, By: x.by,
 	}
@@ -163,7 +167,7 @@ func (x *execution) checkEdit(args core.Raw) (core.Raw, error) {
 		return nil, fmt.Errorf("edit: %w", err)
 	}
 	for _, f := range []struct{ name, was, now string }{
-		{"agent_id", x.m.id, now.AgentID}, {"method", x.method.Name, now.Method}, {"workspace_id", x.space.WorkspaceID, now.WorkspaceID},
+		{"agent_id", x.m.id, now.AgentID}, {"fleet_agent", x.fleet, now.FleetAgent}, {"method", x.method.Name, now.Method}, {"workspace_id", x.space.WorkspaceID, now.WorkspaceID},
 	} {
 		if f.now != "" && f.now != f.was {
 			return nil, core.Invalid("edit."+f.name, f.now, f.was+": only params can be edited")
@@ -173,11 +177,11 @@ func (x *execution) checkEdit(args core.Raw) (core.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	return core.MustEncode(operationArgs{x.m.id, x.method.Name, x.space.WorkspaceID, edited.params}), nil
+	return core.MustEncode(operationArgs{x.m.id, x.fleet, x.method.Name, x.space.WorkspaceID, edited.params}), nil
 }
 
 func (x *execution) edited(params core.Raw) (*execution, error) {
-	now := &execution{c: x.c, by: x.by, t: x.t, m: x.m, op: x.op, trace: x.trace}
+	now := &execution{c: x.c, by: x.by, t: x.t, m: x.m, op: x.op, fleet: x.fleet, trace: x.trace}
 	now.op.Params, now.op.Method = params, x.method.Name
 	if err := now.resolve(context.Background()); err != nil {
 		return nil, err

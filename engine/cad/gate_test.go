@@ -13,16 +13,28 @@ import (
 	"swarmdeck/engine/judge"
 )
 
-// merger is an integrator, and a designer whose point it is to merge.
+// merger is an integrator, as which robot acts, and a designer whose point it is
+// to merge.
 func merger(w *world) string {
 	w.agent("ann", "integrator")
+	w.bind("ann", robot.Name)
 	w.agent("bob", "designer")
 	w.do("bob", "entity.create_point", `{}`)
 	return `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann"}`
 }
 
-// background carries an operation out in the name of another agent.
+// background has robot, which acts as its CAD agent from now on, carry an operation
+// out.
 func (w *world) background(op cad.Operation) <-chan error {
+	w.T.Helper()
+	for _, a := range w.cad.Live(home) {
+		if a.FleetAgent == robot.Name && a.AgentID != op.AgentID {
+			w.bind(a.AgentID, "")
+		}
+	}
+	if w.now(op.AgentID).FleetAgent == "" {
+		w.bind(op.AgentID, robot.Name)
+	}
 	over := make(chan error, 1)
 	go func() {
 		_, err := w.cad.Execute(context.Background(), robot, op)
@@ -41,12 +53,13 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 	w.do("bob", "entity.create_point", `{}`)
 	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
 	ap := w.question()
-	for _, want := range []string{`"method":"workspace.merge"`, `"source_workspace_id":"ws_bob"`, `"agent_id":"ann"`, `"workspace_id":"ws_ann"`} {
+	for _, want := range []string{`"method":"workspace.merge"`, `"source_workspace_id":"ws_bob"`, `"agent_id":"ann"`, `"fleet_agent":"robot"`, `"workspace_id":"ws_ann"`} {
 		if !strings.Contains(string(ap.Action.Args), want) {
 			t.Errorf("the question shows %s, without %s", ap.Action.Args, want)
 		}
 	}
-	if ap.Gate != judge.GateCAD || ap.ReasonCode != "cad.merge" || ap.Agent.Name != "ann" || ap.Agent.Role != "integrator" || ap.RequestedBy != "robot" {
+	if ap.Gate != judge.GateCAD || ap.ReasonCode != "cad.merge" || ap.Agent.Name != "ann" || ap.Agent.Role != "integrator" || ap.RequestedBy != "robot" ||
+		!strings.HasSuffix(ap.Subject.Headline, "by robot as ann") || !strings.HasSuffix(ap.Intent, "by robot as ann") {
 		t.Errorf("%+v", ap)
 	}
 	w.await("the agent to wait", func() bool {
@@ -95,6 +108,7 @@ func TestAnEditIsCheckedLikeTheOperationItself(t *testing.T) {
 	ap := w.question()
 	for name, edit := range map[string]string{
 		"another agent":     `{"agent_id":"bob","params":` + params + `}`,
+		"another asker":     `{"fleet_agent":"claude","params":` + params + `}`,
 		"another method":    `{"method":"file.export","params":` + params + `}`,
 		"an unknown field":  `{"colour":"red","params":` + params + `}`,
 		"another target":    `{"params":{"source_workspace_id":"ws_bob","target_workspace_id":"ws_cat"}}`,

@@ -131,9 +131,13 @@ func (m Method) variant(params core.Raw) Method {
 // Operation is one call of a method by an agent (controller operation
 // execute_operation).
 type Operation struct {
-	AgentID string
+	AgentID string // "" is that of a fleet agent that calls
 	Method  string
 	Params  core.Raw // JSON object; nil is {}. workspace_id is the agent's own unless it names another
+
+	// For is at whose word it is done, where the caller is a subagent that they
+	// started; of no kind it is the caller.
+	For core.Caller
 
 	// What follows is of an operation that belongs to a task.
 

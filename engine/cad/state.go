@@ -23,6 +23,9 @@ type mind struct {
 	spaces  map[string]*Workspace
 	custom  map[string]*RoleTemplate
 	set     settings
+	// delegated are, by the agent of the fleet, the CAD agents whose tasks it does
+	// now, once for each.
+	delegated map[string][]string
 }
 
 // member is one agent: its newest committed record and what it does now.
@@ -64,7 +67,7 @@ func (c *Controller) change(name string, do func(*mind)) *mind {
 	if t == nil {
 		t = &mind{
 			slots: &slots{most: defaultConcurrent}, turns: turns{by: map[string]*turn{}}, set: settings{MaxConcurrent: defaultConcurrent},
-			members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{},
+			members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{}, delegated: map[string][]string{},
 		}
 		c.tenants[name] = t
 	}

@@ -135,6 +135,14 @@ func (w *world) agent(id, role string) cad.Agent {
 	return a
 }
 
+// bind has an agent of the fleet act as a CAD agent.
+func (w *world) bind(id, fleet string) {
+	w.T.Helper()
+	if _, err := w.cad.BindAgent(context.Background(), alice, id, fleet); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 func (w *world) try(id, method, params string) (cad.Done, error) {
 	return w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: id, Method: method, Params: core.Raw(params)})
 }

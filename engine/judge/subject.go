@@ -101,7 +101,11 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		}
 		return headline
 	case GateCAD:
-		return a.Tool + s.object(args) + " in workspace " + word("workspace_id")
+		headline := a.Tool + s.object(args) + " in workspace " + word("workspace_id")
+		if fleet := word("fleet_agent"); fleet != "" {
+			headline += " by " + fleet + " as " + word("agent_id")
+		}
+		return headline
 	}
 	switch a.Kind {
 	case KindExec:

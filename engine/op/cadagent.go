@@ -33,6 +33,7 @@ func cadAgents() []*Op {
 			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.Agent(ctx, c.By.Tenant, id) }),
 		change(Op{Name: "cad agent shutdown", Short: "End a CAD agent for good; what it made stays", Effect: Destroys, Confirm: ConfirmAsk, Done: "shut down"}, id,
 			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.ShutdownAgent(ctx, c.By, id) }),
+		cadBind(id),
 		show(Op{Name: "cad metrics", Short: "Show how a CAD agent does: success, trend, durations by method"}, id,
 			func(ctx context.Context, c *Call, id string) (cad.Metrics, error) {
 				return c.CAD.Metrics(ctx, c.By.Tenant, id)
@@ -92,6 +93,32 @@ func cadAgentCreate() *Op {
 	}, func(ctx context.Context, c *Call) (cad.Agent, error) { return c.CAD.CreateAgent(ctx, c.By, w) })
 }
 
+func cadBind(id Param) *Op {
+	var fleet string
+	var free bool
+	return change(Op{
+		Name: "cad agent bind", Short: "Have an agent of the fleet act as a CAD agent, and as no other", Done: "bound",
+		Long: "Have an agent of the fleet act as a CAD agent. Who it is its token says; to act as another is refused and audited. One that\n" +
+			"is given a CAD task as its worker acts as the task's agent while it does it. Approvals name both.",
+		Params: []*Param{
+			flag(&fleet, "fleet", "agent of the fleet, by `NAME`").from("agent"), flag(&free, "free", "from now on nobody acts as it"),
+		},
+		Check: func(*Call) error {
+			if free == (fleet != "") {
+				return usage("fleet", "--fleet: name an agent of the fleet, or say --free")
+			}
+			return nil
+		},
+	}, id, func(ctx context.Context, c *Call, id string) (cad.Agent, error) {
+		if !free {
+			if _, err := c.Fleet.Agent(ctx, c.By.Tenant, fleet); err != nil {
+				return cad.Agent{}, err
+			}
+		}
+		return c.CAD.BindAgent(ctx, c.By, id, fleet)
+	})
+}
+
 // Answer is an operation of a CAD agent as the CAD environment answers it.
 type Answer struct {
 	Status   string   `json:"status"`
@@ -102,22 +129,29 @@ type Answer struct {
 
 func cadOperation() *Op {
 	do := cad.Operation{Params: core.Raw(`{}`)}
+	agent := place(&do.AgentID, "ID", "cadagent").bounds(1, 64).client("CAD agent in whose name it is done; of an agent its own, which it need not name")
 	return define(Op{
 		Name: "cad op", Short: "Have a CAD agent carry out one operation", Done: "carried out",
 		Long: "Have a CAD agent carry out one operation and print what it answers. PARAMS is a JSON object, @file, or - for stdin;\n" +
 			"workspace_id is the agent's own unless it names another. Lengths are millimetres, angles radians. The agent's role\n" +
 			"must allow the method, and what the rules want a person asked about needs one who can answer: the cockpit.",
-		Example: `cad op housing_designer solid.primitive '{"primitive_type":"box","width":100,"depth":80,"height":20}'` + "\n" +
-			`cad op checker measure.mass '{"entity_id":"solid_1"}'`,
+		Example: `cad op checker measure.mass '{"entity_id":"solid_1"}'`,
 		Tool: Tool{
-			Name: "cad_operation", Names: map[string]string{"id": "agent_id"},
+			Name: "cad_operation", Names: map[string]string{"id": "agent_id"}, Free: []string{"id"},
 			About: "Have a CAD agent carry out one operation on its workspace, such as entity.create_circle {\"center\":[0,0,0],\"radius\":5} or solid.extrude {\"entity_ids\":[…],\"distance\":10}, in mm. " +
 				"Its role must allow the method; what a person must approve waits for the answer while the call lasts.",
 		},
 		Params: []*Param{
-			place(&do.AgentID, "ID", "cadagent").bounds(1, 64).client("CAD agent in whose name it is done"),
-			place(&do.Method, "METHOD", "cadmethod").bounds(1, 100).client("method of the CAD environment"),
+			agent, place(&do.Method, "METHOD", "cadmethod").bounds(1, 100).client("method of the CAD environment"),
 			maybe(&do.Params, "PARAMS", "json").client("parameters of the method"),
+		},
+		Check: func(c *Call) (err error) {
+			if c.By.Kind != core.Agent || c.Engine == nil { // people name it
+				return nil
+			}
+			agent.Given = true
+			do.AgentID, err = c.CAD.Acting(context.Background(), c.By, do.AgentID, do.Method)
+			return err
 		},
 	}, func(ctx context.Context, c *Call) (Answer, error) {
 		do.Unasked, do.TraceID = c.By.Door == core.DoorCLI, c.traceID()

@@ -46,10 +46,9 @@ func cadScenarioRun() *Op {
 	return change(Op{
 		Name: "cad scenario run", Short: "Run a scenario with agents and workspaces of its own", Full: true, Undo: "cad workflow cancel", Done: "started",
 		Long: "Make the agents and workspaces of a scenario, give the agents their tasks as the turn of each comes, and print the\n" +
-			"workflow. Ids that an earlier run has taken get a number: lid_designer_2, ws_lid_2. With --wait: wait until it is over,\n" +
-			"print it, and exit 1 unless it is completed. A workflow whose engine ends goes on with the next one:\n" +
-			"`cad workflow wait ID`.",
-		Example: "cad scenario run assembly_design --out parts --wait\ncad scenario run assembly_design --override lid_designer=optimizer",
+			"workflow. Ids that an earlier run has taken get a number: lid_designer_2, ws_lid_2. With --wait: print it once it is over,\n" +
+			"and exit 1 unless it is completed. When the engine ends, the next one goes on with it: `cad workflow wait ID`.",
+		Example: "cad scenario run assembly_design --out parts --wait --override lid_designer=optimizer",
 		Params: starting(&s, &w,
 			&Param{Name: "override", About: "give an agent another role, `AGENT=ROLE`; may be repeated", Into: &s.Overrides, Whole: true}),
 		Check: w.check,
@@ -72,11 +71,10 @@ func cadDecompose() *Op {
 	var w waiting
 	return change(Op{
 		Name: "cad decompose", Short: "Turn a goal into tasks for CAD agents", Undo: "cad workflow cancel", Done: "started",
-		Long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody, with their sizes in\n" +
-			"mm, cm or in: a box with or without a lid and supports, a block, a plate, a bracket, a shaft of sections, a cylinder, a tube,\n" +
-			"a washer and a flange; their holes, bores, corner radius, and a keyway, slot or boss. A goal with a word or number that no\n" +
-			"plan carries out is refused, by that word. What the goal leaves open and the plan takes as usual stands in its descriptions.\n" +
-			"With --agent an agent of the fleet is asked about anything else; its answer is checked like a scenario.\n" +
+		Long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody: box with or without\n" +
+			"lid and supports, block, plate, bracket, shaft, cylinder, tube, washer, flange, their holes, bores, rounded corners, keyway,\n" +
+			"slot and boss, with sizes in mm, cm or in. A word or number that no plan carries out is refused by name. With --agent an\n" +
+			"agent of the fleet is asked about anything else; its answer is checked like a scenario, and against every parameter.\n" +
 			"The tasks then wait: `cad assign TASK AGENT` gives one to an agent, `cad workflow cancel ID` drops them. With --run\n" +
 			"they get agents and workspaces of their own and begin at once, and the workflow is printed.",
 		Example: "cad decompose 'a box with lid, 100x80x20 mm, wall 2 mm'\ncad decompose 'bracket 60x40x5 mm with 2 holes diameter 6' --run --wait --out parts",

@@ -46,6 +46,7 @@ func cadAgentColumns(c *call) []column[cad.Agent] {
 		{title: "FAILED", right: true, text: func(a A) string { return count(int64(a.ErrorCount)) }},
 		{title: "VIOLATIONS", right: true, text: violations},
 		{title: "ACTIVE", right: true, text: func(a A) string { return c.age(a.LastActive.Time()) }},
+		{title: "FLEET", text: func(a A) string { return a.FleetAgent }},
 		{title: "NOW", wide: true, text: func(a A) string { return a.Operation }},
 		{title: "MADE", wide: true, right: true, text: func(a A) string { return count(int64(a.CreatedCount)) }},
 		{title: "TASK", wide: true, text: func(a A) string { return a.TaskID }},

@@ -70,6 +70,19 @@ func (w *walk) cads() {
 		t.Errorf("metrics: %v", got)
 	}
 
+	w.do("agent create archie --project p --role r --task x -- sh -c 'exec cat'")
+	if got := w.do("cad agent bind mona --fleet archie"); got["fleet_agent"] != "archie" {
+		t.Errorf("bind: %v", got)
+	}
+	w.text("cad agent list", "FLEET", "archie")
+	w.refuses("cad agent bind vera --fleet archie", "CONFLICT fleet")
+	w.refuses("cad agent bind vera --fleet nobody", "NOT_FOUND agent")
+	w.refuses("cad agent bind vera", "INVALID_INPUT fleet")
+	if got := w.do("cad agent bind mona --free"); got["fleet_agent"] != nil {
+		t.Errorf("unbind: %v", got)
+	}
+	w.refuses("cad agent bind mona --free", "CONFLICT agent_id")
+
 	asked := w.do(`cad message mona vera request '{"request_type":"validate_component","component_id":"ws_part_solid_1"}'`)
 	if asked["from_agent_id"] != "mona" || asked["message_type"] != "request" || asked["read"] != false {
 		t.Errorf("message: %v", asked)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/skill"
 	"swarmdeck/ui/command"
 )
 
@@ -195,5 +197,40 @@ runner: {kind: cad, method: entity.create_circle}
 	d.no(os.WriteFile(file, []byte("name: bad-one\nversion: 1.0.0\ndescription: x\nparameters_schema: {}\nrunner: {kind: cad, method: entity.dream}\n"), 0o600))
 	if _, message, _ := d.fails(1, "skill check "+file); !strings.Contains(message, "runner.method") {
 		t.Error(message)
+	}
+}
+
+func TestASkillOfAnAgentActsAsItsCADAgent(t *testing.T) {
+	d := newDeck(t)
+	d.line("cad agent create mona --role modeler --workspace ws_part")
+	d.line("cad agent create vera --role modeler")
+	d.line("agent create archie --project p --role r --task x -- sh -c 'exec cat'")
+	file := filepath.Join(d.dir, "round.yaml")
+	d.no(os.WriteFile(file, []byte(`name: draw-circle
+version: 1.0.0
+description: Draws a circle
+parameters_schema: {type: object, properties: {agent_id: {type: string}, center: {type: array}, radius: {type: number}}}
+runner: {kind: cad, method: entity.create_circle}
+`), 0o600))
+	d.line("skill load " + file)
+	archie := core.Caller{Tenant: "t_default", Name: "archie", Kind: core.Agent, Door: core.DoorMCP}
+	for _, c := range []struct{ before, params, want string }{
+		{"", `{"agent_id":"mona","center":[0,0],"radius":3}`, "archie of the fleet is bound to no CAD agent"},
+		{"cad agent bind mona --fleet archie", `{"center":[0,0],"radius":3}`, "ws_part_circle_1"},
+		{"", `{"agent_id":"vera","center":[0,0],"radius":3}`, "archie of the fleet acts as CAD agent mona alone"},
+	} {
+		if c.before != "" {
+			d.line(c.before)
+		}
+		made, err := d.eng.Skills.Invoke(t.Context(), archie, skill.Invoke{Skill: "draw-circle", Params: core.Raw(c.params)})
+		d.no(err)
+		made, err = d.eng.Skills.Wait(t.Context(), archie, made.AgentID)
+		d.no(err)
+		if text := string(core.MustEncode(made)); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s", c.params, text)
+		}
+	}
+	if a := d.object("cad agent show vera"); a["operation_count"] != 0.0 {
+		t.Errorf("%v", a)
 	}
 }

@@ -77,6 +77,7 @@ func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
 	out.Link("waits for", a.Waiting, screen.Warn, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
 	out.Link("task", a.TaskID, screen.Accent, pane.Item{Kind: "task", ID: a.TaskID, Task: a.TaskID})
 	out.Add("role", a.Role+": "+strings.Join(g.role.AllowedOperations, " "), screen.Text)
+	out.Link("acts as it", a.FleetAgent, screen.Accent, pane.Item{Kind: "agent", ID: a.FleetAgent, Agent: a.FleetAgent})
 	out.Link("workspace", a.WorkspaceID, screen.Accent, pane.Item{Kind: "workspace", ID: a.WorkspaceID, Workspace: a.WorkspaceID})
 	out.Add("operations", fmt.Sprintf("%d: %d well, %d failed", a.OperationCount, a.SuccessCount, a.ErrorCount), screen.Text)
 	if a.OperationCount > 0 {
