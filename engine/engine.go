@@ -227,6 +227,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
 	e.Tasks.Leaver(e.Skills)
 	e.Fleet.Leaver(e.Resources.Left)
+	e.Fleet.Leaver(e.CAD.Left)
 	e.Swarm.EStops.Freezer(e.Fleet)
 	e.Swarm.EStops.Freezer(e.CAD)
 	e.Swarm.EStops.Freezer(e.Intents)

@@ -115,7 +115,7 @@ func (r *run) prompt(a *Agent, role *RoleTemplate) string {
 	if len(r.in.Given.Tasks) > 0 {
 		fmt.Fprintf(&b, "What the tasks before came to: %s\n", core.MustEncode(r.in.Given.Tasks))
 	}
-	fmt.Fprintf(&b, "\nCarry each operation out by the tool cad_operation {\"agent_id\":%[1]q,\"method\":…,\"params\":{…}} of the server swarmdeck, or by the command\n  swarmdeck cad op %[1]s METHOD 'PARAMS-JSON'\nwith one of the methods %[2]s.\n", a.AgentID, strings.Join(role.AllowedOperations, ", "))
+	fmt.Fprintf(&b, "\nCarry each operation out by the tool cad_operation {\"agent_id\":%q,\"method\":…,\"params\":{…}} of the server swarmdeck, with one of the methods %s.\n", a.AgentID, strings.Join(role.AllowedOperations, ", "))
 	b.WriteString("Answer with a JSON object once it is done.\n")
 	return b.String()
 }

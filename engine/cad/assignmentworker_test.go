@@ -156,7 +156,7 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
 		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
 	}
-	if m := p.messages(); len(m) != 1 || !strings.Contains(m[0], "swarmdeck cad op maker_a METHOD") || !strings.Contains(m[0], "size(entities) == 1") {
+	if m := p.messages(); len(m) != 1 || !strings.Contains(m[0], `cad_operation {"agent_id":"maker_a"`) || !strings.Contains(m[0], "size(entities) == 1") {
 		t.Errorf("%q", m)
 	}
 	works = false // it says that it is done, and has done nothing

@@ -50,6 +50,21 @@ func (c *Controller) BindAgent(ctx context.Context, by core.Caller, id, fleet st
 	return out, explain("bind agent "+id, err)
 }
 
+// Left frees the CAD agent of an agent of the fleet that is deleted: another of its
+// name is another.
+func (c *Controller) Left(tx *audit.Tx, fleet string) error {
+	id := c.bound(tx.Tenant(), fleet)
+	if id == "" {
+		return nil
+	}
+	a, err := c.kinds.agent.Need(tx, id)
+	if err != nil {
+		return err
+	}
+	a.FleetAgent = ""
+	return c.kinds.agent.Keep(tx, record.Event{Type: "cad.agent.unbound", Detail: map[string]string{"fleet_agent": fleet}}, a)
+}
+
 // bound is the CAD agent that an agent of the fleet is bound to, "" for none.
 func (c *Controller) bound(tenant, fleet string) (id string) {
 	c.look(tenant, func(t *mind) {

@@ -81,6 +81,11 @@ func (w *walk) cads() {
 	if got := w.do("cad agent bind mona --free"); got["fleet_agent"] != nil {
 		t.Errorf("unbind: %v", got)
 	}
+	w.do("cad agent bind vera --fleet archie")
+	w.do("agent delete archie --yes")
+	if got := w.do("cad agent show vera"); got["fleet_agent"] != nil {
+		t.Errorf("bound to an agent that is deleted: %v", got)
+	}
 	w.refuses("cad agent bind mona --free", "CONFLICT agent_id")
 
 	asked := w.do(`cad message mona vera request '{"request_type":"validate_component","component_id":"ws_part_solid_1"}'`)
