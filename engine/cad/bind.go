@@ -39,9 +39,9 @@ func (c *Controller) BindAgent(ctx context.Context, by core.Caller, id, fleet st
 		case fleet == "":
 			event = record.Event{Type: "cad.agent.unbound", Detail: map[string]string{"fleet_agent": a.FleetAgent}}
 		case bound != "":
-			return core.Errorf(core.Conflict, "agent %s of the fleet acts as CAD agent %s; cad agent bind %[2]s --free", fleet, bound).With("field", "fleet").With("value", fleet)
+			return core.Errorf(core.Conflict, "agent %s of the fleet acts as CAD agent %s; cad agent bind %[2]s --free frees it", fleet, bound).With("field", "fleet").With("value", fleet)
 		case a.FleetAgent != "":
-			return core.Errorf(core.Conflict, "agent %s of the fleet acts as CAD agent %s; cad agent bind %[2]s --free", a.FleetAgent, id).With("field", "agent_id").With("value", id)
+			return core.Errorf(core.Conflict, "agent %s of the fleet acts as CAD agent %s; cad agent bind %[2]s --free frees it", a.FleetAgent, id).With("field", "agent_id").With("value", id)
 		}
 		a.FleetAgent = fleet
 		out = *a

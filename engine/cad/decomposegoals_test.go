@@ -124,6 +124,7 @@ func goals() map[string]parts {
 		// Shafts and cylinders
 		"a shaft, diameter 20 mm, length 100 mm":                                      one("shaft", rod(20, 100)),
 		"shaft ø20 100 mm long":                                                       one("shaft", rod(20, 100)),
+		"a shaft 20 mm in diameter and 100 mm in length":                              one("shaft", rod(20, 100)),
 		"shaft ø20x100":                                                               one("shaft", rod(20, 100)),
 		"shaft 20 mm diameter 100 mm length":                                          one("shaft", rod(20, 100)),
 		"shaft of radius 10 and length 100":                                           one("shaft", rod(20, 100)),

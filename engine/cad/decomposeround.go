@@ -234,7 +234,8 @@ func washer(g *goal) ([]PlannedTask, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, g.missing(append(missing, "as in \"outer diameter 12, inner diameter 6.4, thickness 1.6\"")...)
+		missing[len(missing)-1] += ", as in \"outer diameter 12, inner diameter 6.4, thickness 1.6\""
+		return nil, g.missing(missing...)
 	}
 	if err := cmp.Or(between("the outer diameter", outer, leastSize, mostSize), between("the inner diameter", inner, 0.1, outer*0.95), between("the thickness", thick, 0.1, mostSize)); err != nil {
 		return nil, err

@@ -149,6 +149,9 @@ func (g *goal) joinPhrases() {
 		if i > 0 && w.text == "each" && g.words[i-1].numbers != nil { // 9 mm each
 			continue
 		}
+		if i > 0 && w.text == "in" && g.words[i-1].numbers != nil && i+1 < len(g.words) && properties[g.words[i+1].text].name != "" { // 20 mm in diameter
+			continue
+		}
 		denied := i > 0 && slices.Contains(denies, g.words[i-1].text)
 		if of := counted(g.words[i+1:]); (w.text == "a" || w.text == "an") && !denied && of != nil && featureOf(of.text) != nil {
 			w.numbers = []float64{1}
