@@ -125,6 +125,7 @@ type PageInfo struct {
 	Total    int  `json:"total_count"`
 	Next     bool `json:"has_next_page"`
 	Previous bool `json:"has_previous_page"`
+	AtLeast  bool `json:"at_least,omitzero"` // there may be more than Total: the rest was not counted
 }
 
 // NewPage places items within a list of total records.

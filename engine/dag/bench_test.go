@@ -112,12 +112,7 @@ func BenchmarkEmit(b *testing.B) {
 // for another number): turns of agents with requests, answers, calls, results
 // and messages, and resources that come and go.
 func BenchmarkQueries(b *testing.B) {
-	n := 1_000_000
-	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
-		if _, err := fmt.Sscan(text, &n); err != nil {
-			b.Fatal(err)
-		}
-	}
+	n := benchEvents(b)
 	r := newRig(b)
 	mid, last, when := fillTurns(b, r, n)
 	ctx := b.Context()
@@ -174,9 +169,20 @@ func BenchmarkQueries(b *testing.B) {
 	})
 }
 
+// benchEvents is how many events a benchmark's record has.
+func benchEvents(b *testing.B) int {
+	n := 1_000_000
+	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
+		if _, err := fmt.Sscan(text, &n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return n
+}
+
 // fillTurns records n events, and returns one in the middle and the last tool
 // results, and a time in the middle.
-func fillTurns(b *testing.B, r *rig, n int) (mid, last string, when time.Time) {
+func fillTurns(b testing.TB, r *rig, n int) (mid, last string, when time.Time) {
 	const runs = 100
 	var batch []dag.Event
 	answers := make([]dag.Event, runs)
@@ -236,4 +242,23 @@ func fillTurns(b *testing.B, r *rig, n int) (mid, last string, when time.Time) {
 	close(batches)
 	r.No(<-emitted)
 	return mid, last, when
+}
+
+// BenchmarkSearch narrows a record of a million events (SWARMDECK_BENCH_EVENTS for
+// another number) by time, status and text, also by what nothing has.
+func BenchmarkSearch(b *testing.B) {
+	n := benchEvents(b)
+	r := newRig(b)
+	_, last, when := fillTurns(b, r, n)
+	for _, c := range searches(when, last) {
+		b.Run(c.name, func(b *testing.B) {
+			var worst time.Duration
+			for b.Loop() {
+				began := time.Now()
+				r.No(c.find(r))
+				worst = max(worst, time.Since(began))
+			}
+			b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -54,33 +55,39 @@ func (d *DAG) Calls(ctx context.Context, tenant string, q Query) (core.Page[Call
 		return none, err
 	}
 	q.Filter = f
-	want := q.Status
-	q.Status = ""
-	q.Kind = "" // calls are of one kind
-	if want != "" && !slices.Contains(CallStatuses(), want) {
-		return none, core.Invalid("status", want, words(CallStatuses()))
+	if q.Status != "" && !slices.Contains(CallStatuses(), q.Status) {
+		return none, core.Invalid("status", q.Status, words(CallStatuses()))
 	}
+	q.returned, q.Status = q.Status, "" // which is not on the events
+	q.Kind = ""                         // calls are of one kind
 	var keep func(reader, Recorded) (bool, error)
-	if want != "" { // which is not on the events
-		q.Kind = string(KindToolCall)
+	if q.returned != "" {
 		keep = func(r reader, e Recorded) (bool, error) {
 			c, err := r.call(e)
-			return c.Status == want, err
+			return c.Status == q.returned, err
 		}
 	}
-	return list(ctx, d, tenant, q, func(r reader, q *Query) (listed, error) {
+	return list(ctx, d, tenant, q, func(r reader, q *Query) ([]listed, error) {
 		l, err := r.callsOf(q.Run)
-		q.Run = ""
-		return l, err
+		if err != nil {
+			return nil, err
+		}
+		all := []listed{l}
+		if q.Run = ""; q.Agent != "" || q.Task != "" || q.Session != "" {
+			others, err := r.lists(q)
+			if all = append(all, others...); err != nil {
+				return nil, err
+			}
+		}
+		core.Sort(all, func(a, b listed) int { return cmp.Compare(a.n, b.n) })
+		return all, nil
 	}, keep, reader.call)
 }
 
 // callsOf is the list of a run's calls, or of all.
 func (r reader) callsOf(run string) (listed, error) {
 	if run == "" {
-		code := record.Key{KindToolCall.code()}
-		n, err := r.last(kinds, code)
-		return listed{kinds, code, n}, err
+		return r.ofKind(KindToolCall)
 	}
 	num, _, err := r.num(nameKey(NodeRef{TypeRun, run}))
 	if err != nil || num == 0 {

@@ -31,7 +31,7 @@ func TestADamagedEventIsNamedAndHidesNoOther(t *testing.T) {
 			}})})
 			for what, q := range map[string]dag.Query{
 				"all": {}, "of a run": {Run: "run-1"}, "of an agent": {Filter: core.Filter{Agent: "ada"}},
-				"narrowed": {Filter: core.Filter{Agent: "ada", Match: "main"}},
+				"narrowed": {Filter: core.Filter{Agent: "ada", Match: "kind"}},
 			} {
 				unread = nil
 				page, err := d.Events(t.Context(), acme, q)

@@ -117,6 +117,7 @@ type writer struct {
 	batch []Event          // that are taken in together
 	heads map[uint64]*head // of the streams that got longer
 	order []uint64         // those streams, as they came
+	fresh uint64           // events that were not here
 }
 
 // emit takes one event in.
@@ -145,6 +146,7 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 		num = w.nextName()
 	}
 	pos = uint64(w.Add(countEvents, 1))
+	w.fresh++
 	rec := Recorded{Pos: pos, Seq: h.Events + 1, RecordedAt: At(w.tx.Now()), New: true, Event: *e}
 	if err := names.Put(w, self, record.Seq(num).Seq(pos)); err != nil {
 		return Recorded{}, err
@@ -172,7 +174,8 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 	return rec, nil
 }
 
-// finish writes the heads of the streams that got longer, and audits them.
+// finish writes the heads of the streams that got longer, and audits them, and
+// what the record is searched by.
 func (w *writer) finish() error {
 	for _, stream := range w.order {
 		h := w.heads[stream]
@@ -187,7 +190,7 @@ func (w *writer) finish() error {
 			return err
 		}
 	}
-	return nil
+	return w.fillBlocks()
 }
 
 // traceOf is a trace id as the audit log takes it: a fresh one for what is none.
@@ -231,7 +234,17 @@ func (w *writer) surroundings(e *Event, stream, seq uint64) (surroundings, error
 	var err error
 	switch b := e.Body.(type) {
 	case *ToolResult:
-		at.call, err = w.callOf(stream, b.CallID)
+		var call uint64
+		if at.call, call, err = w.callOf(stream, b.CallID); call > 0 && err == nil {
+			err = w.came(call, string(b.Status))
+		}
+	case *ToolCall:
+		if h := w.heads[stream]; h.open(b.CallID) >= 0 || h.OpenUnlisted > 0 {
+			var call uint64
+			if _, call, err = w.callOf(stream, b.CallID); call > 0 && err == nil {
+				err = w.replaced(call)
+			}
+		}
 	case *ModelResponse:
 		if IsEventID(b.RequestID) {
 			at.request = b.RequestID
@@ -242,17 +255,19 @@ func (w *writer) surroundings(e *Event, stream, seq uint64) (surroundings, error
 	return at, err
 }
 
-// callOf is the newest tool_call of a call id in a stream.
-func (r reader) callOf(stream uint64, call string) (id string, err error) {
+// callOf is the newest tool_call of a call id in a stream, and its pos; 0 when
+// there is none.
+func (r reader) callOf(stream uint64, call string) (id string, pos uint64, err error) {
 	err = callIDs.Within(r, record.Seq(stream).Text(call), nil, nil, true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
 		if kindOf(found) != KindToolCall.code() {
 			return true, nil
 		}
-		e, err := r.event(rest.Seq())
+		pos = rest.Seq()
+		e, err := r.event(pos)
 		id = e.Event.EventID
 		return false, err
 	})
-	return id, err
+	return id, pos, err
 }
 
 // requestOf is the newest model_request of a correlation in a stream.

@@ -1,12 +1,9 @@
 package dag
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"slices"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"errors"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -20,44 +17,65 @@ type Query struct {
 	Correlation string
 	Forward     bool // the oldest first, as those of a run always are
 	Short       bool // of a timeline: only what rows show, which can't be written as JSON
+
+	returned string // what came of a tool call
 }
 
-// narrowest picks the list to walk for a query, and clears what it covers.
-func (r reader) narrowest(q *Query) (l listed, err error) {
-	switch {
-	case q.Run != "":
-		l, err = r.ofRun(q.Run)
-		q.Run = ""
-	case q.Correlation != "":
-		under := record.Text(q.Correlation)
-		l = listed{rows: correlated, under: under}
-		l.n, err = r.last(correlated, under)
-		q.Correlation = ""
-	case q.Task != "":
-		l, err = r.of(nameTask, q.Task)
-		q.Task = ""
-	case q.Session != "":
-		l, err = r.of(nameSession, q.Session)
-		q.Session = ""
-	case q.Agent != "":
-		l, err = r.of(typeCode(TypeAgent), q.Agent)
-		q.Agent = ""
-	case q.Kind != "":
-		code := record.Key{Kind(q.Kind).code()}
-		l = listed{rows: kinds, under: code}
-		l.n, err = r.last(kinds, code)
-		q.Kind = ""
-	default:
-		l.n = uint64(r.Counter(countEvents))
+// lists are those that have all the events of a query in them, the shortest
+// first, and clears what they cover. Of kinds it clears that alone which the
+// first covers.
+func (r reader) lists(q *Query) (all []listed, err error) {
+	add := func(l listed, bad error) {
+		all = append(all, l)
+		err = errors.Join(err, bad)
 	}
-	return l, err
+	if q.Run != "" {
+		add(r.ofRun(q.Run))
+	}
+	if q.Correlation != "" {
+		under := record.Text(q.Correlation)
+		n, err := r.last(correlated, under)
+		add(listed{correlated, under, n}, err)
+	}
+	if q.Task != "" {
+		add(r.of(nameTask, q.Task))
+	}
+	if q.Session != "" {
+		add(r.of(nameSession, q.Session))
+	}
+	if q.Agent != "" {
+		add(r.of(typeCode(TypeAgent), q.Agent))
+	}
+	q.Run, q.Correlation, q.Task, q.Session, q.Agent = "", "", "", "", ""
+	core.Sort(all, func(a, b listed) int { return cmp.Compare(a.n, b.n) })
+	if q.Kind != "" {
+		l, err := r.ofKind(Kind(q.Kind))
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 || l.n < all[0].n {
+			all = append([]listed{l}, all...)
+			q.Kind = ""
+		}
+	}
+	if len(all) == 0 {
+		all = []listed{{n: uint64(r.Counter(countEvents))}}
+	}
+	return all, err
+}
+
+// ofKind is the list of the events of a kind.
+func (r reader) ofKind(k Kind) (listed, error) {
+	code := record.Key{k.code()}
+	n, err := r.last(kinds, code)
+	return listed{kinds, code, n}, err
 }
 
 // Events lists events: those of a run in their order, all others newest first.
-// With one of run, correlation, task, session, agent or kind alone, or nothing, a page
-// costs the same wherever it stands; otherwise the narrowest of them is read
-// through. f.Match looks at the event's JSON, f.Trace at its trace_id; f.Status
-// at the status, outcome or exit that it tells.
+// With one of run, correlation, task, session, agent or kind alone, or nothing, a
+// page costs the same wherever it stands; otherwise what has them all is found by
+// their lists and by columns. f.Match looks at the event's JSON, f.Trace at its
+// trace_id; f.Status at the status, outcome or exit that it tells.
 func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Recorded], error) {
 	var none core.Page[Recorded]
 	f, err := q.Check()
@@ -68,38 +86,13 @@ func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Rec
 	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
-	return list(ctx, d, tenant, q, reader.narrowest, nil, func(_ reader, e Recorded) (Recorded, error) { return e, nil })
-}
-
-// needles are what the JSON of every event that matches has in it: most that
-// don't match are left out without decoding them.
-func (q *Query) needles() (all [][]byte) {
-	for member, value := range map[string]string{
-		"kind": q.Kind, "run_id": q.Run, "task_id": q.Task, "session_id": q.Session, "agent_id": q.Agent, "trace_id": q.Trace,
-		"correlation_id": q.Correlation,
-	} {
-		if value == "" {
-			continue
-		}
-		if quoted, err := jsontext.AppendQuote([]byte(`"`+member+`":`), value); err == nil {
-			all = append(all, quoted)
-		}
-	}
-	return all
-}
-
-func contains(raw []byte, needles [][]byte) bool {
-	return !slices.ContainsFunc(needles, func(n []byte) bool { return !bytes.Contains(raw, n) })
+	return list(ctx, d, tenant, q, reader.lists, nil, func(_ reader, e Recorded) (Recorded, error) { return e, nil })
 }
 
 // match holds an event against what no list covers.
 func (q *Query) match(e *Event) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
-	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
-		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
-		same(q.Status, status(e)) &&
-		q.Within(e.TS.at) &&
-		(q.Match == "" || strings.Contains(strings.ToLower(string(e.raw)), strings.ToLower(q.Match)))
+	return same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Status, status(e)) && q.Within(e.TS.at)
 }
 
 // status is what an event says of how something ended or stands.

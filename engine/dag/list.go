@@ -62,15 +62,16 @@ func (r reader) ofRun(run string) (listed, error) {
 	return listed{streams, record.Seq(num), h.Events}, err
 }
 
-// list pages through what make turns the events of a list into; keep leaves
-// out more of them when q narrows the list, nil none. Those of a run come in
-// their order, all others newest first.
-func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) (listed, error),
+// list pages through what make turns the events into that are in all the lists
+// which find gives; keep leaves out more of them, of those that no column tells
+// of, when q narrows the lists, nil none. Those of a run come in their order,
+// all others newest first.
+func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) ([]listed, error),
 	keep func(reader, Recorded) (bool, error), make func(reader, Recorded) (T, error),
 ) (core.Page[T], error) {
 	f, forward := q.Filter, q.Forward || q.Run != ""
 	var items []T
-	var l listed
+	var s *search
 	total, narrow := 0, false
 	take := func(r reader, e Recorded) error {
 		item, err := make(r, e)
@@ -79,15 +80,17 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		}
 		return err
 	}
-	err := d.view(ctx, tenant, "list the record", func(r reader) (err error) {
-		if l, err = find(r, &q); err != nil {
+	err := d.view(ctx, tenant, "list the record", func(r reader) error {
+		lists, err := find(r, &q)
+		if err != nil {
 			return err
 		}
-		if narrow = q.Narrows() || q.Correlation != "" || q.Run != ""; narrow {
+		if narrow = len(lists) > 1 || q.Narrows() || q.returned != ""; narrow {
+			s = newSearch(&q, lists, forward)
 			return nil
 		}
-		total = int(l.n)
-		return r.rows(l, forward, uint64(f.Offset()), uint64(f.Size), func(w row) error {
+		total = int(lists[0].n)
+		return r.rows(lists[0], forward, uint64(f.Offset()), uint64(f.Size), func(w row) error {
 			e, err := w.recorded()
 			if err == nil {
 				err = take(r, e)
@@ -95,26 +98,38 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 			return d.passOver(tenant, err)
 		})
 	})
-	needles := q.needles()
-	for from := uint64(0); narrow && err == nil && from < l.n; from += slice {
+	looked := 0
+	for err == nil && narrow && !s.over {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		err = d.view(ctx, tenant, "list the record", func(r reader) error {
-			return r.rows(l, forward, from, slice, func(w row) error {
-				if w.unread == nil && !contains(w.raw, needles) {
+			return s.step(r, func(c candidate) error {
+				shows := total >= f.Offset() && len(items) < f.Size
+				if c.sure && !shows {
+					total++
+					return nil
+				}
+				if c.unread != nil {
+					return d.passOver(tenant, c.unread)
+				}
+				w, err := s.row(r, c.pos)
+				w.unread = err
+				if looked++; !c.sure && err == nil && !s.in(w.raw) {
 					return nil
 				}
 				e, err := w.recorded()
-				kept := err == nil && q.match(&e.Event)
-				if kept && keep != nil {
+				kept := err == nil && (c.sure || q.match(&e.Event))
+				if kept && !c.sure && keep != nil {
 					kept, err = keep(r, e)
 				}
 				if kept && err == nil {
-					if total++; total > f.Offset() && len(items) < f.Size {
+					if total++; shows {
 						err = take(r, e)
 					}
 				}
+				// A page does not wait for the count of all that is like it.
+				s.over = s.over || looked >= countLooks && len(items) == f.Size && total > f.Offset()+f.Size
 				return d.passOver(tenant, err)
 			})
 		})
@@ -122,7 +137,9 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 	if err != nil {
 		return core.Page[T]{}, err
 	}
-	return core.NewPage(items, f, total), nil
+	page := core.NewPage(items, f, total)
+	page.Info.AtLeast = narrow && !s.through
+	return page, nil
 }
 
 // passOver tells of what can't be read: it hides nothing else of a list.
@@ -137,6 +154,10 @@ func (d *DAG) passOver(tenant string, err error) error {
 // slice is how many events one read transaction walks: a long walk must not
 // pin old pages. Lists only grow at their end.
 const slice = 5000
+
+// countLooks is how many events are looked at so that the number of all that
+// match can be told, once the page is full.
+const countLooks = 20_000
 
 // walk reads up to n events of a list after the first skip.
 func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) error) error {

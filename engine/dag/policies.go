@@ -31,13 +31,13 @@ func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.
 	}
 	active := ""
 	q := Query{Filter: f}
-	return list(ctx, d, tenant, q, func(r reader, _ *Query) (l listed, err error) {
+	return list(ctx, d, tenant, q, func(r reader, _ *Query) ([]listed, error) {
+		var err error
 		if active, err = r.activePolicy(^uint64(0)); err != nil {
-			return l, err
+			return nil, err
 		}
-		l = listed{rows: policies, under: record.Key{past}}
-		l.n, err = r.last(l.rows, l.under)
-		return l, err
+		n, err := r.last(policies, record.Key{past})
+		return []listed{{policies, record.Key{past}, n}}, err
 	}, nil, func(r reader, e Recorded) (PolicyChange, error) {
 		c, err := r.policyChange(e)
 		c.Active = c.Change == "activated" && e.Event.EventID == active
@@ -109,12 +109,8 @@ func (r reader) policyCall(e Recorded, c *PolicyChange) error {
 	if err != nil {
 		return err
 	}
-	id, err := r.callOf(stream, call)
+	id, pos, err := r.callOf(stream, call)
 	if err != nil || id == "" {
-		return err
-	}
-	_, pos, err := r.place(id)
-	if err != nil {
 		return err
 	}
 	called, err := r.event(pos)
@@ -157,10 +153,9 @@ func (d *DAG) Forks(ctx context.Context, tenant string, f core.Filter) (core.Pag
 	if err != nil {
 		return core.Page[Fork]{}, err
 	}
-	return list(ctx, d, tenant, Query{Filter: f}, func(r reader, _ *Query) (l listed, err error) {
-		l.rows = forks
-		l.n, err = r.last(forks, nil)
-		return l, err
+	return list(ctx, d, tenant, Query{Filter: f}, func(r reader, _ *Query) ([]listed, error) {
+		n, err := r.last(forks, nil)
+		return []listed{{rows: forks, n: n}}, err
 	}, nil, func(_ reader, e Recorded) (Fork, error) { return forkOfEvent(e), nil })
 }
 

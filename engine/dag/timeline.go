@@ -122,7 +122,7 @@ func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[M
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
 	q.Filter, q.Forward = f, true
-	return list(ctx, d, tenant, q, reader.narrowest, nil, func(r reader, e Recorded) (Moment, error) {
+	return list(ctx, d, tenant, q, reader.lists, nil, func(r reader, e Recorded) (Moment, error) {
 		m, err := r.moment(e)
 		if q.Short {
 			m.shorten()

@@ -45,7 +45,11 @@ func list[T any](c *call, page core.Page[T], cols []column[T]) error {
 func (c *call) place(out *bytes.Buffer, i core.PageInfo) error {
 	switch asked := c.flags.Changed("page"); {
 	case c.g.Output != "json" && (asked || i.Next):
-		fmt.Fprintf(out, "page %d of %d, %d in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), i.Total)
+		more := ""
+		if i.AtLeast {
+			more = " or more"
+		}
+		fmt.Fprintf(out, "page %d of %d%s, %d%s in all\n", i.Page, max(1, (i.Total+i.PageSize-1)/max(1, i.PageSize)), more, i.Total, more)
 	case c.g.Output == "json" && asked:
 		if err := putJSON(out, i); err != nil {
 			return err

@@ -1,0 +1,263 @@
+package dag
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+	"swarmdeck/store"
+)
+
+// A search goes by blocks of the record: of each that is full there is a row with
+// what its events can be narrowed by, so that a million events are a few thousand
+// rows, and one with the pieces of text that are in it. They are written with
+// the event that fills the block. Events of blocks without them, the newest and
+// those of a record that an earlier version wrote, are looked at themselves.
+
+// blockEvents is how many events a block has.
+const blockEvents = 256
+
+const (
+	columns record.Rows[[]byte] = "dag.columns" // block → columnWidth bytes for each event: ts, kind, status
+	returns record.Rows[[]byte] = "dag.returns" // block → a byte for each event: what came of a tool call
+	pieces  record.Rows[[]byte] = "dag.pieces"  // block → bits of the pieces of its events' JSON
+)
+
+const columnWidth = 10
+
+// blockOf is the block of an event, and its place there.
+func blockOf(pos uint64) (block uint64, i int) {
+	return (pos - 1) / blockEvents, int((pos - 1) % blockEvents)
+}
+
+// Codes of a status in columns and returns.
+const (
+	statusNone byte = iota
+	statusOther
+	statusFirst // of statusWords
+)
+
+// statusWords have codes by their places: new ones come at the end.
+func statusWords() []string {
+	return []string{
+		"ok", "error", "timeout", "canceled", "interrupted", callOpen, callReplaced,
+		string(OutcomeUnsupported), string(LiveUnknown), string(Alive), string(Dead), "success",
+	}
+}
+
+func statusCode(status string) byte {
+	if status == "" {
+		return statusNone
+	}
+	if i := slices.Index(statusWords(), status); i >= 0 {
+		return statusFirst + byte(i)
+	}
+	return statusOther
+}
+
+// column is what one event of a block can be narrowed by.
+type column []byte
+
+func (c column) micros() uint64 { return binary.BigEndian.Uint64(c) }
+func (c column) kind() byte     { return c[8] }
+func (c column) status() byte   { return c[9] }
+
+// skimmed is what columns have of an event: read in one pass, without its content.
+type skimmed struct {
+	Kind    Kind   `json:"kind"`
+	TS      Time   `json:"ts"`
+	Status  string `json:"status"`
+	Outcome string `json:"outcome"`
+	Exit    string `json:"exit"`
+	CallID  string `json:"call_id"`
+}
+
+func (w row) skim() (s skimmed, err error) {
+	if err = core.DecodeStored(w.raw, &s); err != nil {
+		return s, damaged(w.pos, err)
+	}
+	return s, nil
+}
+
+// told is the status of an event, as status has it of a decoded one.
+func (s *skimmed) told() string {
+	switch s.Kind {
+	case KindModelResponse, KindToolResult, KindLivenessProbe:
+		return s.Status
+	case KindSnapshotCreated, KindRestoreAttempted:
+		return s.Outcome
+	case KindRunFinished:
+		return s.Exit
+	}
+	return ""
+}
+
+// block is what the rows of a full block say.
+type block struct{ columns, returns, pieces []byte }
+
+// read makes the rows of a block out of its events.
+func (r reader) readBlock(n uint64) (b block, err error) {
+	b.columns = make([]byte, 0, blockEvents*columnWidth)
+	b.returns = make([]byte, blockEvents)
+	var text gatherer
+	for i := range blockEvents {
+		w, err := r.row(n*blockEvents + uint64(i) + 1)
+		if err != nil {
+			return b, err
+		}
+		s, err := w.skim()
+		if err != nil {
+			return b, err
+		}
+		b.columns = append(record.Key(b.columns).Seq(micros(s.TS.at)), s.Kind.code(), statusCode(s.told()))
+		if s.Kind == KindToolCall {
+			came, err := r.cameOf(w, s.CallID)
+			if err != nil {
+				return b, err
+			}
+			b.returns[i] = statusCode(came)
+		}
+		text.add(w.raw)
+	}
+	b.pieces = text.bits()
+	return b, nil
+}
+
+// cameOf is the status of a tool call, as Call has it.
+func (r reader) cameOf(call row, id string) (came string, err error) {
+	came = callOpen
+	err = callIDs.Within(r, record.Seq(call.stream).Text(id), record.Seq(call.pos+1), nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		if kindOf(found) == KindToolCall.code() {
+			if came == callOpen {
+				came = callReplaced
+			}
+			return false, nil
+		}
+		w, err := r.row(rest.Seq())
+		if err != nil {
+			return false, err
+		}
+		s, err := w.skim()
+		came = s.Status
+		return true, err
+	})
+	return came, err
+}
+
+// blocksAtOnce bounds what one transaction adds beside what it fills, to a record
+// that has events without columns.
+const blocksAtOnce = 2
+
+// fillBlocks writes the rows of blocks that are full and have none. That of one
+// with an event that can't be read is empty: it is looked through.
+func (w *writer) fillBlocks() error {
+	next, err := w.filled()
+	if err != nil {
+		return err
+	}
+	full := uint64(w.Counter(countEvents)) / blockEvents
+	for end := min(full, next+blocksAtOnce+w.fresh/blockEvents); next < end; next++ {
+		b, err := w.readBlock(next)
+		if len(core.DamagedIn(err)) > 0 {
+			b, err = block{}, nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.putBlock(next, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) putBlock(n uint64, b block) error {
+	for _, of := range []struct {
+		rows record.Rows[[]byte]
+		data []byte
+	}{{columns, b.columns}, {returns, b.returns}, {pieces, b.pieces}} {
+		if err := of.rows.Put(w.tx.Derived(), record.Seq(n), of.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled is the number of the first block that has no columns yet.
+func (r reader) filled() (next uint64, err error) {
+	err = columns.Within(r, nil, nil, nil, true, func(key record.Parts, _ record.Found[[]byte]) (bool, error) {
+		next = key.Seq() + 1
+		return false, nil
+	})
+	return next, err
+}
+
+// came notes what came of a call whose block is full already.
+func (w *writer) came(call uint64, status string) error {
+	return w.setReturned(call, func(byte) byte { return statusCode(status) })
+}
+
+// replaced notes that a call without a result is followed by one of its id.
+func (w *writer) replaced(call uint64) error {
+	return w.setReturned(call, func(now byte) byte {
+		if now == statusCode(callOpen) {
+			return statusCode(callReplaced)
+		}
+		return now
+	})
+}
+
+func (w *writer) setReturned(call uint64, status func(now byte) byte) error {
+	n, i := blockOf(call)
+	now, err := returns.Data(w, record.Seq(n))
+	if err != nil || len(now) != blockEvents || status(now[i]) == now[i] {
+		return err
+	}
+	next := append(w.tx.Alloc(blockEvents), now...)
+	next[i] = status(now[i])
+	return returns.Put(w.tx.Derived(), record.Seq(n), next)
+}
+
+// Derives implements audit.Deriver.
+func (auditedStreams) Derives() []string {
+	return []string{string(columns), string(returns), string(pieces)}
+}
+
+// Derive implements audit.Deriver. A block without rows is looked through, which
+// finds the same.
+func (auditedStreams) Derive(tx store.Tx, d *audit.Derivation) error {
+	r := reader{tx}
+	next, err := r.filled()
+	for n := uint64(0); n < next && err == nil; n++ {
+		err = r.expectBlock(n, d)
+	}
+	return err
+}
+
+func (r reader) expectBlock(n uint64, d *audit.Derivation) error {
+	b, err := r.readBlock(n)
+	unread := len(core.DamagedIn(err)) > 0
+	if err != nil && !unread {
+		return err
+	}
+	for _, of := range []struct {
+		rows record.Rows[[]byte]
+		data []byte
+	}{{columns, b.columns}, {returns, b.returns}, {pieces, b.pieces}} {
+		now, err := of.rows.Data(r, record.Seq(n))
+		if err != nil {
+			return err
+		}
+		if unread || len(now) == 0 { // the damage is told where the event is
+			of.data = now
+		}
+		if now != nil {
+			if err := of.rows.Expect(d, record.Seq(n), of.data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package dag
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+)
+
+// A text is found by its pieces: any one, two and three bytes of it in a row, in
+// lower case, and six hex digits, since of those any three stand in every block. A block
+// has a bit for each, the fewest bits of which most are still unset: a text that
+// has an unset one is not in the block.
+
+const (
+	piecesMost  = 20 // log2 of the bits of a block at most
+	piecesLeast = 10
+	hexPiece    = 6
+)
+
+// cut calls each with the place of each piece of a text in lower case.
+func cut(lower []byte, each func(bit uint32)) {
+	const odd = 0x9e3779b97f4a7c15 // spreads over the upper bits
+	put := func(length, piece uint64) { each(uint32((length<<56 | piece) * odd >> (64 - piecesMost))) }
+	last, digits := uint64(0), 0
+	for i, c := range lower {
+		last = last<<8 | uint64(c)
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'f' {
+			digits++
+		} else {
+			digits = 0
+		}
+		put(1, last&0xff)
+		if i >= 1 {
+			put(2, last&0xffff)
+		}
+		if i >= 2 {
+			put(3, last&0xffffff)
+		}
+		if digits >= hexPiece {
+			put(hexPiece, last&0xffffffffffff)
+		}
+	}
+}
+
+// gatherer gathers the pieces of a block. The zero value has none.
+type gatherer struct {
+	set   []uint64
+	lower []byte
+}
+
+func (g *gatherer) add(text []byte) {
+	if g.set == nil {
+		g.set = make([]uint64, 1<<piecesMost/64)
+	}
+	g.lower = toLower(g.lower, text)
+	cut(g.lower, func(bit uint32) { g.set[bit/64] |= 1 << (bit % 64) })
+}
+
+// bits are the pieces in as few bits as leave three of four unset.
+func (g *gatherer) bits() []byte {
+	set := g.set
+	for len(set)*64 > 1<<piecesLeast {
+		low, high := set[:len(set)/2], set[len(set)/2:]
+		n := 0
+		for i := range low {
+			n += bits.OnesCount64(low[i] | high[i])
+		}
+		if n*4 > len(low)*64 {
+			break
+		}
+		for i := range low {
+			low[i] |= high[i]
+		}
+		set = low
+	}
+	out := make([]byte, 0, len(set)*8)
+	for _, word := range set {
+		out = binary.LittleEndian.AppendUint64(out, word)
+	}
+	return out
+}
+
+// mayHold says whether a block with these pieces may have a text in it, given its
+// places of cut.
+func mayHold(set []byte, places []uint32) bool {
+	if len(set) == 0 || len(set)&(len(set)-1) != 0 {
+		return true
+	}
+	for _, bit := range places {
+		bit &= uint32(len(set)*8 - 1)
+		if set[bit/8]&(1<<(bit%8)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// toLower is strings.ToLower of a text, into memory that is there.
+func toLower(to, text []byte) []byte {
+	to = to[:0]
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return append(to[:0], bytes.ToLower(text)...)
+		}
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		to = append(to, c)
+	}
+	return to
+}
+
+// sought is a text to be found whatever its case.
+type sought struct {
+	lower  string
+	ascii  bool
+	pivot  int  // the byte of it that texts have least of
+	folded bool // letters other than ASCII's have the same lower case as some of it
+}
+
+func seek(text string) sought {
+	s := sought{lower: strings.ToLower(text), ascii: true}
+	const common = "etaoinsrhldcum\"_:,fpg0123456789wyb " // of JSON, the commonest first
+	rarest := -1
+	for i := range len(s.lower) {
+		c := s.lower[i]
+		s.ascii = s.ascii && c < utf8.RuneSelf
+		s.folded = s.folded || c == 'k' || c == 'i'
+		at := strings.IndexByte(common, c)
+		if at < 0 {
+			at = len(common)
+		}
+		if at > rarest {
+			rarest, s.pivot = at, i
+		}
+	}
+	return s
+}
+
+// in says whether a text has the one that is sought in it.
+func (s *sought) in(text []byte) bool {
+	if s.lower == "" {
+		return true
+	}
+	if !s.ascii {
+		return strings.Contains(strings.ToLower(string(text)), s.lower)
+	}
+	c := s.lower[s.pivot]
+	if s.around(text, c) || c >= 'a' && c <= 'z' && s.around(text, c-('a'-'A')) {
+		return true
+	}
+	// The Kelvin sign and the I with a dot are k and i in lower case.
+	return s.folded && (bytes.Contains(text, []byte("\u212a")) || bytes.Contains(text, []byte("\u0130"))) &&
+		strings.Contains(strings.ToLower(string(text)), s.lower)
+}
+
+// around looks at each place where a byte is that the pivot may be.
+func (s *sought) around(text []byte, c byte) bool {
+	for at := s.pivot; at < len(text); at++ {
+		i := bytes.IndexByte(text[at:], c)
+		if i < 0 {
+			return false
+		}
+		at += i
+		from, to := at-s.pivot, at-s.pivot+len(s.lower)
+		if to > len(text) {
+			return false
+		}
+		if sameFold(text[from:to], s.lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameFold compares ASCII in lower case with a text in any.
+func sameFold(text []byte, lower string) bool {
+	for i, c := range text {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
