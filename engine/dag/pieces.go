@@ -9,20 +9,24 @@ import (
 )
 
 // A text is found by its pieces: any one, two and three bytes of it in a row, in
-// lower case, and six hex digits, since of those any three stand in every block. A block
-// has a bit for each, the fewest bits of which most are still unset: a text that
-// has an unset one is not in the block.
+// lower case, and six hex digits, since of those any three stand in every block. A
+// block has a bit for each byte that there is, and for all other pieces as few bits
+// as leave most of them unset: a text that has an unset one is not in the block.
 
 const (
-	piecesMost  = 20 // log2 of the bits of a block at most
+	byteBits    = 256
+	piecesMost  = 20 // log2 of the other bits of a block at most
 	piecesLeast = 10
 	hexPiece    = 6
 )
 
-// cut calls each with the place of each piece of a text in lower case.
+// cut calls each with the place of each piece of a text in lower case: those of
+// single bytes come first, the others from byteBits on.
 func cut(lower []byte, each func(bit uint32)) {
 	const odd = 0x9e3779b97f4a7c15 // spreads over the upper bits
-	put := func(length, piece uint64) { each(uint32((length<<56 | piece) * odd >> (64 - piecesMost))) }
+	put := func(length, piece uint64) {
+		each(byteBits + uint32((length<<56|piece)*odd>>(64-piecesMost)))
+	}
 	last, digits := uint64(0), 0
 	for i, c := range lower {
 		last = last<<8 | uint64(c)
@@ -31,7 +35,7 @@ func cut(lower []byte, each func(bit uint32)) {
 		} else {
 			digits = 0
 		}
-		put(1, last&0xff)
+		each(uint32(c))
 		if i >= 1 {
 			put(2, last&0xffff)
 		}
@@ -52,7 +56,7 @@ type gatherer struct {
 
 func (g *gatherer) add(text []byte) {
 	if g.set == nil {
-		g.set = make([]uint64, 1<<piecesMost/64)
+		g.set = make([]uint64, (byteBits+1<<piecesMost)/64)
 	}
 	g.lower = toLower(g.lower, text)
 	cut(g.lower, func(bit uint32) { g.set[bit/64] |= 1 << (bit % 64) })
@@ -60,7 +64,7 @@ func (g *gatherer) add(text []byte) {
 
 // bits are the pieces in as few bits as leave three of four unset.
 func (g *gatherer) bits() []byte {
-	set := g.set
+	single, set := g.set[:byteBits/64], g.set[byteBits/64:]
 	for len(set)*64 > 1<<piecesLeast {
 		low, high := set[:len(set)/2], set[len(set)/2:]
 		n := 0
@@ -75,9 +79,11 @@ func (g *gatherer) bits() []byte {
 		}
 		set = low
 	}
-	out := make([]byte, 0, len(set)*8)
-	for _, word := range set {
-		out = binary.LittleEndian.AppendUint64(out, word)
+	out := make([]byte, 0, (len(single)+len(set))*8)
+	for _, words := range [][]uint64{single, set} {
+		for _, word := range words {
+			out = binary.LittleEndian.AppendUint64(out, word)
+		}
 	}
 	return out
 }
@@ -85,11 +91,14 @@ func (g *gatherer) bits() []byte {
 // mayHold says whether a block with these pieces may have a text in it, given its
 // places of cut.
 func mayHold(set []byte, places []uint32) bool {
-	if len(set) == 0 || len(set)&(len(set)-1) != 0 {
+	size := len(set)*8 - byteBits
+	if size <= 0 || size&(size-1) != 0 { // not here, or not ours
 		return true
 	}
 	for _, bit := range places {
-		bit &= uint32(len(set)*8 - 1)
+		if bit >= byteBits {
+			bit = byteBits + (bit-byteBits)&uint32(size-1)
+		}
 		if set[bit/8]&(1<<(bit%8)) == 0 {
 			return false
 		}

@@ -83,44 +83,68 @@ func dagEvents() *Op {
 
 func dagEmit() *Op {
 	var text string
+	var stream bool
 	var events []dag.Event
 	return define(Op{
 		Name: "dag emit", Short: "Record an event, or several: one JSON object a line", Done: "recorded",
-		Long: "Record an event with the model's fields, or several, one JSON object a line: all or none. The event_id\n" +
-			"follows from the event; one that is given must be that. Emitting an event again changes nothing.",
-		Example: `dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada","reason":"user"}'` + "\ndag emit @events.jsonl",
-		Params:  []*Param{place(&text, "JSON", "")},
+		Long: "Record an event with the model's fields, or up to 1000, one JSON object a line: all or none. The event_id\n" +
+			"follows from the event; one that is given must be that. Emitting an event again changes nothing.\n" +
+			"With --stream there may be any number, from @FILE or -: they are taken in as they come, by batches of up to\n" +
+			"1000 that are all or none each. The first mistake ends it; emitted again, a stream goes on where it ended.",
+		Example: `dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada","reason":"user"}'` +
+			"\ndag emit @events.jsonl\ndag emit --stream - < many.jsonl",
+		Params: []*Param{place(&text, "JSON", ""), flag(&stream, "stream", "any number of events, by batches")},
 		Check: func(c *Call) error {
+			if stream {
+				if text != "-" && !strings.HasPrefix(text, "@") {
+					return usage("stream", "--stream: wants @FILE or -, got %q", core.Clip(text))
+				}
+				return nil
+			}
 			data, err := c.Read("event", text)
 			if err == nil {
 				events, err = parseEvents(data)
 			}
+			if err == nil && len(events) > dag.MaxBatch {
+				err = usage("event", "event: %d events; allowed: 1-%d, or any number with --stream", len(events), dag.MaxBatch)
+			}
 			return err
 		},
-	}, func(ctx context.Context, c *Call) (all core.Page[dag.Recorded], err error) {
-		all.Items, err = c.DAG.Emit(ctx, c.By, events...)
-		return all, err
+	}, func(ctx context.Context, c *Call) (out Either[core.Page[dag.Recorded], Told[dag.Emitted]], err error) {
+		if !stream {
+			all, err := c.DAG.Emit(ctx, c.By, events...)
+			return one[core.Page[dag.Recorded], Told[dag.Emitted]](core.Page[dag.Recorded]{Items: all}, err)
+		}
+		in, err := c.File("event", strings.TrimPrefix(text, "@"))
+		if err != nil {
+			return out, err
+		}
+		defer in.Close()
+		done, err := c.DAG.EmitStream(ctx, c.By, dag.ReadEvents(in), c.counts())
+		return other[core.Page[dag.Recorded]](told(done, fmt.Sprintf("recorded %d events, %d of them new", done.Events, done.New)), failed(err))
 	})
+}
+
+// counts tells how far a stream of events is, each so many.
+func (c *Call) counts() func(dag.Emitted) {
+	const each = 20 * dag.MaxBatch
+	next := uint64(each)
+	return func(e dag.Emitted) {
+		if e.Events >= next {
+			next = e.Events - e.Events%each + each
+			c.Progress(fmt.Sprintf("%d events, %d of them new …", e.Events, e.New))
+		}
+	}
 }
 
 // parseEvents reads one event, or one a line.
 func parseEvents(data []byte) (all []dag.Event, err error) {
-	if e, err := dag.Parse(data); err == nil || !bytes.Contains(bytes.TrimSpace(data), []byte("\n")) {
-		return []dag.Event{e}, err
+	if e, err := dag.Parse(data); err == nil || core.Raw(data).IsValid() || !bytes.Contains(bytes.TrimSpace(data), []byte("\n")) {
+		return []dag.Event{e}, err // or one object over several lines, with mistakes
 	}
-	if core.Raw(data).IsValid() { // one object over several lines, with mistakes
-		_, err := dag.Parse(data)
-		return nil, err
-	}
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		e, err := dag.Parse(line)
+	for e, err := range dag.ReadEvents(bytes.NewReader(data)) {
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, err
 		}
 		all = append(all, e)
 	}

@@ -94,6 +94,9 @@ func (w *walk) record() {
 	}
 	w.text("dag at "+id, "running")
 	// Beside these are the runs of the agents so far.
+	if got := w.do("dag emit --stream @events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
+		t.Errorf("emit as a stream: %v", got)
+	}
 	exported := w.do("dag export jsonl record.jsonl")
 	if n, ok := exported["events"].(float64); !ok || n < 5 || exported["format"] != "jsonl" {
 		t.Errorf("export: %v", exported)
@@ -108,6 +111,8 @@ func (w *walk) record() {
 		"dag emit {}":                    "kind",
 		"dag emit no":                    "JSON",
 		"dag emit @events.json":          "events.json",
+		"dag emit --stream {}":           "@FILE or -",
+		"dag emit --stream @no.jsonl":    "no.jsonl",
 		"dag events --kind call":         "tool_call",
 		"dag show zz":                    "zz",
 		"dag at 00000000":                "00000000",
