@@ -235,7 +235,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.closers = append(h.closers, sup.Close)
-	opt.Formats = formats.All(sup)
+	opt.Formats, opt.Sources = formats.All(sup), formats.Sources()
 	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
 	programs, err := policy.New(policy.Options{Supervisor: sup})
 	if err != nil {

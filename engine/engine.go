@@ -68,6 +68,7 @@ type Options struct {
 	Tools tools.Source // lists the tools of servers; nil where none run
 
 	Formats map[string]dag.Format   // what records are exported to and imported from
+	Sources map[string]dag.Source   // what else events are imported from
 	Effects map[string]control.Kind // what carries intents out, by action
 
 	Resources map[string]resource.Driver // what looks after resources, by the word of its targets
@@ -140,7 +141,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
-	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats})
+	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats, Sources: opt.Sources})
 	told := recorder{
 		dag: e.DAG, ledger: e.Audit, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
 		tasks:    func(tx *audit.Tx, id string) (task.Task, error) { return e.Tasks.In(tx, id) },

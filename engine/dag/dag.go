@@ -16,6 +16,8 @@ type Options struct {
 	Ledger *audit.Ledger
 	// Formats are what records are exported to and imported from, by name.
 	Formats map[string]Format
+	// Sources are what else events are imported from, by name.
+	Sources map[string]Source
 }
 
 // DAG is the record of every tenant. Its methods may be called from any
@@ -23,12 +25,13 @@ type Options struct {
 type DAG struct {
 	ledger  *audit.Ledger
 	formats map[string]Format
+	sources map[string]Source
 }
 
 // New makes the record over a ledger. It reads nothing and starts nothing.
 func New(opt Options) *DAG {
 	opt.Ledger.Register(auditedStreams{})
-	return &DAG{ledger: opt.Ledger, formats: opt.Formats}
+	return &DAG{ledger: opt.Ledger, formats: opt.Formats, sources: opt.Sources}
 }
 
 // view reads a consistent snapshot.

@@ -75,7 +75,8 @@ type Recording struct {
 	run RunInfo
 	id  string
 
-	inside bool // a transaction that writes what is gathered itself
+	inside bool             // who writes what is gathered does so itself
+	now    func() time.Time // of the next event
 
 	writing sync.Mutex // one batch at a time, in order
 
@@ -103,7 +104,7 @@ type openCall struct{ event, correlation, server, tool, decided string }
 // never finished is closed by Recover after the next start.
 func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
 	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
-	r := &Recording{d: d, by: by, run: info, calls: map[string]openCall{}, ended: map[string]bool{}}
+	r := &Recording{d: d, by: by, run: info, now: d.ledger.Clock().Now, calls: map[string]openCall{}, ended: map[string]bool{}}
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
@@ -134,7 +135,7 @@ func (r *Recording) RunID() string { return r.id }
 
 // head is the head of the next event; mu is held, or nobody else knows of r.
 func (r *Recording) head() Head {
-	if now := r.d.ledger.Clock().Now(); now.After(r.last) {
+	if now := r.now(); now.After(r.last) {
 		r.last = now
 	}
 	h := r.run.head(r.id)

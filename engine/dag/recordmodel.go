@@ -247,6 +247,9 @@ func (r *Recording) Answered(ctx context.Context, call string, a ModelAnswer) er
 	return r.Flush(ctx)
 }
 
+// answerID is the message that a model answered a request with.
+func answerID(request string) string { return request + "/answer" }
+
 func (r *Recording) answer(open openModel, a ModelAnswer) {
 	h := r.head()
 	h.CorrelationID = open.correlation
@@ -261,7 +264,7 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 	if said == nil {
 		said = []ContentPart{}
 	}
-	out := NewNode(&Message{ID: open.id + "/answer", Role: RoleAssistant, Content: said, CreatedAt: h.TS})
+	out := NewNode(&Message{ID: answerID(open.id), Role: RoleAssistant, Content: said, CreatedAt: h.TS})
 	h.Nodes = []Node{out}
 	b := &ModelResponse{
 		RequestID: open.id, OutputRef: out.ID(), FinishReason: fit(a.FinishReason), Usage: a.Usage, Status: a.Status,

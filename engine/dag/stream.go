@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 )
@@ -91,4 +94,38 @@ func (d *DAG) EmitStream(ctx context.Context, by core.Caller, events iter.Seq2[E
 		return done, fmt.Errorf("after %d events: %w", done.Events, err)
 	}
 	return done, nil
+}
+
+// Source is what events are read from that is no record of ours.
+type Source interface {
+	// Read reads the events in their order. An import calls it twice: to look at
+	// everything, then to take it in.
+	Read(ctx context.Context, src string, each func(Event) error) error
+}
+
+// ImportEvents takes in what a source has. All of it is read once before any is
+// taken: what can't be read takes in nothing. It is taken in as EmitStream does.
+func (d *DAG) ImportEvents(ctx context.Context, by core.Caller, source, src string, told func(Emitted)) (Transferred, error) {
+	done := Transferred{Format: source, Path: src}
+	s := d.sources[source]
+	if s == nil {
+		return done, core.Invalid("format", source, strings.Join(slices.Sorted(maps.Keys(d.sources)), ", "))
+	}
+	if err := s.Read(ctx, src, func(Event) error { return nil }); err != nil {
+		return done, explain("look at "+src, err)
+	}
+	stop := errors.New("no more is wanted")
+	got, err := d.EmitStream(ctx, by, func(yield func(Event, error) bool) {
+		err := s.Read(ctx, src, func(e Event) error {
+			if !yield(e, nil) {
+				return stop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stop) {
+			yield(Event{}, err)
+		}
+	}, told)
+	done.Events, done.New = got.Events, got.New
+	return done, explain("import "+src, err)
 }

@@ -3,12 +3,14 @@ package op
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/dag"
 )
 
-func recordFormat(into *string) *Param {
-	return place(into, "FORMAT", "enum:git,sqlite,car,jsonl").enum("git", "sqlite", "car", "jsonl")
+func recordFormat(into *string, more ...string) *Param {
+	all := append([]string{"git", "sqlite", "car", "jsonl"}, more...)
+	return place(into, "FORMAT", "enum:"+strings.Join(all, ",")).enum(all...)
 }
 
 func dagExport() *Op {
@@ -30,12 +32,23 @@ func dagExport() *Op {
 func dagImport() *Op {
 	var format, src string
 	return define(Op{
-		Name: "dag import", Short: "Take in a record that was exported; what is here already stays", Done: "imported",
+		Name: "dag import", Short: "Take in a record that was exported, events or spans; what is here already stays", Done: "imported",
 		Long: "Take in a record that was exported. All of it is looked at first: when an event was changed, added or\n" +
-			"removed, nothing is taken in. Importing twice changes nothing.",
-		Params: []*Param{recordFormat(&format), place(&src, "SRC", "file")},
+			"removed, nothing is taken in. Importing twice changes nothing. What other programs wrote can be taken in too, by\n" +
+			"batches as with dag emit --stream, once all of it could be read:\n" +
+			"events  an event with the model's fields a line\n" +
+			"otlp    OpenTelemetry spans about generative AI, as OTLP/JSON: invoke_agent is a run, chat a request to a\n" +
+			"        model with its answer, execute_tool a tool call with its result",
+		Example: "dag import git record\ndag import otlp spans.json",
+		Params:  []*Param{recordFormat(&format, "events", "otlp"), place(&src, "SRC", "file")},
 	}, func(ctx context.Context, c *Call) (Told[dag.Transferred], error) {
-		done, err := c.DAG.Import(ctx, c.By, format, c.path(src))
+		take := func() (dag.Transferred, error) { return c.DAG.Import(ctx, c.By, format, c.path(src)) }
+		if format == "events" || format == "otlp" {
+			take = func() (dag.Transferred, error) {
+				return c.DAG.ImportEvents(ctx, c.By, format, c.path(src), c.counts())
+			}
+		}
+		done, err := take()
 		if err = FileFault("read", "src", src, err); err != nil {
 			return Told[dag.Transferred]{}, failed(err)
 		}

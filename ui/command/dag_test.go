@@ -107,7 +107,19 @@ func (w *walk) record() {
 	if got := w.do("dag import jsonl record.jsonl"); got["events"] != exported["events"] || got["new"] != 0.0 {
 		t.Errorf("import: %v", got)
 	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "spans.json"), []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"0000000000000001","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000001000000000","attributes":[{"key":"gen_ai.tool.name","value":{"stringValue":"weather"}},{"key":"gen_ai.agent.name","value":{"stringValue":"forecaster"}}]}]}]}]}`), 0o600))
+	for _, n := range []float64{4, 0} {
+		if got := w.do("dag import otlp spans.json"); got["events"] != 4.0 || got["new"] != n {
+			t.Errorf("import of spans: %v", got)
+		}
+	}
+	w.text("dag events --run 0af7651916cd43dd8448eb211c80319c", "weather", "run_finished")
+	if got := w.do("dag import events events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
+		t.Errorf("import of events: %v", got)
+	}
 	for line, word := range map[string]string{
+		"dag import otlp events.jsonl":   "resourceSpans",
+		"dag import events spans.json":   "line 1",
 		"dag emit {}":                    "kind",
 		"dag emit no":                    "JSON",
 		"dag emit @events.json":          "events.json",

@@ -80,6 +80,7 @@ func newDeck(t testing.TB) *deck {
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADParameters: env.NewParameters(), CADDir: filepath.Join(dir, "cad"),
 		Formats:   formats.All(sup),
+		Sources:   formats.Sources(),
 		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
 		Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
 		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
