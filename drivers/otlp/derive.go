@@ -19,12 +19,13 @@ import (
 
 // deriver makes spans of a tenant's audit events, for one batch.
 type deriver struct {
-	eng    *engine.Engine
-	tenant string
-	told   func(trace string) bool
-	spans  []*tracepb.Span
-	lives  map[string]*life
-	runs   map[string]dag.RunState
+	eng     *engine.Engine
+	tenant  string
+	told    func(trace string) bool
+	content bool // what was said is told too
+	spans   []*tracepb.Span
+	lives   map[string]*life
+	runs    map[string]dag.RunState
 }
 
 func attrsOf(attrs ...*commonpb.KeyValue) []*commonpb.KeyValue { return attrs }

@@ -24,5 +24,6 @@
 // with a collector ran is not told.
 //
 // No span has a prompt, an input, an argument, an output, a reason or a title:
-// names, kinds, codes, counts and times only.
+// names, kinds, codes, counts and times only. Where Settings.Content asks for it,
+// requests to models and tool calls have what the record has of them.
 package otlp

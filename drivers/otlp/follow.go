@@ -133,7 +133,7 @@ func (x *Exporter) some(ctx context.Context, tenant string, once bool) (more boo
 		x.figures.skipped.Add(int64(to - at)) //nolint:gosec // a count of events
 		at = to
 	}
-	d := &deriver{eng: x.eng, tenant: tenant, told: x.to.told, lives: map[string]*life{}, runs: map[string]dag.RunState{}}
+	d := &deriver{eng: x.eng, tenant: tenant, told: x.to.told, content: x.to.Content, lives: map[string]*life{}, runs: map[string]dag.RunState{}}
 	upto := at
 	for len(d.spans) < x.to.Batch {
 		events, seen, err := x.eng.Audit.Pick(ctx, tenant, upto, lookAt, wanted)

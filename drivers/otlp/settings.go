@@ -28,6 +28,7 @@ type Settings struct {
 	Delay    time.Duration     // between two looks at what happened
 	Batch    int               // spans in one request
 	Share    float64           // of the traces, 0-1, by their id
+	Content  bool              // also what was said, asked and answered
 }
 
 // FromEnvironment reads the settings; nil when no endpoint is set, or when the
@@ -87,6 +88,9 @@ func FromEnvironment(getenv func(string) string) (*Settings, error) {
 	if err := env.sampler(s); err != nil {
 		return nil, err
 	}
+	if s.Content, err = env.content(); err != nil {
+		return nil, err
+	}
 	return s, env.certificates(s)
 }
 
@@ -120,6 +124,20 @@ func number(name, text string, otherwise, most int) (int, error) {
 		return 0, core.Invalid(name, text, fmt.Sprintf("a number, 1-%d", most))
 	}
 	return n, nil
+}
+
+// content reads whether spans have what was said, as instrumentations of
+// generative AI do. They have no other place for it here.
+func (e environment) content() (bool, error) {
+	const name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+	switch v := e.first(name); strings.ToLower(v) {
+	case "", "false", "no_content", "event_only":
+		return false, nil
+	case "true", "span_only", "span_and_event":
+		return true, nil
+	default:
+		return false, core.Invalid(name, v, "true, false, SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT or NO_CONTENT")
+	}
 }
 
 // sampler reads how many traces are told. Who starts a trace elsewhere has no

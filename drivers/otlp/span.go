@@ -63,6 +63,15 @@ func text(name, value string) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: core.Cut(value, maxText)}}}
 }
 
+// texts is an attribute of a list with one text; nil for "".
+func texts(name, value string) *commonpb.KeyValue {
+	a := text(name, value)
+	if a != nil {
+		a.Value = &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: &commonpb.ArrayValue{Values: []*commonpb.AnyValue{a.Value}}}}
+	}
+	return a
+}
+
 func integer(name string, value int64) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: name, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}}
 }

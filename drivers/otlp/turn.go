@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"swarmdeck/engine/audit"
@@ -96,7 +97,7 @@ func (c *calls) take(e dag.Event) {
 					code = b.Error.Code
 				}
 			}
-			c.tool(asked, e.TS, code)
+			c.tool(asked, e.TS, code, c.d.json("gen_ai.tool.call.result", within(b.Result)))
 		}
 	case *dag.ModelRequest:
 		c.models[c.key(e, e.EventID)] = e
@@ -111,12 +112,14 @@ func (c *calls) take(e dag.Event) {
 			if b.Status != "" && b.Status != dag.CallOK {
 				failed(s, string(b.Status))
 			}
-			if b.FinishReason != "" {
-				s.Attributes = append(s.Attributes, text("gen_ai.response.finish_reason", b.FinishReason))
+			u := dag.Usage{}
+			if b.Usage != nil {
+				u = *b.Usage
 			}
-			if u := b.Usage; u != nil {
-				s.Attributes = append(s.Attributes, kept(attrsOf(count("gen_ai.usage.input_tokens", u.PromptTokens), count("gen_ai.usage.output_tokens", u.CompletionTokens)))...)
-			}
+			s.Attributes = append(s.Attributes, kept(attrsOf(
+				texts("gen_ai.response.finish_reasons", b.FinishReason), count("gen_ai.usage.input_tokens", u.PromptTokens),
+				count("gen_ai.usage.output_tokens", u.CompletionTokens), count("gen_ai.usage.cache_read.input_tokens", u.CachedTokens),
+				c.d.messages("gen_ai.output.messages", &e, b.FinishReason)))...)
 		}
 	}
 }
@@ -130,11 +133,15 @@ func (c *calls) key(e dag.Event, otherwise string) string {
 	return otherwise
 }
 
-func (c *calls) tool(asked dag.Event, end dag.Time, code string) {
+func (c *calls) tool(asked dag.Event, end dag.Time, code string, more ...*commonpb.KeyValue) {
 	b := asked.Body.(*dag.ToolCall)
 	s := span(c.run.TraceID, core.SpanID(c.d.tenant, "tool", asked.EventID, 0), c.parent, "execute_tool "+b.Tool, asked.TS.Time(), end.Time(),
 		text("gen_ai.operation.name", "execute_tool"), text("gen_ai.tool.name", b.Tool), text("gen_ai.tool.call.id", b.CallID),
-		text("gen_ai.agent.name", c.run.AgentID), text("swarmdeck.tool.server", b.Server), text("swarmdeck.task.id", c.run.TaskID))
+		text("gen_ai.agent.name", c.run.AgentID), text("gen_ai.conversation.id", c.run.RunID), text("swarmdeck.tool.server", b.Server),
+		text("swarmdeck.task.id", c.run.TaskID), c.d.json("gen_ai.tool.call.arguments", within(b.Args)))
+	if s != nil {
+		s.Attributes = append(s.Attributes, kept(more)...)
+	}
 	failed(s, code)
 	c.d.add(s)
 }
@@ -142,7 +149,8 @@ func (c *calls) tool(asked dag.Event, end dag.Time, code string) {
 func (c *calls) model(asked dag.Event, end dag.Time) *tracepb.Span {
 	b := asked.Body.(*dag.ModelRequest)
 	s := span(c.run.TraceID, core.SpanID(c.d.tenant, "model", asked.EventID, 0), c.parent, "chat "+b.Model, asked.TS.Time(), end.Time(),
-		text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", b.Model), text("gen_ai.agent.name", c.run.AgentID))
+		text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", b.Model), text("gen_ai.agent.name", c.run.AgentID),
+		text("gen_ai.conversation.id", c.run.RunID), c.d.messages("gen_ai.input.messages", &asked, ""))
 	if s != nil {
 		s.Kind = tracepb.Span_SPAN_KIND_CLIENT
 	}
