@@ -33,6 +33,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openPicture()
 	case "timeline":
 		return m.openTimeline()
+	case "compare":
+		return m.openCompare()
 	case "copy", "copy-row":
 		return m.copy(name == "copy-row")
 	case "focus-next":
@@ -188,6 +190,30 @@ func (m *Model) openTimeline() tea.Cmd {
 		return m.say(true, "", "nothing is selected")
 	}
 	return m.say(true, "", "there is no timeline of a "+it.Kind)
+}
+
+// openCompare opens how what two marked things did differs, or one of them and
+// what is selected.
+func (m *Model) openCompare() tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	two := p.Marks()
+	if len(two) == 1 {
+		two = append(two, p.Selected(m.env()))
+	}
+	var names []string
+	for _, it := range two {
+		if line := pane.TimelineOf(it); !line.Empty() && !slices.Contains(names, line.ID) {
+			names = append(names, line.ID)
+		}
+	}
+	if len(names) != 2 {
+		return m.say(true, "", "mark two agents, tasks or sessions to compare what they did")
+	}
+	m.openItem(pane.Item{Kind: "compare", ID: strings.Join(names, " ")})
+	return nil
 }
 
 // openPicture opens the picture of the selected thing, or the solids of the

@@ -91,7 +91,7 @@ func poison(v reflect.Value, text string, name string) {
 // poisoned is a world in which everything that comes from outside is text.
 func poisoned(rec recordings, text string) *fakeWorld {
 	w := newModels()
-	w.rec = recordings{liar{rec.DAG, text}, liar{text: text}, lyingJudge{rec.rulings, text}}
+	w.rec = recordings{liar{rec.DAG, text}, liar{text: text}, lyingJudge{rec.rulings, text}, rec.Comparer}
 	if len(w.agents) > 0 {
 		a := *w.agents[0]
 		a.Stuck, a.Attention, a.Reason = &fleet.Stuck{Kind: fleet.Loop, Since: start}, "x", "x"

@@ -42,7 +42,7 @@ func (m *Model) makePanes() {
 		m.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(m.notes),
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
-		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG),
+		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG), record.NewCompare(s.Comparer),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {

@@ -24,7 +24,7 @@ var own = []command.Candidate{
 	{Text: "messages", Help: "everything the cockpit has said"},
 	{Text: "help", Help: "the keys that work here"},
 	{Text: "quit", Help: "leave the cockpit"},
-	{Text: "open", Help: "open KIND ID: a sheet, such as timeline task:ID, lineage NODE or policy ID"},
+	{Text: "open", Help: "open KIND ID: a sheet, such as timeline task:ID, compare A B, lineage NODE or policy ID"},
 }
 
 const historyMost = 200
@@ -152,8 +152,8 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		return m.interrupt(), true
 	case len(words) == 1 && words[0] == "help":
 		m.openHelp()
-	case words[0] == "open" && len(words) == 3:
-		return m.openNamed(pane.Item{Kind: words[1], ID: words[2]}), true
+	case words[0] == "open" && len(words) == 3 || words[0] == "open" && len(words) == 4 && words[1] == "compare":
+		return m.openNamed(pane.Item{Kind: words[1], ID: strings.Join(words[2:], " ")}), true
 	case words[0] == "write" && arg != "":
 		return m.write(arg), true
 	case words[0] == "record" && arg != "":

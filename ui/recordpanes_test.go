@@ -54,6 +54,42 @@ func TestTheRecordLooksRight(t *testing.T) {
 	}
 }
 
+// TestWhatTwoDidIsComparedOnOnePage reaches it by a line, and by marks and a key.
+func TestWhatTwoDidIsComparedOnOnePage(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for name, words := range map[string]string{"compare": "agent:scribe agent:scribe-2", "compare-none": "agent:scribe agent:nosuch"} {
+			name = fmt.Sprintf("%s-%dx%d", name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				a := newArchive(t, nil)
+				a.story()
+				x := dag.NewTranscript("r-2", dag.RunInfo{AgentID: "scribe-2"}, a.at)
+				x.Called("exec", "fs.write", "c-1", core.Raw(`{"path":"notes/NOTES.md","text":"3 files"}`))
+				x.Returned("c-1", dag.CallOK, core.Raw(`{"wrote":"notes/NOTES.md"}`), nil)
+				x.At(a.at.Add(time.Second))
+				x.Called("exec", "exec.run", "c-2", core.Raw(`{"argv":["make","clean"]}`))
+				x.Returned("c-2", dag.CallOK, core.Raw(`{"rc":0}`), nil)
+				x.Said(dag.Spoken{Role: dag.RoleAssistant, Content: []dag.ContentPart{text("Done: 3 files changed.")}})
+				events, err := x.Finish(true)
+				a.no(err)
+				_, err = a.eng.DAG.Emit(t.Context(), ada, events...)
+				a.no(err)
+				r := rigOn(t, a.world(), size[0], size[1], Options{})
+				r.keys(":")
+				r.typeText("open compare " + words)
+				r.keys("enter")
+				r.wait(deadTime)
+				r.golden(name)
+			})
+		}
+	}
+	r := rigOn(t, newRecord(t), 80, 24, Options{})
+	r.keys("1", "=")
+	r.has("mark two")
+	r.keys("j", "j", "space", "k", "=")
+	r.wait(deadTime)
+	r.has("compare ")
+}
+
 func TestTheRecordWithoutUTF8IsASCII(t *testing.T) {
 	for _, keys := range []string{"1 j j H", "1 j j H t", "1 j j H enter", "1 j j H g j j j j v", "P"} {
 		for _, w := range []int{80, 160} {

@@ -22,6 +22,7 @@ type recordings struct {
 	record.DAG
 	record.Forks
 	rulings
+	record.Comparer
 }
 
 type rulings interface {
@@ -67,6 +68,10 @@ func (blank) Around(_ context.Context, _ string, q dag.GraphQuery) (dag.Graph, e
 
 func (blank) ProposeFork(_ context.Context, _, agent, _ string) (resource.Proposal, error) {
 	return resource.Proposal{}, core.Missing("agent", agent)
+}
+
+func (blank) Compare(_ context.Context, _, a, _ string) (dag.Comparison, error) {
+	return dag.Comparison{}, core.Missing("record", a)
 }
 
 func (blank) Policies(context.Context, string) ([]judge.Policy, error) { return nil, nil }
@@ -229,6 +234,6 @@ func (a *archive) propose(by core.Caller, name string, pass, fail int) judge.Pol
 // world is the fake world with this archive in it.
 func (a *archive) world() *fakeWorld {
 	w := newWorld()
-	w.rec = recordings{a.eng.DAG, a.eng.Resources, a.eng.Judge}
+	w.rec = recordings{a.eng.DAG, a.eng.Resources, a.eng.Judge, a.eng}
 	return w
 }

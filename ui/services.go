@@ -37,12 +37,13 @@ type Services struct {
 	CAD      cad.CAD
 	DAG      record.DAG
 	Forks    record.Forks
+	Comparer record.Comparer
 }
 
 // Of are the services of an engine.
 func Of(e *engine.Engine) Services {
 	return Services{
 		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Files: e.Files, Judge: e.Judge,
-		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources,
+		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e,
 	}
 }

@@ -59,7 +59,7 @@ type fakeWorld struct {
 func (w *fakeWorld) services() Services {
 	return Services{
 		View: w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
-		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks,
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer,
 	}
 }
 
@@ -83,7 +83,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 // newWorld is a small swarm: four agents, tasks, an open approval of each risk.
 func newWorld() *fakeWorld {
-	w := &fakeWorld{rec: recordings{blank{}, blank{}, blank{}}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
+	w := &fakeWorld{rec: recordings{blank{}, blank{}, blank{}, blank{}}, tenants: []string{tenant, "t_other"}, logs: map[string][]task.LogLine{}, results: map[string]task.Result{}}
 	w.sessions = []session.Session{{SessionID: id("se", 1), TenantID: tenant, Name: "main", State: session.Running, CreatedAt: start.Add(-time.Hour), UpdatedAt: start.Add(-time.Hour)}}
 	for i, a := range []fleet.Agent{
 		{Name: "changes", Status: fleet.Busy, Role: "reader", Project: "quickstart", LastTask: "what changed since yesterday", TaskID: id("tk", 3)},

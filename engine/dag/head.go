@@ -94,12 +94,7 @@ func (s *RunState) fold(e *Event) {
 		if i := s.asked(b.RequestID, e.CorrelationID); i >= 0 {
 			s.OpenModels = slices.Delete(s.OpenModels, i, i+1)
 		}
-		if u := b.Usage; u != nil {
-			s.Usage.PromptTokens += u.PromptTokens
-			s.Usage.CompletionTokens += u.CompletionTokens
-			s.Usage.TotalTokens += u.TotalTokens
-			s.Usage.CachedTokens += u.CachedTokens
-		}
+		s.Usage.add(b.Usage)
 	case *HistoryAppend:
 		s.append(b)
 	case *ToolCall:

@@ -18,15 +18,15 @@ const (
 func Unified(path, before, after string, most int) string {
 	var out strings.Builder
 	out.WriteString(path)
-	for _, h := range hunks(edits(textLines(before), textLines(after))) {
+	for _, h := range hunks(Lines(textLines(before), textLines(after))) {
 		fmt.Fprintf(&out, "\n@@ -%s +%s @@", h.span(h.old, '+'), h.span(h.new, '-'))
 		for _, e := range h.edits {
 			if out.Len() > most {
 				return out.String()
 			}
 			out.WriteByte('\n')
-			out.WriteByte(e.sign)
-			out.WriteString(e.line)
+			out.WriteByte(e.Sign)
+			out.WriteString(e.Line)
 		}
 	}
 	return out.String()
@@ -39,18 +39,19 @@ func textLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// edit is one line of a diff: ' ' stays, '-' goes out, '+' comes in.
-type edit struct {
-	sign byte
-	line string
+// Edit is one line of a diff: ' ' stays, '-' goes out, '+' comes in.
+type Edit struct {
+	Sign byte
+	Line string
 }
 
-// edits leads from a to b. What is the same at both ends is not compared again.
-func edits(a, b []string) []edit {
-	var out []edit
+// Lines leads from a to b. What is the same at both ends is not compared again;
+// where too much is left, all of it goes out and comes in.
+func Lines(a, b []string) []Edit {
+	var out []Edit
 	same := func(lines []string) {
 		for _, l := range lines {
-			out = append(out, edit{' ', l})
+			out = append(out, Edit{' ', l})
 		}
 	}
 	head := 0
@@ -68,7 +69,7 @@ func edits(a, b []string) []edit {
 }
 
 // middle compares by the longest common subsequence.
-func middle(a, b []string) (out []edit) {
+func middle(a, b []string) (out []Edit) {
 	n, m := len(a), len(b)
 	if n*m > cells {
 		n, m = 0, 0 // too many: all of it
@@ -89,21 +90,21 @@ func middle(a, b []string) (out []edit) {
 	for i < n && j < m {
 		switch at := i*(m+1) + j; {
 		case a[i] == b[j]:
-			out = append(out, edit{' ', a[i]})
+			out = append(out, Edit{' ', a[i]})
 			i, j = i+1, j+1
 		case most[at+m+1] >= most[at+1]:
-			out = append(out, edit{'-', a[i]})
+			out = append(out, Edit{'-', a[i]})
 			i++
 		default:
-			out = append(out, edit{'+', b[j]})
+			out = append(out, Edit{'+', b[j]})
 			j++
 		}
 	}
 	for ; i < len(a); i++ {
-		out = append(out, edit{'-', a[i]})
+		out = append(out, Edit{'-', a[i]})
 	}
 	for ; j < len(b); j++ {
-		out = append(out, edit{'+', b[j]})
+		out = append(out, Edit{'+', b[j]})
 	}
 	return out
 }
@@ -111,7 +112,7 @@ func middle(a, b []string) (out []edit) {
 // hunk is a stretch of changes with the lines around them.
 type hunk struct {
 	old, new int // lines before it, of either text
-	edits    []edit
+	edits    []Edit
 }
 
 // span is where a hunk lies in one of the texts: the number of its first line,
@@ -119,7 +120,7 @@ type hunk struct {
 func (h *hunk) span(before int, skip byte) string {
 	n := 0
 	for _, e := range h.edits {
-		if e.sign != skip {
+		if e.Sign != skip {
 			n++
 		}
 	}
@@ -133,18 +134,18 @@ func (h *hunk) span(before int, skip byte) string {
 }
 
 // hunks are the stretches of edits that change something.
-func hunks(all []edit) (out []hunk) {
+func hunks(all []Edit) (out []hunk) {
 	end := 0 // of the last hunk
 	oldAt, newAt := 0, 0
 	for i, e := range all {
-		if e.sign != ' ' {
+		if e.Sign != ' ' {
 			from := max(i-context, end)
 			switch {
 			case len(out) > 0 && from == end:
 				last := &out[len(out)-1]
 				last.edits = append(last.edits, all[end:i+1]...)
 			default:
-				out = append(out, hunk{old: oldAt - (i - from), new: newAt - (i - from), edits: append([]edit(nil), all[from:i+1]...)})
+				out = append(out, hunk{old: oldAt - (i - from), new: newAt - (i - from), edits: append([]Edit(nil), all[from:i+1]...)})
 			}
 			end = i + 1
 		} else if len(out) > 0 && end == i && i-lastChange(all, i) <= context {
@@ -152,10 +153,10 @@ func hunks(all []edit) (out []hunk) {
 			last.edits = append(last.edits, e)
 			end = i + 1
 		}
-		if e.sign != '+' {
+		if e.Sign != '+' {
 			oldAt++
 		}
-		if e.sign != '-' {
+		if e.Sign != '-' {
 			newAt++
 		}
 	}
@@ -163,8 +164,8 @@ func hunks(all []edit) (out []hunk) {
 }
 
 // lastChange is the last edit before i that changes something, -1 for none.
-func lastChange(all []edit, i int) int {
-	for i--; i >= 0 && all[i].sign == ' '; i-- {
+func lastChange(all []Edit, i int) int {
+	for i--; i >= 0 && all[i].Sign == ' '; i-- {
 	}
 	return i
 }

@@ -38,14 +38,14 @@ func patched(a []string, hs []hunk) ([]string, error) {
 			return nil, fmt.Errorf("a hunk for line %d comes at line %d", h.new, len(out))
 		}
 		for _, e := range h.edits {
-			if e.sign != '+' {
-				if at >= len(a) || a[at] != e.line {
-					return nil, fmt.Errorf("line %d is not %q", at, e.line)
+			if e.Sign != '+' {
+				if at >= len(a) || a[at] != e.Line {
+					return nil, fmt.Errorf("line %d is not %q", at, e.Line)
 				}
 				at++
 			}
-			if e.sign != '-' {
-				out = append(out, e.line)
+			if e.Sign != '-' {
+				out = append(out, e.Line)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestADiffLeadsFromOneTextToTheOther(t *testing.T) {
 			i := rng.IntN(len(b) + 1)
 			b = slices.Replace(b, i, min(i+rng.IntN(3), len(b)), text(rng.IntN(3))...)
 		}
-		got, err := patched(a, hunks(edits(a, b)))
+		got, err := patched(a, hunks(Lines(a, b)))
 		if err != nil || !slices.Equal(got, b) {
 			t.Fatalf("%q to %q gives %q, %v", a, b, got, err)
 		}

@@ -29,6 +29,7 @@ func dags() []*Op {
 		}),
 		dagEmit(),
 		dagTimeline(),
+		dagCompare(),
 		dagGraph(),
 		dagLineage(),
 		dagCalls(),
@@ -172,6 +173,21 @@ func dagTimeline() *Op {
 			return core.Page[dag.Moment]{}, err
 		}
 		return c.DAG.Timeline(ctx, c.By.Tenant, q)
+	})
+}
+
+func dagCompare() *Op {
+	var a, b string
+	return define(Op{
+		Name: "dag compare", Short: "Show how what two runs, tasks or agents did differs: messages, calls, files, tokens and cost", Effect: Reads,
+		Long: "Show how what two runs, tasks, agents or sessions did differs. Each is run:ID, task:ID, agent:NAME or session:ID; a\n" +
+			"bare NAME is the newest run of that agent. Of an agent and its fork what came after the fork is compared. What both\n" +
+			"said or called is put side by side; a call is the same when its tool and arguments are. Files are those of the\n" +
+			"diffs in the record. Cost is what the tasks were billed. In the cockpit: mark two and press =, or open compare A B.",
+		Example: "dag compare ada ada-2\ndag compare task:tk_… task:tk_…",
+		Params:  []*Param{place(&a, "A", "recorded"), place(&b, "B", "recorded")},
+	}, func(ctx context.Context, c *Call) (dag.Comparison, error) {
+		return c.Compare(ctx, c.By.Tenant, a, b)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/op"
+	"swarmdeck/ui/compare"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -21,6 +22,29 @@ func (c *call) showLineage(l dag.Lineage) error {
 		return err
 	}
 	return c.say(nil, "there is more: see --depth and --most")
+}
+
+// showComparison prints how two runs differ.
+func (c *call) showComparison(v dag.Comparison) error {
+	return c.print(v, func(w io.Writer) error {
+		type F = compare.Fact
+		table(w, compare.Facts(&v), []column[F]{
+			{title: "", text: func(f F) string { return f.Name }},
+			{title: "A", most: 60, text: func(f F) string { return f.A }},
+			{title: "B", most: 60, text: func(f F) string { return f.B }},
+		}, false)
+		for _, part := range [][]compare.Line{compare.Files(&v), compare.Lines(&v)} {
+			if len(part) > 0 {
+				fmt.Fprintln(w)
+			}
+			for _, l := range part {
+				if _, err := fmt.Fprintln(w, l.Sign+" "+core.Cut(term.Clean(l.Text), 400)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // showPicture draws a part of the record.

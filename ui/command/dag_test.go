@@ -114,11 +114,18 @@ func (w *walk) record() {
 		}
 	}
 	w.text("dag events --run 0af7651916cd43dd8448eb211c80319c", "weather", "run_finished")
+	if got := w.do("dag compare run:r-1 run:0af7651916cd43dd8448eb211c80319c"); got["b"].(map[string]any)["agent_id"] != "forecaster" {
+		t.Errorf("compare: %v", got)
+	}
+	w.text("dag compare run:r-1 forecaster", "A", "forecaster", "+ weather {}")
 	if got := w.do("dag import events events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
 		t.Errorf("import of events: %v", got)
 	}
 	for line, word := range map[string]string{
 		"dag import otlp events.jsonl":   "resourceSpans",
+		"dag compare r-1 run:r-1":        "run:ID",
+		"dag compare run:r-1 run:none":   "run:none",
+		"dag compare run:r-1":            "B is missing",
 		"dag import events spans.json":   "line 1",
 		"dag emit {}":                    "kind",
 		"dag emit no":                    "JSON",
