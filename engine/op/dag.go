@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/judge"
 )
 
 func dags() []*Op {
@@ -30,6 +32,7 @@ func dags() []*Op {
 		dagEmit(),
 		dagTimeline(),
 		dagCompare(),
+		dagReplay(),
 		dagGraph(),
 		dagLineage(),
 		dagCalls(),
@@ -188,6 +191,44 @@ func dagCompare() *Op {
 		Params:  []*Param{place(&a, "A", "recorded"), place(&b, "B", "recorded")},
 	}, func(ctx context.Context, c *Call) (dag.Comparison, error) {
 		return c.Compare(ctx, c.By.Tenant, a, b)
+	})
+}
+
+func dagReplay() *Op {
+	var subject, policy string
+	var source []byte
+	var all bool
+	return define(Op{
+		Name: "dag replay", Short: "Ask a policy about recorded tool calls, and list which answers would change", Effect: Reads,
+		Long: "Ask a policy about the recorded tool calls of run:ID, task:ID, agent:NAME or session:ID, a bare NAME is the newest run\n" +
+			"of that agent, and list those about which something else was decided, or nothing. Nothing is carried out. The\n" +
+			"question is as it was where that was kept, else it is made of the record. Calls that came by an import can be\n" +
+			"asked about too. See policy backtest for the last decisions of all.",
+		Example: "dag replay ada --policy @rules.yaml\ndag replay task:tk_… --policy careful@3f1c",
+		Params: []*Param{
+			place(&subject, "SUBJECT", "recorded"),
+			flag(&policy, "policy", "`POLICY`: its id, NAME or NAME@VERSION, default, or rules in @FILE (default the active one)").from("policy"),
+			flag(&all, "all", "list also the calls whose answer stays"),
+		},
+		Check: func(c *Call) (err error) {
+			if policy == "-" || strings.HasPrefix(policy, "@") {
+				source, err = c.Read("policy", policy)
+			}
+			return err
+		},
+	}, func(ctx context.Context, c *Call) (engine.Replay, error) {
+		var of *judge.Trial
+		var err error
+		if source != nil {
+			of, err = c.Judge.TrialOf(c.By, source)
+		} else {
+			of, err = c.Judge.Trial(ctx, c.By, policy)
+		}
+		if err != nil {
+			return engine.Replay{}, err
+		}
+		defer of.Close()
+		return c.Replay(ctx, c.By, subject, of, all)
 	})
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -45,6 +46,39 @@ func (c *call) showComparison(v dag.Comparison) error {
 		}
 		return nil
 	})
+}
+
+// showReplay prints what a policy would answer to recorded calls.
+func (c *call) showReplay(v engine.Replay) error {
+	return c.print(v, func(w io.Writer) error {
+		if len(v.Items) > 0 {
+			table(w, v.Items, replayedColumns(), c.g.Output == "wide")
+		}
+		more := ""
+		if v.Unjudged > 0 {
+			more = fmt.Sprintf(" Of %d the record has no decision.", v.Unjudged)
+		}
+		if v.More {
+			more += fmt.Sprintf(" Only the first %d were asked about.", engine.MaxReplayed)
+		}
+		_, err := fmt.Fprintf(w, "%d of %d calls would be answered otherwise by %s %s.%s\n", v.Changed, v.Calls, cmp.Or(v.PolicyID, "the file"), v.Version[:min(12, len(v.Version))], more)
+		return err
+	})
+}
+
+func replayedColumns() []column[engine.ReplayedCall] {
+	type R = engine.ReplayedCall
+	return []column[R]{
+		{title: "WAS", text: func(r R) string { return r.Was }},
+		{title: "WOULD", text: func(r R) string { return r.Would }},
+		{title: "TOOL", most: 24, text: func(r R) string { return r.Tool }},
+		{title: "BECAUSE", most: 24, text: func(r R) string { return r.Reason }},
+		{title: "AGENT", most: 20, text: func(r R) string { return r.AgentID }},
+		{title: "EVENT", most: briefID, text: func(r R) string { return r.EventID }},
+		{title: "RULE", wide: true, text: func(r R) string { return r.RuleID }},
+		{title: "CALL", wide: true, text: func(r R) string { return r.CallID }},
+		{title: "ARGS", most: 40, text: func(r R) string { return string(r.Args) }},
+	}
 }
 
 // showPicture draws a part of the record.

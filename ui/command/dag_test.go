@@ -117,33 +117,42 @@ func (w *walk) record() {
 	if got := w.do("dag compare run:r-1 run:0af7651916cd43dd8448eb211c80319c"); got["b"].(map[string]any)["agent_id"] != "forecaster" {
 		t.Errorf("compare: %v", got)
 	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "none.yaml"), []byte("schema: 1\nname: none\nrules:\n  - {id: all, gates: [tool.call], when: \"true\", decision: deny, reason_code: none.all, risk: low}\n"), 0o600))
+	if got := w.do("dag replay forecaster --policy @none.yaml"); got["calls"] != 1.0 || got["changed"] != 1.0 || got["items"].([]any)[0].(map[string]any)["would"] != "deny" {
+		t.Errorf("replay: %v", got)
+	}
+	w.text("dag replay forecaster --policy default --all", "weather", "1 calls", "no decision")
 	w.text("dag compare run:r-1 forecaster", "A", "forecaster", "+ weather {}")
 	if got := w.do("dag import events events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
 		t.Errorf("import of events: %v", got)
 	}
 	for line, word := range map[string]string{
-		"dag import otlp events.jsonl":   "resourceSpans",
-		"dag compare r-1 run:r-1":        "run:ID",
-		"dag compare run:r-1 run:none":   "run:none",
-		"dag compare run:r-1":            "B is missing",
-		"dag import events spans.json":   "line 1",
-		"dag emit {}":                    "kind",
-		"dag emit no":                    "JSON",
-		"dag emit @events.json":          "events.json",
-		"dag emit --stream {}":           "@FILE or -",
-		"dag emit --stream @no.jsonl":    "no.jsonl",
-		"dag events --kind call":         "tool_call",
-		"dag show zz":                    "zz",
-		"dag at 00000000":                "00000000",
-		"dag lineage m-1 --depth 1000":   "1-100",
-		"dag mounts --at noon":           "noon",
-		"dag calls --status fine":        "open",
-		"dag export zip x":               "car, git, jsonl, sqlite",
-		"dag import jsonl nosuch":        "nosuch",
-		"dag import jsonl events.jsonl":  "line 1",
-		"dag import sqlite events.jsonl": "not a database",
-		"dag import car events.jsonl":    "header",
-		"dag import git events.jsonl":    "not a directory",
+		"dag import otlp events.jsonl":                 "resourceSpans",
+		"dag compare r-1 run:r-1":                      "run:ID",
+		"dag compare run:r-1 run:none":                 "run:none",
+		"dag compare run:r-1":                          "B is missing",
+		"dag replay run:none":                          "run:none",
+		"dag replay forecaster --policy nosuch":        "nosuch",
+		"dag replay forecaster --policy @no.yaml":      "no.yaml",
+		"dag replay forecaster --policy @events.jsonl": "policy",
+		"dag import events spans.json":                 "line 1",
+		"dag emit {}":                                  "kind",
+		"dag emit no":                                  "JSON",
+		"dag emit @events.json":                        "events.json",
+		"dag emit --stream {}":                         "@FILE or -",
+		"dag emit --stream @no.jsonl":                  "no.jsonl",
+		"dag events --kind call":                       "tool_call",
+		"dag show zz":                                  "zz",
+		"dag at 00000000":                              "00000000",
+		"dag lineage m-1 --depth 1000":                 "1-100",
+		"dag mounts --at noon":                         "noon",
+		"dag calls --status fine":                      "open",
+		"dag export zip x":                             "car, git, jsonl, sqlite",
+		"dag import jsonl nosuch":                      "nosuch",
+		"dag import jsonl events.jsonl":                "line 1",
+		"dag import sqlite events.jsonl":               "not a database",
+		"dag import car events.jsonl":                  "header",
+		"dag import git events.jsonl":                  "not a directory",
 	} {
 		code, _, stderr := w.run(strings.Fields(line)...)
 		if code == 0 || !strings.Contains(stderr, word) {

@@ -45,6 +45,7 @@ func printers() []printer {
 		text(func(c *call, v dag.State) error { return c.showState(v) }),
 		text(func(c *call, v resource.Proposal) error { return c.showPlan(v) }),
 		text(func(c *call, v dag.Lineage) error { return c.showLineage(v) }),
+		text(func(c *call, v engine.Replay) error { return c.showReplay(v) }),
 		text(func(c *call, v dag.Comparison) error { return c.showComparison(v) }),
 		text(func(c *call, v op.Picture) error { return c.showPicture(v) }),
 		text(func(c *call, v *store.Report) error { return c.showCheck(v) }),
