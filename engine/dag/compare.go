@@ -227,7 +227,7 @@ func (s *sideReader) take(r reader, rec *Recorded) error {
 }
 
 func (s *sideReader) said(r reader, e *Event, b *HistoryAppend) error {
-	if b.List != listMain && b.List != listDiff {
+	if b.List != ListMain && b.List != listDiff {
 		return nil
 	}
 	m, err := r.message(e, b.MessageRef)

@@ -165,7 +165,7 @@ func (b *backwards) line(e *Event) (string, error) {
 	var v any
 	switch body := e.Body.(type) {
 	case *HistoryAppend:
-		if body.List != listMain {
+		if body.List != ListMain {
 			return "", nil
 		}
 		said, err := b.message(e, body.MessageRef)

@@ -251,8 +251,11 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 // message makes the run's next message; mu is held.
 func (r *Recording) message(at Time, role MessageRole, parts []ContentPart) Node {
 	r.messages++
-	return NewNode(&Message{ID: fmt.Sprintf("%s/%d", r.id, r.messages), Role: role, Content: parts, CreatedAt: at})
+	return NewNode(&Message{ID: r.messageID(), Role: role, Content: parts, CreatedAt: at})
 }
+
+// messageID is the run's newest message.
+func (r *Recording) messageID() string { return fmt.Sprintf("%s/%d", r.id, r.messages) }
 
 // Call records a tool call, durably: it has not had its effect yet.
 func (r *Recording) Call(ctx context.Context, server, tool, call string, args core.Raw) error {

@@ -61,6 +61,13 @@ type modelTalk struct {
 	toolsAt EventRef
 }
 
+// begin makes room to remember.
+func (m *modelTalk) begin() {
+	if m.open == nil {
+		m.open, m.known, m.threads = map[string]openModel{}, map[[32]byte]string{}, map[[32]byte]EventRef{}
+	}
+}
+
 // forget has everything stated again.
 func (m *modelTalk) forget() {
 	clear(m.known)
@@ -92,9 +99,7 @@ func (r *Recording) Asked(ctx context.Context, call string, a ModelAsk) error {
 
 func (r *Recording) asked(call string, a ModelAsk) {
 	m := &r.models
-	if m.open == nil {
-		m.open, m.known, m.threads = map[string]openModel{}, map[[32]byte]string{}, map[[32]byte]EventRef{}
-	}
+	m.begin()
 	if _, twice := m.open[call]; twice {
 		return // one of them is recorded
 	}

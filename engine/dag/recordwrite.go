@@ -17,6 +17,9 @@ func (r *Recording) Flush(ctx context.Context) error { return r.flush(ctx, false
 // flush writes also when the work that is told of was cancelled: it has
 // happened, and what is gathered may be of others.
 func (r *Recording) flush(ctx context.Context, over bool) error {
+	if r.inside {
+		return nil
+	}
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()

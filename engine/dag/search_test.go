@@ -231,7 +231,7 @@ func TestWhatIsErasedIsInNoPiece(t *testing.T) {
 	r := newRig(t)
 	rec := r.record()
 	r.No(rec.Said(t.Context(), "main", dag.RoleUser, "Xylophone"))
-	r.No(rec.Finish(t.Context(), true))
+	r.No(rec.Flush(t.Context()))
 	fillTurns(t, r, 600)
 	row := func() (v []byte) {
 		r.No(r.DB.View(t.Context(), acme, func(tx store.Tx) error {
