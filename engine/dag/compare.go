@@ -73,7 +73,7 @@ type Act struct {
 type ComparedFile struct {
 	Op   string `json:"op"`
 	Path string `json:"path"`
-	A    string `json:"a,omitempty"` // lines that came in and went out: +3 -1
+	A    string `json:"a,omitempty"` // lines that came in and went out: +3 -1; changed where there is no diff
 	B    string `json:"b,omitempty"`
 }
 
@@ -200,6 +200,9 @@ func (s *sideReader) take(r reader, rec *Recorded) error {
 	if id := e.TaskID; id != "" && len(s.Tasks) < maxComparedIDs && !slices.Contains(s.Tasks, id) {
 		s.Tasks = append(s.Tasks, id)
 	}
+	for _, path := range e.files() {
+		s.files = append(s.files, Act{file: path})
+	}
 	switch b := e.Body.(type) {
 	case *HistoryAppend:
 		return s.said(r, e, b)
@@ -237,12 +240,25 @@ func (s *sideReader) said(r reader, e *Event, b *HistoryAppend) error {
 	text := clipped(m.Text(), maxComparedText)
 	if b.List == listDiff {
 		path, changes, _ := strings.Cut(m.Text(), "\n")
-		s.files = append(s.files, Act{file: path, Text: changes})
+		if named := e.files(); len(named) > 0 {
+			path = named[0]
+		}
+		s.files = append(s.files, Act{file: path, Text: changes + "\n"})
 		return nil
 	}
 	s.Messages++
 	s.steps = append(s.steps, Act{EventID: e.EventID, Text: string(m.Role) + ": " + text})
 	return nil
+}
+
+// files are the paths of the files that an event says were written.
+func (e *Event) files() (paths []string) {
+	for _, n := range e.Nodes {
+		if f, is := n.Body.(*Resource); is && f.ID == FileID(f.Name) {
+			paths = append(paths, f.Name)
+		}
+	}
+	return paths
 }
 
 // add sums what answers took.
@@ -333,7 +349,7 @@ func alignFiles(a, b []Act) (all []ComparedFile) {
 				at[d.file] = len(all)
 				all = append(all, ComparedFile{Path: clipped(d.file, maxURI)})
 			}
-			texts[side][d.file] += d.Text + "\n"
+			texts[side][d.file] += d.Text
 		}
 	}
 	for path, i := range at {
@@ -343,10 +359,10 @@ func alignFiles(a, b []Act) (all []ComparedFile) {
 		f.A, f.B = changedLines(before), changedLines(after)
 		switch {
 		case !inB:
-			f.Op = OnlyA
+			f.Op, f.B = OnlyA, ""
 		case !inA:
-			f.Op = OnlyB
-		case before == after:
+			f.Op, f.A = OnlyB, ""
+		case before == after && before != "":
 			f.Op = Same
 		default:
 			f.Op = Changed
@@ -367,7 +383,7 @@ func changedLines(text string) string {
 		}
 	}
 	if text == "" {
-		return ""
+		return Changed
 	}
 	return fmt.Sprintf("+%d -%d", in, out)
 }

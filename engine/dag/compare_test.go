@@ -119,10 +119,13 @@ func TestFilesAreComparedByTheirDiffs(t *testing.T) {
 			h.Nodes = []dag.Node{r.message(id, d, dag.RoleTool)}
 			r.emit(h, &dag.HistoryAppend{List: "diff", MessageRef: id})
 		}
+		h := r.head("agent-"+run, run) // of which there is no diff
+		h.Nodes = []dag.Node{dag.NewNode(&dag.Resource{ID: dag.FileID("w"), Kind: dag.ResourceFile, Name: "w", Capabilities: []dag.Capability{}})}
+		r.emit(h, &dag.Interruption{Reason: dag.ReasonCanceled, Affects: []dag.EventRef{}})
 	}
 	c, err := r.Compare(t.Context(), acme, "run:a", "run:b")
 	r.No(err)
-	if got, want := fmt.Sprint(c.Files), "[{changed x.go +1 -1 +2 -1} {same y.go +1 -0 +1 -0} {b z.go  +0 -1}]"; got != want {
+	if got, want := fmt.Sprint(c.Files), "[{changed x.go +1 -1 +2 -1} {same y.go +1 -0 +1 -0} {changed w changed changed} {b z.go  +0 -1}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
