@@ -150,13 +150,10 @@ func (r reader) cameOf(call row, id string) (came string, err error) {
 // that has events without columns.
 const blocksAtOnce = 2
 
-// fillBlocks writes the rows of blocks that are full and have none. That of one
-// with an event that can't be read is empty: it is looked through.
+// fillBlocks writes the rows of blocks that are full and have none. They are empty
+// for one with an event that can't be read: it is looked through.
 func (w *writer) fillBlocks() error {
-	next, err := w.filled()
-	if err != nil {
-		return err
-	}
+	next := uint64(w.Counter(countBlocks))
 	full := uint64(w.Counter(countEvents)) / blockEvents
 	for end := min(full, next+blocksAtOnce+w.fresh/blockEvents); next < end; next++ {
 		b, err := w.readBlock(next)
@@ -166,32 +163,24 @@ func (w *writer) fillBlocks() error {
 		if err != nil {
 			return err
 		}
-		if err := w.putBlock(next, b); err != nil {
-			return err
+		for _, of := range b.rows() {
+			if err := of.rows.Put(w.tx.Derived(), record.Seq(next), of.data); err != nil {
+				return err
+			}
 		}
+		w.Add(countBlocks, 1)
 	}
 	return nil
 }
 
-func (w *writer) putBlock(n uint64, b block) error {
-	for _, of := range []struct {
-		rows record.Rows[[]byte]
-		data []byte
-	}{{columns, b.columns}, {returns, b.returns}, {pieces, b.pieces}} {
-		if err := of.rows.Put(w.tx.Derived(), record.Seq(n), of.data); err != nil {
-			return err
-		}
-	}
-	return nil
+// blockRow is one of the rows of a block.
+type blockRow struct {
+	rows record.Rows[[]byte]
+	data []byte
 }
 
-// filled is the number of the first block that has no columns yet.
-func (r reader) filled() (next uint64, err error) {
-	err = columns.Within(r, nil, nil, nil, true, func(key record.Parts, _ record.Found[[]byte]) (bool, error) {
-		next = key.Seq() + 1
-		return false, nil
-	})
-	return next, err
+func (b *block) rows() []blockRow {
+	return []blockRow{{columns, b.columns}, {returns, b.returns}, {pieces, b.pieces}}
 }
 
 // came notes what came of a call whose block is full already.
@@ -225,35 +214,21 @@ func (auditedStreams) Derives() []string {
 	return []string{string(columns), string(returns), string(pieces)}
 }
 
-// Derive implements audit.Deriver. A block without rows is looked through, which
-// finds the same.
+// Derive implements audit.Deriver.
 func (auditedStreams) Derive(tx store.Tx, d *audit.Derivation) error {
 	r := reader{tx}
-	next, err := r.filled()
-	for n := uint64(0); n < next && err == nil; n++ {
-		err = r.expectBlock(n, d)
-	}
-	return err
-}
-
-func (r reader) expectBlock(n uint64, d *audit.Derivation) error {
-	b, err := r.readBlock(n)
-	unread := len(core.DamagedIn(err)) > 0
-	if err != nil && !unread {
-		return err
-	}
-	for _, of := range []struct {
-		rows record.Rows[[]byte]
-		data []byte
-	}{{columns, b.columns}, {returns, b.returns}, {pieces, b.pieces}} {
-		now, err := of.rows.Data(r, record.Seq(n))
-		if err != nil {
+	for n := range uint64(r.Counter(countBlocks)) {
+		b, err := r.readBlock(n)
+		unread := len(core.DamagedIn(err)) > 0
+		if err != nil && !unread {
 			return err
 		}
-		if unread || len(now) == 0 { // the damage is told where the event is
-			of.data = now
-		}
-		if now != nil {
+		for _, of := range b.rows() {
+			if unread { // which is told where the event is
+				if of.data, err = of.rows.Data(r, record.Seq(n)); err != nil || of.data == nil {
+					continue
+				}
+			}
 			if err := of.rows.Expect(d, record.Seq(n), of.data); err != nil {
 				return err
 			}

@@ -18,8 +18,9 @@ import (
 // place, its references and its edges.
 func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
 	var blocks []uint64 // whose pieces tell of what was erased
-	next, n, err = record.Sweep{
+	return record.Sweep{
 		Ledger: d.ledger, Kind: "events", Bucket: store.Bucket(stored),
+		Done: func(tx *audit.Tx) error { return reader{tx}.cutAgain(tx, slices.Compact(blocks)) },
 		Erase: func(tx *audit.Tx, e *record.Erasure, k, value []byte) (bool, error) {
 			if len(k) != 8 {
 				return false, nil
@@ -56,47 +57,26 @@ func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subjec
 			e.Add(event.EventID, value)
 			tx.Changed("dag", event.EventID)
 			block, _ := blockOf(record.LastSeq(k))
-			if err := pieces.Delete(tx.Derived(), record.Seq(block)); err != nil {
-				return true, err
-			}
 			blocks = append(blocks, block)
 			return true, stored.Put(tx, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
 		},
 	}.Slice(ctx, by, of, from)
-	if err != nil {
-		return next, n, err
-	}
-	return next, n, d.cutAgain(ctx, by, slices.Compact(blocks))
 }
 
-// cutAgain writes the pieces of blocks anew. Until then they are looked through.
-func (d *DAG) cutAgain(ctx context.Context, by core.Caller, blocks []uint64) error {
-	for some := range slices.Chunk(blocks, blocksAtOnce) {
-		err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			w := &writer{reader: reader{tx}, tx: tx}
-			for _, n := range some {
-				now, err := columns.Data(w, record.Seq(n))
-				if err != nil {
-					return err
-				}
-				if len(now) == 0 {
-					continue // it is not full yet, or can't be read
-				}
-				b, err := w.readBlock(n)
-				if len(core.DamagedIn(err)) > 0 {
-					continue
-				}
-				if err == nil {
-					err = pieces.Put(tx.Derived(), record.Seq(n), b.pieces)
-				}
-				if err != nil {
-					return err
-				}
-			}
+// cutAgain writes the pieces of blocks without what was erased.
+func (r reader) cutAgain(tx *audit.Tx, blocks []uint64) error {
+	for _, n := range blocks {
+		if n >= uint64(r.Counter(countBlocks)) {
 			return nil
-		})
+		}
+		b, err := r.readBlock(n)
+		if len(core.DamagedIn(err)) > 0 {
+			err = pieces.Put(tx.Derived(), record.Seq(n), nil)
+		} else if err == nil {
+			err = pieces.Put(tx.Derived(), record.Seq(n), b.pieces)
+		}
 		if err != nil {
-			return explain("search what is left after an erasure", err)
+			return err
 		}
 	}
 	return nil

@@ -92,7 +92,9 @@ func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Rec
 // match holds an event against what no list covers.
 func (q *Query) match(e *Event) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
-	return same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Status, status(e)) && q.Within(e.TS.at)
+	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
+		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
+		same(q.Status, status(e)) && q.Within(e.TS.at)
 }
 
 // status is what an event says of how something ended or stands.

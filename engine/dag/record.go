@@ -55,6 +55,7 @@ const (
 	countNames  = "dag.names"
 	countEdges  = "dag.edges"
 	countRuns   = "dag.runs"
+	countBlocks = "dag.blocks" // that have columns
 )
 
 // Names that are no nodes of the model: streams of no agent, tasks, sessions.

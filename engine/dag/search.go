@@ -18,6 +18,7 @@ type search struct {
 
 	kind, status, returned byte // 0 is any
 	since, until           uint64
+	unlisted               bool     // what no list covers is for the event to tell
 	texts                  []sought // that the JSON has
 	places                 []uint32 // of the pieces of all texts
 
@@ -36,6 +37,7 @@ func newSearch(q *Query, lists []listed, forward bool) *search {
 	for _, l := range lists[1:] {
 		s.others = append(s.others, cursor{l: l})
 	}
+	s.unlisted = q.Run != "" || q.Correlation != "" || q.Task != "" || q.Session != "" || q.Agent != ""
 	if q.Kind != "" {
 		s.kind = Kind(q.Kind).code()
 	}
@@ -203,7 +205,7 @@ func (s *search) allows(pos uint64) (maybe, sure bool) {
 	maybe = (s.kind == 0 || c.kind() == s.kind) && (s.status == 0 || c.status() == s.status) &&
 		(s.returned == 0 || s.at.returns[i] == s.returned) && at >= s.since && at <= s.until
 	// A time of less than a microsecond more is told by the event itself.
-	return maybe, maybe && len(s.texts) == 0 && s.status != statusOther && (at != s.since || s.since == 0) && at != s.until
+	return maybe, maybe && !s.unlisted && len(s.texts) == 0 && s.status != statusOther && (at != s.since || s.since == 0) && at != s.until
 }
 
 // cursor reads the entries of a list, many at a time.

@@ -73,9 +73,13 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 	r := newRig(t)
 	mid, last, when := fillTurns(t, r, n)
 	// Calls whose results come when their block is full, are replaced, or stay open.
+	var own dag.Event
 	for _, id := range []string{"late", "late", "open"} {
-		r.emit(r.head("agent-3", "run-x"), &dag.ToolCall{Server: "s", Tool: "Größe K", CallID: id, Args: core.Raw(`{}`), RequestedBy: dag.EventRef{EventID: mid}})
+		own = r.emit(r.head("agent-3", "run-x"), &dag.ToolCall{Server: "s", Tool: "Größe K", CallID: id, Args: core.Raw(`{}`), RequestedBy: dag.EventRef{EventID: mid}})
 	}
+	fork := r.head("agent-3", "")
+	fork.Nodes = []dag.Node{dag.NewNode(&dag.Subagent{ID: "agent-3-2", ParentAgentID: "agent-3"})}
+	r.emit(fork, &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(own)})
 	pad(r)
 	r.emit(r.head("agent-3", "run-x"), &dag.ToolResult{CallID: "late", Status: dag.CallTimeout, Result: core.Raw(`{}`), Error: &dag.Fault{Code: "x", Message: "late"}})
 	pad(r)
@@ -142,6 +146,12 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 			}
 		})
 	}
+	for agent, want := range map[string]int{"agent-3": 1, "agent-4": 0} { // which have lists of their own
+		got, err := r.Forks(t.Context(), acme, core.Filter{Agent: agent})
+		if r.No(err); got.Info.Total != want || len(got.Items) != want {
+			t.Errorf("%d forks of %s, want %d", got.Info.Total, agent, want)
+		}
+	}
 	for status, want := range map[string]int{"timeout": 1, "replaced": 1, "open": 1, "error": 0} {
 		got, err := r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: status}})
 		r.No(err)
@@ -201,6 +211,10 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 			return err
 		}))
 	}
+	r.No(r.DB.Update(t.Context(), acme, func(tx store.Tx) error {
+		tx.Add("dag.blocks", -7)
+		return nil
+	}))
 	find := func() (n int) {
 		for _, f := range []core.Filter{{Status: "ok"}, {Match: "please"}} {
 			p, err := r.Events(t.Context(), acme, dag.Query{Filter: f})

@@ -90,6 +90,8 @@ type Sweep struct {
 	// erasure it does so, and adds what was there. A row that it can't read it
 	// leaves.
 	Erase func(tx *audit.Tx, e *Erasure, key, value []byte) (some bool, err error)
+	// Done is called after the last row that a transaction erased; nil does nothing.
+	Done func(tx *audit.Tx) error
 	// Skip is where to go on instead of the next key, nil for there; nil goes on.
 	Skip func(tx *audit.Tx, key []byte) ([]byte, error)
 }
@@ -151,6 +153,11 @@ func (w Sweep) Slice(ctx context.Context, by core.Caller, of *Subject, from []by
 				continue
 			}
 			if _, err := w.Erase(tx, &e, key, bytes.Clone(value)); err != nil {
+				return err
+			}
+		}
+		if w.Done != nil {
+			if err := w.Done(tx); err != nil {
 				return err
 			}
 		}
