@@ -41,6 +41,8 @@ type ConversationQuery struct {
 	Bytes int       // of all lines; 0 means 128 KiB
 	Since time.Time // events before that are another agent's of the same name
 	Run   bool      // only of the event's run
+	// Instead is an event that is told in the place of the one it goes up to.
+	Instead string
 }
 
 // Conversation reads what an agent was told, said, called and got up to an
@@ -66,7 +68,14 @@ func (d *DAG) Conversation(ctx context.Context, tenant string, q ConversationQue
 			return err
 		}
 		c.Open, c.Over = run.OpenCalls, run.Status == "finished"
-		b := &backwards{reader: r, ctx: ctx, c: &c, left: q.Bytes, looked: maxLookback}
+		b := &backwards{reader: r, ctx: ctx, c: &c, left: q.Bytes, looked: maxLookback, instead: map[string]*Event{}}
+		if q.Instead != "" {
+			edited, err := r.detail(q.Instead)
+			if err != nil {
+				return err
+			}
+			b.instead[at.Event.EventID] = &edited.Event
+		}
 		l := listed{streams, record.Seq(w.stream), at.Seq}
 		if !q.Run && c.AgentID != "" {
 			if l, err = r.of(typeCode(TypeAgent), c.AgentID); err != nil {
@@ -89,6 +98,9 @@ type backwards struct {
 	c      *Conversation
 	left   int // bytes
 	looked int // events that may still be looked at
+	// instead has what stands in the place of events of agents that were forked, by
+	// their ids; nil where that is told already.
+	instead map[string]*Event
 }
 
 func (b *backwards) read(l listed, since time.Time) error {
@@ -144,7 +156,16 @@ func (b *backwards) list(l listed, since time.Time) (first uint64, began bool, e
 			return first, true, nil
 		}
 		first = pos
-		line, err := b.line(&e.Event)
+		told := &e.Event
+		if edited, is := b.instead[told.EventID]; is {
+			if told = edited; told == nil {
+				continue
+			}
+		}
+		if s, is := told.Body.(*Substitution); is && strings.HasPrefix(told.RunID, EditRun("")) {
+			b.instead[s.OriginalEvent.EventID] = nil // its replacement is of this run
+		}
+		line, err := b.line(told)
 		if err != nil {
 			return first, false, err
 		}

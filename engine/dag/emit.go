@@ -18,11 +18,11 @@ const MaxBatch = 1000
 // import may bring them.
 const PolicyRuns = "policy:"
 
-// kept reports the run of a policy or an intent: with an event of somebody else
+// kept reports the run of a policy, an intent or an edit: with an event of somebody else
 // in it, the engine's next might not be taken.
 func kept(run string) bool {
 	prefix, _, _, ok := core.ParseID(run)
-	return strings.HasPrefix(run, PolicyRuns) || ok && prefix == core.IntentPrefix
+	return strings.HasPrefix(run, PolicyRuns) || strings.HasPrefix(run, EditRun("")) || ok && prefix == core.IntentPrefix
 }
 
 // Emit takes events into the record, all or none, in their order and in one
@@ -32,7 +32,7 @@ func kept(run string) bool {
 func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Recorded, error) {
 	for i := range events {
 		if e := &events[i]; kept(e.RunID) {
-			return nil, core.Invalid("run_id", core.Clip(e.RunID), "an id that is no intent's and does not begin with "+PolicyRuns+", as those of the engine's own runs do").With("event_id", e.EventID)
+			return nil, core.Invalid("run_id", core.Clip(e.RunID), "an id that is no intent's and does not begin with "+PolicyRuns+" or "+EditRun("")+", as those of the engine's own runs do").With("event_id", e.EventID)
 		}
 	}
 	var all []Recorded

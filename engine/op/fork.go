@@ -23,8 +23,10 @@ func dagFork() *Op {
 			"conversation up to there, made again from the record, before its first prompt. What the agent had at the event\n" +
 			"goes by the plan: snapshot gives the fork a copy of its own, as it was then; keep leaves it to the agent, to both\n" +
 			"where it can be shared, or with :BRANCH to that branch; discard goes without it. What is not planned goes as\n" +
-			"--dry-run shows. In the midst of a run the fork goes on at once; --task '' leaves it idle.",
-		Example: "dag fork ada --at 3f1c09aa --dry-run\ndag fork ada --at 3f1c09aa --to other --task 'try it without the cache'\ndag fork ada --at 3f1c09aa --plan dir-12ab=snapshot --plan process-7=keep:main",
+			"--dry-run shows. In the midst of a run the fork goes on at once; --task '' leaves it idle.\n" +
+			"With --edit the event is another for the fork: text of a message ({\"text\":…}), args of a tool call ({\"args\":{…}}),\n" +
+			"status, result and error of a tool result. The agent's own record stays; the fork's has a substitution.",
+		Example: "dag fork ada --at 3f1c09aa --dry-run\ndag fork ada --at 3f1c09aa --to other --task 'try it without the cache'\ndag fork ada --at 3f1c09aa --plan dir-12ab=snapshot --plan process-7=keep:main\ndag fork ada --at 3f1c09aa --edit '{\"result\":{\"rc\":1}}' --reason 'what if it fails?'",
 		Params: []*Param{
 			place(&q.AgentID, "AGENT", "agent"),
 			need(&q.At, "at", "go on from this `EVENT`: its id, or 8 digits of it or more").from("record"),
@@ -32,6 +34,8 @@ func dagFork() *Op {
 			flag(&q.Name, "name", "`NAME` of the new agent (default one that is free)"),
 			first,
 			{Name: "plan", About: "`RESOURCE=keep|snapshot|discard`, once for each; or all of them in a JSON file", Into: &plans, Whole: true, From: "json"},
+			flag(&q.Edit, "edit", "the event as it is for the fork: a `JSON` object (@file, - for stdin) with text, args, or status and result"),
+			flag(&q.Reason, "reason", "why it is edited, for the record"),
 			flag(&dry, "dry-run", "show what the fork would be, and change nothing"),
 		},
 		Check: func(c *Call) (err error) {

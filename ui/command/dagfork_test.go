@@ -78,6 +78,16 @@ func (w *walk) forks() {
 	if out := w.line("dag fork forker --at " + at + " --name third --task '' --plan " + id + "=discard"); !strings.Contains(out, "continued from record") {
 		t.Error(out)
 	}
+	said := w.do(`dag emit '{"kind":"history_append","ts":"2126-01-02T03:04:06Z","run_id":"r-fork","agent_id":"forker","list":"main","message_ref":"m-fork","nodes":[{"type":"Message","id":"m-fork","role":"user","content":[{"type":"text","text":"build it"}],"created_at":"2126-01-02T03:04:06Z"}]}'`)
+	line := "dag fork forker --at " + str(said["event_id"]) + " --name edited --task '' --edit " + `'{"text":"test it"}'` + " --reason 'what if'"
+	if got := w.do(line + " --dry-run"); got["edited"].(map[string]any)["role"] != "user" {
+		t.Errorf("dry run of an edit: %v", got)
+	}
+	edited := w.do(line)
+	w.text("dag events --run edit:"+str(edited["intent_id"]), "user: test it", "what if", "substitution")
+	if got := w.do("dag compare agent:forker agent:edited"); got["a"].(map[string]any)["since"] != said["event_id"] {
+		t.Errorf("compare with a fork: %v", got)
+	}
 	if got := w.do("dag resource detach forker " + id); len(got["attached_to"].([]any)) != 0 {
 		t.Errorf("detach: %v", got)
 	}
@@ -93,6 +103,8 @@ func (w *walk) forks() {
 		"dag fork forker --at " + at + " --name forked":                    "forked",
 		"dag fork forker --at " + at + " --to a/b":                         "1-64",
 		"dag fork forker --at " + at + " --plan @no.json":                  "no.json",
+		"dag fork forker --at " + at + ` --edit {"text":"x"}`:              "run_started",
+		"dag fork forker --at " + at + " --edit x":                         "edit",
 		"dag resource attach forker nowhere":                               "nowhere",
 		"dag resource attach nosuch work":                                  "nosuch",
 		"dag resource attach forker work --mode x":                         "ro, rw",

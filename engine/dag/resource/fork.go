@@ -22,6 +22,8 @@ type Forked struct {
 	Task       string `json:"task,omitempty"`
 	IntentID   string `json:"intent_id"`
 	Parts      []Part `json:"resources"`
+
+	Edited *dag.Edited `json:"edited,omitzero"` // the event as it is for the fork
 }
 
 // Fork makes a new agent that goes on from an event of another: with the
@@ -60,7 +62,7 @@ func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Fo
 	}
 	return Forked{
 		AgentID: p.AgentID, Name: p.Name, FromBranch: p.FromBranch, ToBranch: p.ToBranch, AtEvent: p.AtEvent,
-		Continued: FromRecord, Dir: p.Dir, Task: p.Task, IntentID: in.IntentID, Parts: p.Parts,
+		Continued: FromRecord, Dir: p.Dir, Task: p.Task, IntentID: in.IntentID, Parts: p.Parts, Edited: p.Edited,
 	}, nil
 }
 
@@ -84,6 +86,8 @@ type forkArgs struct {
 	FromBranch string     `json:"from_branch"`
 	Task       string     `json:"task,omitempty"`
 	Parts      []forkPart `json:"parts"`
+	// Edited is told in a run of the fork.
+	Edited *dag.Edited `json:"edited,omitzero"`
 }
 
 type forkPart struct {
@@ -98,7 +102,7 @@ type forkPart struct {
 
 // steps are the effects of a fork before the agent is made.
 func (p *Proposal) steps() (steps []control.Step, a forkArgs) {
-	a = forkArgs{FromBranch: p.FromBranch, Task: p.Task, Parts: []forkPart{}, Made: Made{Name: p.Name, Dir: p.Dir, Origin: Origin{
+	a = forkArgs{FromBranch: p.FromBranch, Task: p.Task, Parts: []forkPart{}, Edited: p.Edited, Made: Made{Name: p.Name, Dir: p.Dir, Origin: Origin{
 		AgentID: p.AgentID, Branch: p.ToBranch, EventID: p.AtEvent, Kind: p.Kind, Continued: FromRecord,
 		Since: p.source.CreatedAt, Alone: p.source.Alone,
 	}}}
@@ -231,6 +235,13 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		return nil, err
 	}
 	events := []dag.Event{forked}
+	if a.Edited != nil {
+		told, err := a.Edited.Events(dag.Head{TS: dag.At(tx.Now()), RunID: dag.EditRun(j.IntentID), AgentID: a.Made.Name})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, told...)
+	}
 	for _, p := range a.Parts {
 		part := Part{Choice: p.Choice}
 		res, has := made[p.Resource]

@@ -24,7 +24,11 @@ func makeEmpty(dir string) error {
 // Past is what a fork is told of before its first prompt: the conversation that
 // it goes on from, as the record has it. dir is where it works.
 func (r *Resources) Past(ctx context.Context, tenant string, o Origin, dir string) (string, error) {
-	c, err := r.opt.DAG.Conversation(ctx, tenant, dag.ConversationQuery{Event: o.EventID, Since: o.Since, Run: o.Alone})
+	edited, err := r.opt.DAG.EditOf(ctx, tenant, o.Intent)
+	if err != nil {
+		return "", err
+	}
+	c, err := r.opt.DAG.Conversation(ctx, tenant, dag.ConversationQuery{Event: o.EventID, Since: o.Since, Run: o.Alone, Instead: edited})
 	if err != nil {
 		return "", err
 	}
@@ -41,6 +45,9 @@ func (r *Resources) Past(ctx context.Context, tenant string, o Origin, dir strin
 		b.WriteByte('\n')
 	}
 	b.WriteString("</record>\n")
+	if edited != "" {
+		b.WriteString("Its last line was changed by who forked you; go on from it as it stands.\n")
+	}
 	for _, call := range c.Open {
 		fmt.Fprintf(&b, "The call %q of %q was asked for and has not been carried out here.\n", call.CallID, call.Tool)
 	}

@@ -35,6 +35,8 @@ type Proposal struct {
 	Task       string   `json:"task,omitempty"` // what the fork is told first
 	Dir        string   `json:"dir,omitempty"`  // where it works
 	Parts      []Part   `json:"resources"`
+	// Edited is the event as it is for the fork, where that is not as it was.
+	Edited *dag.Edited `json:"edited,omitzero"`
 
 	at     dag.Detail
 	source Agent
@@ -48,6 +50,8 @@ type ForkRequest struct {
 	Name    string            // of the new agent; "" is one that is free
 	Task    *string           // what it is told first; nil is GoOn in the midst of a run, else nothing
 	Plan    map[string]Choice // by the id or name of a resource; others as proposed
+	Edit    core.Raw          // fields of the event that are others for the fork, see dag.Edit; nil leaves it
+	Reason  string            // why, for the record
 }
 
 // ProposeFork says what a fork of an agent at an event would be. It changes
@@ -81,6 +85,12 @@ func (r *Resources) propose(ctx context.Context, tenant string, q ForkRequest) (
 	p.AtEvent, p.Kind = p.at.Event.EventID, p.at.Event.Kind
 	if err := r.inherited(ctx, core.Self(tenant, "resources"), p.source); err != nil {
 		return p, err
+	}
+	if len(q.Edit) > 0 {
+		if p.Edited, err = r.opt.DAG.Edit(ctx, tenant, p.AtEvent, q.Edit); err != nil {
+			return p, err
+		}
+		p.Edited.Reason = core.ClipTo(q.Reason, 1024)
 	}
 	said, err := r.opt.DAG.Conversation(ctx, tenant, r.pastOf(p))
 	if err != nil {
