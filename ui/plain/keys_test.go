@@ -22,7 +22,7 @@ var lineOf = map[string]string{
 	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
-	"timeline": "dag timeline", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
+	"timeline": "dag timeline", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
 }
 
 // moves are the actions that only change what a screen shows.
