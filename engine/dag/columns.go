@@ -97,11 +97,16 @@ func (s *skimmed) told() string {
 // block is what the rows of a full block say.
 type block struct{ columns, returns, pieces []byte }
 
-// read makes the rows of a block out of its events.
+// maxPieced is how many bytes of JSON a block has pieces of; one with more has
+// none, and is looked through.
+const maxPieced = 16 << 20
+
+// readBlock makes the rows of a block out of its events.
 func (r reader) readBlock(n uint64) (b block, err error) {
 	b.columns = make([]byte, 0, blockEvents*columnWidth)
 	b.returns = make([]byte, blockEvents)
 	var text gatherer
+	size := 0
 	for i := range blockEvents {
 		w, err := r.row(n*blockEvents + uint64(i) + 1)
 		if err != nil {
@@ -119,9 +124,13 @@ func (r reader) readBlock(n uint64) (b block, err error) {
 			}
 			b.returns[i] = statusCode(came)
 		}
-		text.add(w.raw)
+		if size += len(w.raw); size <= maxPieced {
+			text.add(w.raw)
+		}
 	}
-	b.pieces = text.bits()
+	if b.pieces = text.bits(); size > maxPieced {
+		b.pieces = nil
+	}
 	return b, nil
 }
 

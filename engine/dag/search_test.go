@@ -272,3 +272,26 @@ func TestWhatIsErasedIsInNoPiece(t *testing.T) {
 		t.Error(deltas)
 	}
 }
+
+func TestABlockOfLargeEventsIsLookedThrough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 18 MB")
+	}
+	r := newRig(t)
+	for i := range 256 {
+		text := fmt.Sprint("needle-", i, strings.Repeat("x", 70<<10))
+		h := r.head("ada", "large")
+		h.Nodes = []dag.Node{r.message(fmt.Sprint("m-", i), text, dag.RoleUser)}
+		r.emit(h, &dag.HistoryAppend{List: "main", MessageRef: fmt.Sprint("m-", i)})
+	}
+	for text, want := range map[string]int{"needle-77x": 1, "zebra": 0} {
+		p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: text}})
+		if r.No(err); p.Info.Total != want {
+			t.Errorf("%q is in %d events, want %d", text, p.Info.Total, want)
+		}
+	}
+	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
+	if r.No(err); len(deltas) > 0 {
+		t.Error(deltas)
+	}
+}
