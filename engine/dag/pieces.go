@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A text is found by its pieces: any one, two and three bytes of it in a row, in
+// A text is found by its pieces: any byte and any three bytes of it in a row, in
 // lower case, and six hex digits, since of those any three stand in every block. A
 // block has a bit for each byte that there is, and for all other pieces as few bits
 // as leave most of them unset: a text that has an unset one is not in the block.
@@ -20,32 +20,41 @@ const (
 	hexPiece    = 6
 )
 
-// cut calls each with the place of each piece of a text in lower case: those of
-// single bytes come first, the others from byteBits on.
-func cut(lower []byte, each func(bit uint32)) {
+// cutter cuts a text in lower case, byte by byte.
+type cutter struct {
+	last   uint64 // the newest eight bytes
+	n      int    // bytes so far
+	digits int    // of these, hex digits at the end
+}
+
+func (k *cutter) take(c byte) {
+	k.last = k.last<<8 | uint64(c)
+	k.n++
+	if k.digits++; c-'0' > 9 && c-'a' > 5 {
+		k.digits = 0
+	}
+}
+
+// place is the bit of the piece of so many bytes that ends here.
+func (k *cutter) place(size uint64) uint32 {
 	const odd = 0x9e3779b97f4a7c15 // spreads over the upper bits
-	put := func(length, piece uint64) {
-		each(byteBits + uint32((length<<56|piece)*odd>>(64-piecesMost)))
-	}
-	last, digits := uint64(0), 0
-	for i, c := range lower {
-		last = last<<8 | uint64(c)
-		if c >= '0' && c <= '9' || c >= 'a' && c <= 'f' {
-			digits++
-		} else {
-			digits = 0
+	return byteBits + uint32((size<<56|k.last&(1<<(8*size)-1))*odd>>(64-piecesMost))
+}
+
+// placesOf are the bits of all pieces of a text: those of single bytes come first.
+func placesOf(lower string) (all []uint32) {
+	var k cutter
+	for i := range len(lower) {
+		k.take(lower[i])
+		all = append(all, uint32(lower[i]))
+		if k.n >= 3 {
+			all = append(all, k.place(3))
 		}
-		each(uint32(c))
-		if i >= 1 {
-			put(2, last&0xffff)
-		}
-		if i >= 2 {
-			put(3, last&0xffffff)
-		}
-		if digits >= hexPiece {
-			put(hexPiece, last&0xffffffffffff)
+		if k.digits >= hexPiece {
+			all = append(all, k.place(hexPiece))
 		}
 	}
+	return all
 }
 
 // gatherer gathers the pieces of a block. The zero value has none.
@@ -59,7 +68,26 @@ func (g *gatherer) add(text []byte) {
 		g.set = make([]uint64, (byteBits+1<<piecesMost)/64)
 	}
 	g.lower = toLower(g.lower, text)
-	cut(g.lower, func(bit uint32) { g.set[bit/64] |= 1 << (bit % 64) })
+	var k cutter
+	var single [byteBits]bool
+	set := g.set
+	for _, c := range g.lower {
+		k.take(c)
+		single[c] = true
+		if k.n >= 3 {
+			bit := k.place(3)
+			set[bit/64] |= 1 << (bit % 64)
+		}
+		if k.digits >= hexPiece {
+			bit := k.place(hexPiece)
+			set[bit/64] |= 1 << (bit % 64)
+		}
+	}
+	for c, there := range single {
+		if there {
+			set[c/64] |= 1 << (c % 64)
+		}
+	}
 }
 
 // bits are the pieces in as few bits as leave three of four unset.
@@ -108,15 +136,14 @@ func mayHold(set []byte, places []uint32) bool {
 
 // toLower is strings.ToLower of a text, into memory that is there.
 func toLower(to, text []byte) []byte {
-	to = to[:0]
-	for _, c := range text {
+	to = append(to[:0], text...)
+	for i, c := range to {
 		if c >= utf8.RuneSelf {
 			return append(to[:0], bytes.ToLower(text)...)
 		}
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
+		if c-'A' < 26 {
+			to[i] = c + 'a' - 'A'
 		}
-		to = append(to, c)
 	}
 	return to
 }

@@ -56,7 +56,7 @@ func newSearch(q *Query, lists []listed, forward bool) *search {
 	text := func(t string) {
 		found := seek(t)
 		s.texts = append(s.texts, found)
-		cut([]byte(found.lower), func(bit uint32) { s.places = append(s.places, bit) })
+		s.places = append(s.places, placesOf(found.lower)...)
 	}
 	if q.Match != "" {
 		text(q.Match)
