@@ -204,13 +204,16 @@ func TestAForkIsPlannedByResource(t *testing.T) {
 		r.keys(strings.Fields("1 j j H g j j j j j F")...)
 		r.wait(deadTime)
 		r.golden(fmt.Sprintf("fork-%dx%d", size[0], size[1]))
-		// The name stays, the branch changes, the process goes to the fork.
+		// The name stays, the branch changes, the call has other arguments, the
+		// process goes to the fork.
 		r.keys("tab")
 		r.wait(deadTime)
 		r.typeText("x")
-		r.keys("tab", "tab", "tab", "right", "enter")
+		r.keys("tab", "tab")
+		r.typeText(`{"args":{}}`)
+		r.keys("tab", "tab", "right", "enter")
 		r.wait(deadTime)
-		if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "dag fork scribe --at=") || !strings.Contains(r.ran[0], " --name=scribe-2 --to=scribe-2x --task="+resource.GoOn+" --plan=") ||
+		if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "dag fork scribe --at=") || !strings.Contains(r.ran[0], " --name=scribe-2 --to=scribe-2x --task="+resource.GoOn+` --edit={"args":{}} --plan=`) ||
 			!strings.Contains(r.ran[0], `[{"resource":"dir-work","mode":"snapshot"},{"resource":"process-7","mode":"keep","kept_by":"scribe-2x"}]`) {
 			t.Errorf("ran %q\n%s", r.ran, r.text())
 		}

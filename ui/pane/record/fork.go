@@ -77,6 +77,9 @@ func forkForm(p *resource.Proposal) pane.Fill {
 		{Name: "to", Type: overlay.StringField, Required: true, Default: presetText(p.ToBranch), Description: "its branch; " + p.AgentID + " is on " + p.FromBranch},
 		task,
 	}
+	if how := editHow(p.Kind); how != "" {
+		fields = append(fields, overlay.Field{Name: "edit", Type: overlay.StringField, Description: "the event as it is for the fork: " + how + "; nothing leaves it"})
+	}
 	for i := range p.Parts {
 		fields = append(fields, forkField(&p.Parts[i], p.ToBranch))
 	}
@@ -85,6 +88,19 @@ func forkForm(p *resource.Proposal) pane.Fill {
 		Title: "fork " + agent + " at " + strings.ReplaceAll(string(p.Kind), "_", " ") + " " + at[:min(8, len(at))], Fields: fields,
 		Line: func(object core.Raw) []string { return forkLine(agent, at, parts, object) },
 	}
+}
+
+// editHow is what can be edited of an event, "" for nothing.
+func editHow(k dag.Kind) string {
+	switch k {
+	case dag.KindHistoryAppend:
+		return `{"text":"…"}`
+	case dag.KindToolCall:
+		return `{"args":{…}}`
+	case dag.KindToolResult:
+		return `{"result":{…}}, status and error`
+	}
+	return ""
 }
 
 // presetText is a text as a field's default. Names come from outside.
@@ -124,6 +140,9 @@ func forkLine(agent, at string, parts []resource.Part, object core.Raw) []string
 		return []string{"dag", "fork", agent} // which says what is missing
 	}
 	words := []string{"dag", "fork", agent, "--at=" + at, "--name=" + in["name"], "--to=" + in["to"], "--task=" + in["task"]}
+	if edit := in["edit"]; edit != "" {
+		words = append(words, "--edit="+edit)
+	}
 	plan := []dag.VolumePlan{}
 	for i := range parts {
 		id := parts[i].Resource.ID
