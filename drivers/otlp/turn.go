@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/fleet"
 )
 
 // maxTurn bounds the events that are read of one turn of an agent, in pages of
@@ -43,6 +44,10 @@ func (d *deriver) emitted(ctx context.Context, p audit.Payload) error {
 func (d *deriver) turn(ctx context.Context, r *dag.RunState) error {
 	parent := ""
 	if r.TaskID != "" {
+		t, err := d.eng.Tasks.Header(ctx, core.Self(d.tenant, "otlp"), r.TaskID)
+		if err == nil && t.Kind != fleet.KindPrompt {
+			return nil // its attempt and its skills have spans of their own
+		}
 		l, err := d.lifeOf(ctx, r.TaskID)
 		if err != nil {
 			return err

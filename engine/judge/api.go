@@ -261,9 +261,9 @@ type Approval struct {
 	// not known. AnsweredFor is whom who answered stood in for, "" for nobody.
 	RequestedPerson string `json:"requested_person,omitempty"`
 	// RequestedDoor is by which door, where the rules know it.
-	RequestedDoor core.Door `json:"requested_door,omitempty"`
-	AnsweredFor     string `json:"answered_for,omitempty"`
-	AnsweredPerson  string `json:"answered_person,omitempty"`
+	RequestedDoor  core.Door `json:"requested_door,omitempty"`
+	AnsweredFor    string    `json:"answered_for,omitempty"`
+	AnsweredPerson string    `json:"answered_person,omitempty"`
 
 	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
 
