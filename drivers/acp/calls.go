@@ -3,7 +3,9 @@ package acp
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"strings"
+	"time"
 
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
@@ -21,6 +23,23 @@ type callUpdate struct {
 	Locations core.Raw `json:"locations"`
 	RawInput  core.Raw `json:"rawInput"`
 	RawOutput core.Raw `json:"rawOutput"`
+	Meta      meta     `json:"_meta"`
+}
+
+// meta is what agents tell beside the protocol, each in a member of its own.
+type meta struct {
+	Usage *reported `json:"usage"` // of one request to the model
+	// Of a terminal that the agent runs itself: what it printed since, and its end.
+	Output *struct {
+		Data string `json:"data"`
+	} `json:"terminal_output"`
+	Delta *struct {
+		Data string `json:"data"`
+	} `json:"terminal_output_delta"`
+	Exit *struct {
+		Code   *int    `json:"exit_code"`
+		Signal *string `json:"signal"`
+	} `json:"terminal_exit"`
 }
 
 // call is a tool call of a turn, as far as the agent has told of it.
@@ -36,9 +55,16 @@ type call struct {
 	shown     map[[32]byte]bool // diffs that are in the log
 	gates     []string          // ids of its questions, answered or not
 	size      int               // bytes that were taken for it
+	printed   []byte            // by the agent's own terminal
+	exit      string            // of that
+	running   time.Time         // since when the agent says that it runs; it may ask yet
 	begun     bool              // that it runs is in the log, and it had not asked
 	over      bool
 }
+
+// mayAsk is how long a call that runs, as its agent says, may still turn out to ask: some
+// tell so before their question.
+const mayAsk = 2 * time.Second
 
 // fileDiff is a change of a file that a call makes or has made.
 type fileDiff struct {
@@ -87,6 +113,7 @@ func (t *turn) merge(u callUpdate, content core.Raw) *call {
 	keep(&c.locations, u.Locations)
 	keep(&c.input, u.RawInput)
 	keep(&c.output, u.RawOutput)
+	c.terminal(&u.Meta)
 	var parts []toolContent
 	if len(content) == 0 || jsonrpc.Decode(content, &parts) != nil {
 		return c
@@ -109,6 +136,27 @@ func (t *turn) merge(u callUpdate, content core.Raw) *call {
 	return c
 }
 
+// terminal takes what the agent's own terminal printed, and how it ended.
+func (c *call) terminal(m *meta) {
+	switch {
+	case m.Output != nil:
+		c.printed = append(c.printed[:0], m.Output.Data...)
+	case m.Delta != nil:
+		c.printed = append(c.printed, m.Delta.Data...)
+	}
+	if len(c.printed) > maxFinal { // its end says more
+		c.printed = c.printed[len(c.printed)-maxFinal:]
+	}
+	if e := m.Exit; e != nil {
+		switch {
+		case e.Code != nil:
+			c.exit = fmt.Sprint(*e.Code)
+		case e.Signal != nil:
+			c.exit = core.ClipTo(*e.Signal, 32)
+		}
+	}
+}
+
 // upsert takes an update about a tool call: it may be the first that is heard
 // of it, or come after it has ended.
 func (t *turn) upsert(u callUpdate, content core.Raw) {
@@ -123,19 +171,31 @@ func (t *turn) upsert(u callUpdate, content core.Raw) {
 		status = *u.Status
 	}
 	done := !c.over && (status == "completed" || status == "failed")
-	runs := status == "in_progress" && !c.begun && !c.over && len(c.gates) == 0 // one that is pending may ask yet
-	c.begun = c.begun || runs
+	if status == "in_progress" && c.running.IsZero() && !c.over {
+		c.running = time.Now()
+	}
 	c.over = c.over || done
-	e := fleet.Event{Type: "tool_call", CallID: c.id, Tool: c.kind, Text: c.title}
-	if runs {
-		e.Args = c.args()
-	}
 	t.mu.Unlock()
-	if runs {
-		t.emit(e)
-	}
 	if done {
 		t.finishCall(c, map[bool]string{true: "ok", false: "error"}[status == "completed"], "")
+	}
+}
+
+// unasked passes on the calls that have run for a while without a question, inside Speak.
+func (t *turn) unasked() {
+	t.mu.Lock()
+	var begun []fleet.Event
+	for _, c := range t.calls {
+		if !c.running.IsZero() && !c.begun && !c.over && len(c.gates) == 0 && time.Since(c.running) > mayAsk {
+			c.begun = true
+			begun = append(begun, fleet.Event{Type: "tool_call", CallID: c.id, Tool: c.kind, Text: c.title, Args: c.args()})
+		}
+	}
+	t.mu.Unlock()
+	core.Sort(begun, func(a, b fleet.Event) int { return strings.Compare(a.CallID, b.CallID) })
+	for _, e := range begun {
+		t.flush()
+		t.pass(e)
 	}
 }
 
@@ -166,7 +226,7 @@ func (t *turn) finishCall(c *call, status, why string) {
 		e.Args = c.args() // nothing was heard of it before
 	}
 	t.held -= c.size // nothing more is asked of it
-	c.size, c.input, c.output, c.texts, c.diffs = 0, nil, nil, nil, nil
+	c.size, c.input, c.output, c.texts, c.diffs, c.printed = 0, nil, nil, nil, nil, nil
 	t.mu.Unlock()
 	if len(gates) == 0 {
 		t.emit(e)
@@ -189,6 +249,12 @@ func (c *call) result() core.Raw {
 			out["output"] = c.output
 		}
 	}
+	if len(c.printed) > 0 {
+		out["output"] = core.ClipTo(strings.ToValidUTF8(string(c.printed), "\uFFFD"), core.MaxInput)
+	}
+	if c.exit != "" {
+		out["exit"] = c.exit
+	}
 	if len(c.texts) > 0 {
 		out["text"] = core.ClipTo(strings.Join(c.texts, "\n"), maxFinal)
 	}
@@ -203,7 +269,7 @@ func (t *turn) closeCalls(why string) {
 		switch {
 		case c.over:
 			continue
-		case c.begun || len(c.gates) > 0:
+		case !c.running.IsZero() || len(c.gates) > 0:
 			open = append(open, c)
 		default:
 			idle = append(idle, c)

@@ -99,7 +99,7 @@ func example(t *testing.T, name string) string {
 }
 
 func TestRealAgentsAreGated(t *testing.T) {
-	for name, agent := range map[string]func(*testing.T, *model.Server) fleet.Agent{"gemini-cli": gemini, "codex-acp": codex} {
+	for name, agent := range realAgents() {
 		t.Run(name, func(t *testing.T) {
 			m := serveModel(t)
 			a := agent(t, m)
@@ -125,8 +125,8 @@ func TestRealAgentsAreGated(t *testing.T) {
 			for _, e := range s.of("usage") {
 				spent += int64(e.Tokens)
 			}
-			if spent != 2*(model.TokensIn+model.TokensOut) {
-				t.Errorf("usage %+v, want two requests", s.of("usage"))
+			if n := int64(len(s.of("model_response"))); n < 2 || spent != n*(model.TokensIn+model.TokensOut) {
+				t.Errorf("%d tokens of %d requests", spent, n)
 			}
 
 			s.always("deny")

@@ -67,6 +67,7 @@ func (t *turn) beat() {
 		if t.said.Len() > 0 && time.Since(t.saidAt) > talkPause {
 			t.flush()
 		}
+		t.unasked()
 	})
 }
 

@@ -22,9 +22,6 @@ type update struct {
 	Used          int64          `json:"used"`
 	Size          int64          `json:"size"`
 	Cost          *cost          `json:"cost"`
-	Meta          struct {
-		Usage *reported `json:"usage"` // of one request to the model
-	} `json:"_meta"`
 	callUpdate
 }
 

@@ -37,17 +37,20 @@ func (o object) list(key string) []object {
 	return out
 }
 
-// plain joins the texts of a content that is a string or a list of parts.
+// plain joins the texts of a content that is a string or a list of parts, each on lines of
+// its own.
 func plain(content any) string {
 	switch v := content.(type) {
 	case string:
 		return v
 	case []any:
-		var b strings.Builder
+		var texts []string
 		for _, p := range v {
-			b.WriteString(asObject(p).text("text"))
+			if text := asObject(p).text("text"); text != "" {
+				texts = append(texts, text)
+			}
 		}
-		return b.String()
+		return strings.Join(texts, "\n")
 	}
 	return ""
 }
@@ -178,7 +181,7 @@ func (c conversation) find(names ...string) (tool, bool) {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.Contains} {
 		for _, name := range names {
 			for _, t := range c.tools {
-				if same(t.name, name) {
+				if same(strings.ToLower(t.name), name) {
 					return t, true
 				}
 			}
@@ -201,6 +204,9 @@ func (t tool) fill(value string, names ...string) core.Raw {
 			args[name] = []string{"bash", "-lc", value}
 		}
 		break
+	}
+	if asObject(props["sandbox_permissions"]) != nil { // Codex asks a person about nothing else
+		args["sandbox_permissions"], args["justification"] = "require_escalated", "scripted"
 	}
 	required, _ := t.schema["required"].([]any)
 	for _, r := range required {
