@@ -80,6 +80,7 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 				"asked, after .*tool: .*",
 				"answered 100[+]20: FINAL: the tool said: .*",
 				"assistant: FINAL: the tool said: .*",
+				"approve by policy of the result",
 				"run_finished with success",
 			}
 			for i := range max(len(got), len(want)) {
@@ -166,8 +167,12 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 			say("run_finished with %s", b.Exit)
 		case *dag.HistoryAppend:
 			m := messages[b.MessageRef]
-			if b.List != dag.ListDecisions {
+			switch b.List {
+			case dag.ListMain:
 				say("%s: %s", m.Role, says(b.MessageRef))
+				continue
+			case dag.ListDecisions:
+			default: // what it used, and what it came to
 				continue
 			}
 			var d struct {
@@ -176,6 +181,10 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 			}
 			if err := core.DecodeStored(m.Content[0].Input, &d); err != nil {
 				t.Fatal(err)
+			}
+			if len(e.Edges) == 0 {
+				say("%s by %s of the result", d.Decision, d.By)
+				continue
 			}
 			say("%s by %s of %s", d.Decision, d.By, calls[e.Edges[0].To.ID].Tool)
 		case *dag.ModelRequest:

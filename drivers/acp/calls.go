@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
@@ -176,10 +177,31 @@ func (t *turn) upsert(u callUpdate, content core.Raw) {
 	}
 	c.over = c.over || done
 	t.mu.Unlock()
-	if done {
+	if done && !t.cutOff(status) {
 		t.finishCall(c, map[bool]string{true: "ok", false: "error"}[status == "completed"], "")
 	}
 }
+
+// cutOff reports that what an agent says of a call's end is no word of its own: the turn is
+// being ended, or its program has died, of which a child may tell as a failure. The end
+// of the run tells what became of it then.
+func (t *turn) cutOff(status string) bool {
+	if t.Ending() != keeper.Running {
+		return true
+	}
+	if status != "failed" || t.s == nil || t.s.pe.proc == nil {
+		return false
+	}
+	select {
+	case <-t.s.pe.proc.Done():
+		return true
+	case <-time.After(deathPatience):
+		return false
+	}
+}
+
+// deathPatience is how long the end of a program may be told after what its child says.
+const deathPatience = 50 * time.Millisecond
 
 // unasked passes on the calls that have run for a while without a question, inside Speak.
 func (t *turn) unasked() {

@@ -102,7 +102,7 @@ func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
 	s := t.s
 	s.settle(t.Context)
 	t.flushTalk()
-	t.closeCalls(unfinished(keeper.Running))
+	t.closeCalls("the agent told no end of it")
 	t.settleUsage(end)
 	t.mu.Lock()
 	t.denied = false
@@ -121,7 +121,12 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	t.mu.Lock()
 	t.settled = true
 	t.mu.Unlock()
-	gone := errors.Is(answer.Err, jsonrpc.ErrClosed)
+	var end stopped
+	malformed := error(nil)
+	if answer.Err == nil {
+		malformed = jsonrpc.Decode(answer.Result, &end)
+	}
+	gone := errors.Is(answer.Err, jsonrpc.ErrClosed) || t.lost(end)
 	if gone {
 		<-s.pe.ended // nothing of it is left when the prompt has ended
 	}
@@ -133,18 +138,20 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 		s.terminals.endOf(t)
 		s.pe.sweep(t)
 	}
-	t.closeCalls(unfinished(how))
-	var end stopped
-	if answer.Err == nil {
-		if err := jsonrpc.Decode(answer.Result, &end); err != nil {
-			return t.OnPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+err.Error(), false))
-		}
+	if how == keeper.Running && !gone { // else what is open was cut off, which is told with the end
+		t.closeCalls("the agent told no end of it")
+	}
+	if malformed != nil {
+		return t.OnPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+malformed.Error(), false))
 	}
 	t.settleUsage(end)
 	if how == keeper.Running && !gone {
 		a.mu.Lock()
 		a.keep.Well()
 		a.mu.Unlock()
+	}
+	if gone && answer.Err == nil {
+		return t.OnPurpose(s.pe.broken(jsonrpc.ErrClosed))
 	}
 	if answer.Err != nil {
 		out := s.pe.broken(answer.Err)
@@ -157,12 +164,25 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	return t.OnPurpose(t.judged(end.StopReason))
 }
 
-func unfinished(how keeper.Ending) string {
-	if how == keeper.ByCancel || how == keeper.ByStop {
-		return "canceled"
+// lost reports a turn that its agent calls cancelled, as nobody did, because the program
+// that began it has died: some have a child that still talks then.
+func (t *turn) lost(end stopped) bool {
+	t.mu.Lock()
+	denied := t.denied
+	t.mu.Unlock()
+	if acp.StopReason(end.StopReason) != acp.StopReasonCancelled || denied || t.Ending() != keeper.Running {
+		return false
 	}
-	return "the agent told no end of it"
+	select {
+	case <-t.s.pe.proc.Done():
+		return true
+	case <-time.After(lostPatience):
+		return false
+	}
 }
+
+// lostPatience is how long the end of a program may come after its last word.
+const lostPatience = 300 * time.Millisecond
 
 // judged says what the agent's own reason for ending the turn means.
 func (t *turn) judged(reason string) task.Outcome {

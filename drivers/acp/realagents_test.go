@@ -81,6 +81,7 @@ func claude(t *testing.T, m *model.Server) fleet.Agent {
 // codex2 takes the address of its model from its configuration alone, which is filled in as
 // it starts.
 func codex2(t *testing.T, m *model.Server) fleet.Agent {
+	m.Behave(model.Options{Escalate: true})
 	own := homeWith(t, ".codex/template", `model = "scripted"
 model_provider = "loopback"
 check_for_update_on_startup = false

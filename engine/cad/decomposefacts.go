@@ -72,7 +72,7 @@ func (r *reading) strange(w word, why string) {
 func (r *reading) next() error {
 	w := r.word(0)
 	f, p, quality := featureOf(w.text), patternOf(w.text), qualityOf(w.text)
-	_, property := properties[w.text]
+	_, property := properties()[w.text]
 	switch {
 	case w.numbers == nil && (slices.Contains(strong, w.text) || slices.Contains(weak, w.text)):
 		return r.separate(w)
@@ -155,9 +155,9 @@ func (r *reading) number(w word) {
 		return
 	}
 	f := featureOf(next.text)
-	p, named := properties[next.text]
+	p, named := properties()[next.text]
 	open := r.owner != nil && r.owner.main != "" && !r.has(r.owner, r.owner.main)
-	long, whole := properties[r.word(2).text]
+	long, whole := properties()[r.word(2).text]
 	whole = whole && !long.after && f != nil && slices.Contains(f.takes, long.name)
 	after := open && featureOf(r.words[r.at-1].text) == r.owner // wall 3
 	switch {
@@ -203,8 +203,8 @@ func (r *reading) count(w word, n float64) bool {
 
 // property reads a name of a length that stands before its number.
 func (r *reading) property(w word) {
-	p, next := properties[w.text], r.word(1)
-	follows, isName := properties[r.word(2).text]
+	p, next := properties()[w.text], r.word(1)
+	follows, isName := properties()[r.word(2).text]
 	switch {
 	case next.is(1) && !(isName && follows.after) && !(p.after && isName):
 		r.length(p, next.numbers[0], w.raw+" "+next.raw, false)
@@ -271,7 +271,7 @@ func (r *reading) feature(w word, f *feature) {
 	if w.raw != w.text && f.deniable && !f.counted && w.raw != "feet" {
 		r.strange(w, "how many; one is made")
 	}
-	if _, named := properties[r.word(1).text]; !named || !f.counted || !r.has(f, "there") {
+	if _, named := properties()[r.word(1).text]; !named || !f.counted || !r.has(f, "there") {
 		r.say(f, "there", 0, w.raw)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The words that goals are read by. What stands in none of these lists is
@@ -38,19 +39,21 @@ type property struct {
 	after bool    // it stands after its number: 100 mm long
 }
 
-var properties = map[string]property{
-	"length": {"length", 1, false}, "l": {"length", 1, false}, "long": {"length", 1, true},
-	"width": {"width", 1, false}, "w": {"width", 1, false}, "wide": {"width", 1, true},
-	"height": {"height", 1, false}, "h": {"height", 1, false}, "high": {"height", 1, true}, "tall": {"height", 1, true},
-	"depth": {"depth", 1, false}, "deep": {"depth", 1, true},
-	"thickness": {"thickness", 1, false}, "t": {"thickness", 1, false}, "thick": {"thickness", 1, true},
-	"diameter": {"diameter", 1, false}, "dia": {"diameter", 1, false}, "d": {"diameter", 1, false}, "ø": {"diameter", 1, false}, "⌀": {"diameter", 1, false},
-	"radius": {"diameter", 2, false}, "r": {"diameter", 2, false},
-	"outer diameter": {"outer diameter", 1, false}, "outside diameter": {"outer diameter", 1, false}, "external diameter": {"outer diameter", 1, false},
-	"outer dia": {"outer diameter", 1, false}, "od": {"outer diameter", 1, false}, "outer radius": {"outer diameter", 2, false}, "outside radius": {"outer diameter", 2, false},
-	"inner diameter": {"inner diameter", 1, false}, "inside diameter": {"inner diameter", 1, false}, "internal diameter": {"inner diameter", 1, false},
-	"inner dia": {"inner diameter", 1, false}, "id": {"inner diameter", 1, false}, "inner radius": {"inner diameter", 2, false}, "inside radius": {"inner diameter", 2, false},
-}
+var properties = sync.OnceValue(func() map[string]property {
+	return map[string]property{
+		"length": {"length", 1, false}, "l": {"length", 1, false}, "long": {"length", 1, true},
+		"width": {"width", 1, false}, "w": {"width", 1, false}, "wide": {"width", 1, true},
+		"height": {"height", 1, false}, "h": {"height", 1, false}, "high": {"height", 1, true}, "tall": {"height", 1, true},
+		"depth": {"depth", 1, false}, "deep": {"depth", 1, true},
+		"thickness": {"thickness", 1, false}, "t": {"thickness", 1, false}, "thick": {"thickness", 1, true},
+		"diameter": {"diameter", 1, false}, "dia": {"diameter", 1, false}, "d": {"diameter", 1, false}, "ø": {"diameter", 1, false}, "⌀": {"diameter", 1, false},
+		"radius": {"diameter", 2, false}, "r": {"diameter", 2, false},
+		"outer diameter": {"outer diameter", 1, false}, "outside diameter": {"outer diameter", 1, false}, "external diameter": {"outer diameter", 1, false},
+		"outer dia": {"outer diameter", 1, false}, "od": {"outer diameter", 1, false}, "outer radius": {"outer diameter", 2, false}, "outside radius": {"outer diameter", 2, false},
+		"inner diameter": {"inner diameter", 1, false}, "inside diameter": {"inner diameter", 1, false}, "internal diameter": {"inner diameter", 1, false},
+		"inner dia": {"inner diameter", 1, false}, "id": {"inner diameter", 1, false}, "inner radius": {"inner diameter", 2, false}, "inside radius": {"inner diameter", 2, false},
+	}
+})
 
 // feature is something that a part can have.
 type feature struct {
@@ -83,27 +86,30 @@ const assembled = "assembly"
 
 // qualities describe a part or a feature without a number; the word that they are
 // told by, and those that mean the same.
-var qualities = map[string][]string{
-	"open":      {"open top", "open at top", "open on top", "open above", "top open", "open", "lidless"},
-	"hollow":    {"hollow", "empty"},
-	"solid":     {"solid", "massive"},
-	"centre":    {"in centre", "in center", "in middle", "at centre", "at center", "centred", "centered", "central"},
-	"corners":   {"at corner", "in corner", "near corner"},
-	"by corner": {"at each corner", "in each corner", "at every corner", "in every corner"},
-	"rounded":   {"rounded"},
-	assembled:   {"assembly"},
-	"stepped":   {"stepped"},
-	"through":   {"through"},
-	"round":     {"round", "circular", "cylindrical"},
-	"rectangle": {"rectangular"},
-	"flat":      {"flat"},
-	"L":         {"shaped"},
+var qualities = [...]struct {
+	name  string
+	words []string
+}{
+	{"open", []string{"open top", "open at top", "open on top", "open above", "top open", "open", "lidless"}},
+	{"hollow", []string{"hollow", "empty"}},
+	{"solid", []string{"solid", "massive"}},
+	{"centre", []string{"in centre", "in center", "in middle", "at centre", "at center", "centred", "centered", "central"}},
+	{"corners", []string{"at corner", "in corner", "near corner"}},
+	{"by corner", []string{"at each corner", "in each corner", "at every corner", "in every corner"}},
+	{"rounded", []string{"rounded"}},
+	{assembled, []string{"assembly"}},
+	{"stepped", []string{"stepped"}},
+	{"through", []string{"through"}},
+	{"round", []string{"round", "circular", "cylindrical"}},
+	{"rectangle", []string{"rectangular"}},
+	{"flat", []string{"flat"}},
+	{"L", []string{"shaped"}},
 }
 
 func qualityOf(text string) string {
-	for name, words := range qualities {
-		if slices.Contains(words, text) {
-			return name
+	for _, q := range qualities {
+		if slices.Contains(q.words, text) {
+			return q.name
 		}
 	}
 	return ""
@@ -149,7 +155,7 @@ func (g *goal) joinPhrases() {
 		if i > 0 && w.text == "each" && g.words[i-1].numbers != nil { // 9 mm each
 			continue
 		}
-		if i > 0 && w.text == "in" && g.words[i-1].numbers != nil && i+1 < len(g.words) && properties[g.words[i+1].text].name != "" { // 20 mm in diameter
+		if i > 0 && w.text == "in" && g.words[i-1].numbers != nil && i+1 < len(g.words) && properties()[g.words[i+1].text].name != "" { // 20 mm in diameter
 			continue
 		}
 		denied := i > 0 && slices.Contains(denies, g.words[i-1].text)
@@ -187,7 +193,7 @@ func (g *goal) joinPhrases() {
 func counted(rest []word) *word {
 	for i := range min(4, len(rest)) {
 		w := &rest[i]
-		_, property := properties[w.text]
+		_, property := properties()[w.text]
 		f := featureOf(w.text)
 		switch {
 		case f != nil && f.counted || patternOf(w.text) != nil:

@@ -87,12 +87,12 @@ func TestNoWordAddedToAGoalIsPassedOver(t *testing.T) {
 		all = append(all, u.words...)
 	}
 	for _, q := range qualities {
-		all = append(all, q...)
+		all = append(all, q.words...)
 	}
 	for _, p := range patterns {
 		all = append(all, p.nouns...)
 	}
-	all = append(append(all, numberWords...), slices.Collect(maps.Keys(properties))...)
+	all = append(append(all, numberWords...), slices.Collect(maps.Keys(properties()))...)
 	for goal := range goals() {
 		was := planText(goal)
 		for _, word := range all {

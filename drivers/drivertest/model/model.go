@@ -41,6 +41,9 @@ type Options struct {
 	Delay time.Duration // before each event of a stream: for cancel and pause
 	Fail  int           // answers so many requests with status 500 first
 	Hang  bool          // answers nothing until the request ends
+	// Escalate has shell commands ask for what the agent's own sandbox does not let pass:
+	// Codex asks a person about nothing else.
+	Escalate bool
 }
 
 // Request is one request as it came.
@@ -142,6 +145,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		c := f.read(in)
 		c.json = c.json || in.at("generationConfig").text("responseMimeType") == "application/json"
 		out := &stream{w: w, r: r, delay: opt.Delay, id: n, live: in["stream"] == true || strings.HasSuffix(r.URL.Path, ":streamGenerateContent")}
+		c.escalate = opt.Escalate
 		f.write(out, c.decide(n))
 	}
 }

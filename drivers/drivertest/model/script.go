@@ -60,6 +60,8 @@ type conversation struct {
 	turns []turn // user texts and tool results, oldest first
 	tools []tool
 	json  bool // the answer is to be JSON
+
+	escalate bool
 }
 
 type turn struct {
@@ -160,6 +162,12 @@ func (c conversation) act(n int, verb, rest string) answer {
 			return answer{text: "No shell tool is offered."}
 		}
 		a.tool, a.space, a.args = t.name, t.space, t.fill(rest, "command", "cmd")
+		if c.escalate {
+			var args object
+			_ = core.DecodeStored(a.args, &args)
+			args["sandbox_permissions"], args["justification"] = "require_escalated", "scripted"
+			a.args = core.MustEncode(args)
+		}
 		return a
 	default:
 		t, ok := c.find("write_file", "write", "create_file", "edit")
@@ -204,9 +212,6 @@ func (t tool) fill(value string, names ...string) core.Raw {
 			args[name] = []string{"bash", "-lc", value}
 		}
 		break
-	}
-	if asObject(props["sandbox_permissions"]) != nil { // Codex asks a person about nothing else
-		args["sandbox_permissions"], args["justification"] = "require_escalated", "scripted"
 	}
 	required, _ := t.schema["required"].([]any)
 	for _, r := range required {
