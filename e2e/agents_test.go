@@ -88,7 +88,7 @@ capture T task_id
 await -t 120s task $T status=succeeded
 ! exists denied.txt
 result list -o json
-stdout 'approval_denied.*not this one'
+stdout '"denials":\['
 await agent AGENT status=idle
 agent show AGENT -o json
 stdout '"tokens":[1-9]'

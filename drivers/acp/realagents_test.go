@@ -97,7 +97,7 @@ stream_max_retries = 0
 `)
 	return fleet.Agent{
 		Name: "codex-2", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
-		Command: []string{"sh", "-c", `sed "s|BASE_URL|$CODEX_BASE_URL|" "$CODEX_HOME/template" >"$CODEX_HOME/config.toml" && exec ` + bin(t, "codex-acp")},
+		Command: []string{"sh", "-c", `sed "s|BASE_URL|$CODEX_BASE_URL|" "$CODEX_HOME/template" >"$CODEX_HOME/config.toml" && exec ` + filepath.Join(drivertest.Installed(t), "next/node_modules/.bin/codex-acp")},
 		Env:     map[string]string{"FAKE_KEY": "x", "CODEX_HOME": filepath.Join(own, ".codex"), "CODEX_BASE_URL": m.URL + "/v1"},
 		Options: core.MustEncode(settings{Mode: "read-only", Options: home.Options{Home: own}, Places: files.Places{Read: []string{drivertest.Installed(t)}}, RecordModels: []string{"CODEX_BASE_URL"}}),
 	}
