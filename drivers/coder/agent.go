@@ -327,7 +327,7 @@ func (a *agent) Close() error {
 		a.tasks.Wait()
 		return nil
 	}
-	a.endTurn(keeper.ByStop)
+	a.Leave()
 	a.end()
 	a.tasks.Wait()
 	a.site.leave(a)
@@ -342,6 +342,17 @@ func (a *agent) endTurn(why keeper.Ending) {
 	a.mu.Unlock()
 	if t != nil {
 		t.End(why, why.String())
+		<-t.Gone
+	}
+}
+
+// Leave implements fleet.Leaver.
+func (a *agent) Leave() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.leave()
 		<-t.Gone
 	}
 }

@@ -29,8 +29,17 @@ type memory struct {
 	Workspace string    `json:"workspace,omitempty"` // its id, "" until it is known
 	Reported  time.Time `json:"reported,omitzero"`   // when the newest report that was shown was made
 	Gone      bool      `json:"gone,omitzero"`       // the agent was deleted: so must be the workspace
+	Given     *given    `json:"given,omitempty"`     // the task that it works on, as far as is known
 
 	file string
+}
+
+// given is a task that an agent was given, or was about to be. It is on disk before the
+// task is sent, so that an engine which comes after looks for it in the conversation
+// and does not send it again.
+type given struct {
+	TaskID string `json:"task_id"`
+	Base   int    `json:"base"` // messages up to this id are older
 }
 
 func (r *Runtime) memoryOf(a fleet.Agent) memory {
@@ -51,7 +60,7 @@ func (r *Runtime) recall(a fleet.Agent) (memory, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Asked, m.Workspace, m.Reported, m.Gone = kept.Asked, kept.Workspace, kept.Reported, kept.Gone
+	m.Asked, m.Workspace, m.Reported, m.Gone, m.Given = kept.Asked, kept.Workspace, kept.Reported, kept.Gone, kept.Given
 	return m, nil
 }
 

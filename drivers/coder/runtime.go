@@ -153,3 +153,6 @@ func (r *Runtime) site(s settings) (_ *site, done func(), err error) {
 		}
 	}), nil
 }
+
+// Outlasts implements fleet.Outlasting: the work is in the workspaces.
+func (*Runtime) Outlasts() bool { return true }

@@ -26,6 +26,9 @@ const (
 	// readyLimit is how long a prompt waits for an agent that is coming back.
 	readyLimit = 25 * time.Second
 
+	// sentLate is how long a request may still be on its way whose sender has died.
+	sentLate = 2 * time.Second
+
 	maxMessage = 48 << 10 // bytes of one line of the log
 	maxHeld    = 32 << 20 // bytes of all that an agent says in one turn
 )
@@ -40,16 +43,18 @@ type turn struct {
 	mu      sync.Mutex
 	failure *codersdk.WorkspaceAppStatus // the last report says that the work failed
 	waiting []codersdk.WorkspaceAppStatus
+	left    bool // the engine closes: the work goes on without it
 
 	// Of the loop alone.
-	base  int            // messages up to this id are older than the task
-	last  int            // the newest id of what the agent says
-	seen  int            // the newest id of all
-	texts map[int]string // as they are
-	told  map[int]string // as they were shown
-	held  int            // bytes of texts
-	full  bool
-	at    time.Time // when the newest has changed
+	takenUp bool           // the agent has the task already
+	base    int            // messages up to this id are older than the task
+	last    int            // the newest id of what the agent says
+	seen    int            // the newest id of all
+	texts   map[int]string // as they are
+	told    map[int]string // as they were shown
+	held    int            // bytes of texts
+	full    bool
+	at      time.Time // when the newest has changed
 }
 
 // reported takes one of the agent's own reports in.
@@ -93,17 +98,20 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 		a.change(func() { a.turn = nil })
 		t.Close()
 	}()
-	defer context.AfterFunc(ctx, func() { t.End(keeper.ByCancel, keeper.ByCancel.String()) })()
+	defer context.AfterFunc(ctx, t.leave)()
 	if err := t.begin(); err != nil {
-		if ctx.Err() != nil {
-			t.End(keeper.ByCancel, keeper.ByCancel.String())
-		}
 		if t.Ending() != keeper.Running {
 			return t.outcome(nil), nil
 		}
 		return task.Outcome{}, err
 	}
-	return t.outcome(t.work()), nil
+	out := t.outcome(t.work())
+	if !t.isLeft() {
+		if err := a.give(nil); err != nil {
+			t.pass(fleet.Event{Type: "log", Level: "WARN", Text: err.Error()})
+		}
+	}
+	return out, nil
 }
 
 // begin waits until the agent can take the task.
@@ -141,11 +149,29 @@ func (t *turn) begin() error {
 		a.answers("", err)
 		return err
 	}
-	for _, m := range old {
-		t.base = max(t.base, m.ID)
+	if t.takenUp = t.find(old); !t.takenUp && t.wasGiven() != nil { // it may be under way still
+		select {
+		case <-time.After(sentLate):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if old, err = t.b.log(ctx, t.ws); err != nil {
+			a.answers("", err)
+			return err
+		}
+		t.takenUp = t.find(old)
+	}
+	if !t.takenUp {
+		for _, m := range old {
+			t.base = max(t.base, m.ID)
+		}
 	}
 	t.last, t.seen = t.base, t.base
 	status, err := t.b.status(ctx, t.ws)
+	if err == nil && t.takenUp {
+		t.pass(fleet.Event{Type: "log", Level: "INFO", Text: "taken up: the agent was given this task already, and its status is " + status})
+		return nil
+	}
 	if err == nil && status != "stable" {
 		err = busy(a.rec.Name, "its status is "+status)
 		a.answers(status, nil)
@@ -153,6 +179,59 @@ func (t *turn) begin() error {
 		a.answers("", err)
 	}
 	return err
+}
+
+// find looks for the task in the conversation, where an engine before this one may have
+// sent it.
+func (t *turn) find(all []message) bool {
+	g := t.wasGiven()
+	if g == nil {
+		return false
+	}
+	for _, m := range all {
+		if m.ID > g.Base && m.Role == "user" && tidy(m.Content) == tidy(t.Prompt.Message) {
+			t.base = m.ID
+			return true
+		}
+	}
+	return false
+}
+
+// wasGiven is what an engine before this one noted of the task; nil for nothing.
+func (t *turn) wasGiven() *given {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	if g := t.a.mem.Given; g != nil && g.TaskID == t.Prompt.TaskID {
+		return g
+	}
+	return nil
+}
+
+// give notes that the agent is about to be given the task, or with nil that it is done.
+func (a *agent) give(g *given) error {
+	a.mu.Lock()
+	m := a.mem
+	m.Given = g
+	a.mu.Unlock()
+	err := m.write()
+	if err == nil {
+		a.change(func() { a.mem.Given = g })
+	}
+	return err
+}
+
+// leave ends the turn and lets the work go on: the next engine takes it up.
+func (t *turn) leave() {
+	t.mu.Lock()
+	t.left = true
+	t.mu.Unlock()
+	t.End(keeper.ByStop, "the engine closes")
+}
+
+func (t *turn) isLeft() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.left
 }
 
 // outcome is what the task has come to.

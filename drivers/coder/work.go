@@ -74,22 +74,28 @@ func (t *turn) work() error {
 
 	var (
 		sent     = make(chan error, 1)
-		sending  bool
-		given    time.Time // when the agent had taken the task, or was asked about it; zero before
-		heard    time.Time // when the stream last said something, or the agent was asked
-		worked   bool      // it was seen at work since
-		away     time.Time // since when the stream is down; zero while it is not
+		sending  = t.takenUp
+		worked   = t.takenUp // it was seen at work since
+		since    time.Time   // when the agent had taken the task, or was asked about it; zero before
+		heard    time.Time   // when the stream last said something, or the agent was asked
+		away     time.Time   // since when the stream is down; zero while it is not
 		again    <-chan time.Time
 		pause    backoff
 		stopping <-chan struct{}
 		stop     = t.Stop
 	)
+	if t.takenUp {
+		since, heard = time.Now(), time.Now()
+	}
 	for {
 		select {
 		case <-f.open:
 			away = time.Time{}
 			pause.reset()
 			if !sending {
+				if err := t.a.give(&given{t.Prompt.TaskID, t.base}); err != nil {
+					return err
+				}
 				sending = true
 				helpers.Go(func() { sent <- t.b.send(ctx, t.ws, t.Prompt.Message) })
 			}
@@ -104,7 +110,7 @@ func (t *turn) work() error {
 			switch {
 			case u.status == "running" && sending:
 				worked = true
-			case u.status == "stable" && worked && (!given.IsZero() || stopping != nil) && t.idle(ctx):
+			case u.status == "stable" && worked && (!since.IsZero() || stopping != nil) && t.idle(ctx):
 				return t.finish()
 			}
 		case err := <-sent:
@@ -114,7 +120,7 @@ func (t *turn) work() error {
 				}
 				return nil
 			}
-			given, heard = time.Now(), time.Now()
+			since, heard = time.Now(), time.Now()
 			t.seen = max(t.seen, t.base+1) // the task is a message too
 			if t.a.appStatus() == "stable" && worked && t.idle(ctx) {
 				return t.finish()
@@ -140,9 +146,9 @@ func (t *turn) work() error {
 				t.show(t.last)
 			}
 			t.showReports()
-			rests := (!worked || t.a.appStatus() == "stable") && time.Since(given) > beginLimit
-			if !given.IsZero() && away.IsZero() && (rests || time.Since(heard) > t.a.within(silence)) {
-				given, heard = time.Now(), time.Now() // ask again in a while
+			rests := (!worked || t.a.appStatus() == "stable") && time.Since(since) > beginLimit
+			if !since.IsZero() && away.IsZero() && (rests || time.Since(heard) > t.a.within(silence)) {
+				since, heard = time.Now(), time.Now() // ask again in a while
 				if err := t.still(ctx, nil); err != nil {
 					t.showAll()
 					return err
@@ -153,6 +159,10 @@ func (t *turn) work() error {
 			}
 		case <-stop:
 			stop = nil
+			if t.isLeft() {
+				t.showAll()
+				return nil
+			}
 			if t.Ending() != keeper.ByCancel || !sending {
 				t.goodbye()
 				t.showAll()

@@ -270,3 +270,13 @@ func (f *Fleet) endTask(ctx context.Context, by core.Caller, m *member, id, reas
 	m.await(ctx, time.Second, released)
 	return nil
 }
+
+// Outlasts says whether what an agent works on goes on when the engine dies.
+func (p prompts) Outlasts(tenant, agent string) bool {
+	m := p.f.member(tenant, agent)
+	if m == nil {
+		return false
+	}
+	rt, ok := p.f.opt.Runtimes[m.rec.Load().Runtime].(Outlasting)
+	return ok && rt.Outlasts()
+}

@@ -205,6 +205,13 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 	case <-over:
 		return
 	}
+	r.mu.Lock()
+	closing := r.how == cancelled && r.reason == swarm.WhyClosing
+	r.mu.Unlock()
+	if l, leaves := h.(Leaver); leaves && closing {
+		l.Leave()
+		return
+	}
 	again := time.Tick(beatEvery)
 	for {
 		h.Interrupt()

@@ -172,6 +172,16 @@ type Handle interface {
 	Close() error
 }
 
+// Outlasting is a Runtime whose agents work on when the engine dies.
+type Outlasting interface{ Outlasts() bool }
+
+// Leaver is a Handle whose work goes on elsewhere when the engine closes: the next one
+// takes the same task up.
+type Leaver interface {
+	// Leave ends the running prompt here, and interrupts nothing.
+	Leave()
+}
+
 // ModelCall is what a model is asked, or what it answered, where a runtime
 // sees the two talk. The tokens are for the record: what counts for budgets
 // comes as an event of type usage.

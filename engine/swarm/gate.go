@@ -39,6 +39,9 @@ func (s *Swarm) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
 	} else if t.Agent != "" {
 		return startAsk{}, core.Invalid("agent", t.Agent, "none: tasks of kind "+t.Kind+" go to no agent")
 	}
+	if o, ok := r.(outlaster); ok && t.Agent != "" {
+		t.Resumes = t.Resumes || o.Outlasts(t.TenantID, t.Agent)
+	}
 	intent := t.Intent
 	if intent == "" {
 		intent = title

@@ -85,3 +85,9 @@ type resumer interface {
 type targeter interface {
 	Target(input core.Raw) (agent string)
 }
+
+// outlaster is a Runner of which the work of some agents goes on where it is when the
+// engine dies: the next engine takes it up, at no cost of an attempt.
+type outlaster interface {
+	Outlasts(tenant, agent string) bool
+}

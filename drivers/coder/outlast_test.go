@@ -1,0 +1,103 @@
+package coder
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// users counts the prompts that the agent was given.
+func (p *played) users() (n int) {
+	p.actor.mu.Lock()
+	defer p.actor.mu.Unlock()
+	for _, m := range p.messages {
+		if m.Role == "user" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWorkOutlivesItsEngine ends the engine's part at random instants, before a prompt is
+// sent, while it is, and while the agent works: each is sent once, nothing is
+// interrupted, and the next part has the answer.
+func TestWorkOutlivesItsEngine(t *testing.T) {
+	p := newPlayed(t)
+	state, born := t.TempDir(), time.Now()
+	open := func() (*witness, *Runtime) {
+		r := newRuntime(t, Options{State: state})
+		w := openAgent(t, r, fleet.Agent{
+			Name: "bob", TenantID: "t_test", Project: "p", Role: "r", CreatedAt: born, Options: core.MustEncode(settings{URL: p.srv.URL, Adopt: true}),
+		})
+		return w, r
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	p.begun = func(string) { // a slow way, and some work
+		time.Sleep(5 * time.Millisecond)
+		go func() {
+			time.Sleep(30 * time.Millisecond)
+			p.actor.mu.Lock()
+			defer p.actor.mu.Unlock()
+			if p.cancel != nil {
+				close(p.cancel)
+				p.cancel = nil
+			}
+		}()
+	}
+	const rounds = 50
+	ends := 0
+	for n := range rounds {
+		ask := func(w *witness) fleet.Prompt {
+			in := w.prompt(fmt.Sprintf("say answer %d", n), "hang")
+			in.TaskID = fmt.Sprintf("tk_00000_%010d", n+1)
+			return in
+		}
+		var out task.Outcome
+		for ended, tries := false, 0; !ended; tries++ {
+			w, r := open()
+			w.await(fleet.Idle, "") // it takes what is under way for somebody's own until then
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				got, err := w.Prompt(context.Background(), ask(w))
+				if ended = err == nil && got.Status == task.Succeeded; ended {
+					out = got
+				}
+			}()
+			cut := time.Duration(random.IntN(60)) * time.Millisecond
+			if tries > 1 {
+				cut = time.Minute
+			}
+			select {
+			case <-done:
+			case <-time.After(cut):
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-done
+			_ = r.Close()
+			ends++
+		}
+		if want := fmt.Sprintf(`{"text":"answer %d"}`, n); string(out.Output) != want {
+			t.Errorf("round %d: %s", n, out.Output)
+		}
+	}
+	if n := p.users(); n != rounds {
+		t.Errorf("%d prompts were sent, of %d given", n, rounds)
+	}
+	if ends < rounds*3/2 {
+		t.Errorf("%d ends in %d rounds", ends, rounds)
+	}
+	p.actor.mu.Lock()
+	defer p.actor.mu.Unlock()
+	if p.keys != "" {
+		t.Errorf("it was interrupted by %q", p.keys)
+	}
+}
