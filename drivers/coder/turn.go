@@ -100,6 +100,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	}()
 	defer context.AfterFunc(ctx, t.leave)()
 	if err := t.begin(); err != nil {
+		if ctx.Err() != nil {
+			t.leave()
+		}
 		if t.Ending() != keeper.Running {
 			return t.outcome(nil), nil
 		}
@@ -239,12 +242,14 @@ func (t *turn) outcome(err error) task.Outcome {
 	fail := func(status task.Status, code, text string, retry bool) task.Outcome {
 		return task.Outcome{Status: status, Error: &task.Error{Code: code, Message: core.ClipTo(text, 4096), Retryable: retry}}
 	}
-	switch t.Ending() {
-	case keeper.ByCancel:
+	switch how := t.Ending(); {
+	case t.isLeft():
+		return fail(task.Cancelled, "cancelled", "the engine closes; the work goes on", false)
+	case how == keeper.ByCancel:
 		return fail(task.Cancelled, "cancelled", "the task was cancelled", false)
-	case keeper.ByStop:
+	case how == keeper.ByStop:
 		return fail(task.Failed, "agent_stopped", "the agent was stopped", true)
-	case keeper.ByRestart:
+	case how == keeper.ByRestart:
 		return fail(task.Failed, "agent_restarted", "the agent was restarted", true)
 	}
 	t.mu.Lock()

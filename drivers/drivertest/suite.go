@@ -25,6 +25,8 @@ type Subject struct {
 	Actor fleet.Agent
 	// Lasting says that the actor's process serves many prompts.
 	Lasting bool
+	// Outlasts says that its work goes on when the engine closes.
+	Outlasts bool
 	// Greets says that its process runs from the start, to be greeted.
 	Greets bool
 	// FixedArgs says that its protocol can't hand edited arguments on: an
