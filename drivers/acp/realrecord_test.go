@@ -151,13 +151,17 @@ func (d *desk) story(id string) (s story) {
 	}
 	page, err := d.eng.DAG.Events(ctx, d.by.Tenant, dag.Query{Filter: core.Filter{Task: id, Size: 100}, Forward: true})
 	d.no(err)
-	last := ""
+	last, requests := "", map[string]bool{}
 	for _, e := range page.Items {
 		switch b := e.Event.Body.(type) {
+		case *dag.ModelRequest:
+			requests[e.Event.EventID] = true
 		case *dag.ToolResult:
 			s.results++
 		case *dag.Interruption:
-			s.interrupted = append(s.interrupted, string(b.Reason))
+			if len(b.Affects) == 0 || slices.ContainsFunc(b.Affects, func(r dag.EventRef) bool { return !requests[r.EventID] }) { // else of what is asked in passing, as for a title
+				s.interrupted = append(s.interrupted, string(b.Reason))
+			}
 		case *dag.RunFinished:
 			s.exit = b.Exit
 		case *dag.ModelResponse:
