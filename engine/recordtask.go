@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
@@ -132,7 +133,7 @@ func statusOf(res task.Result) dag.CallStatus {
 		return dag.CallTimeout
 	case res.Status == task.Cancelled:
 		return dag.CallCanceled
-	case res.Status == task.Queued && res.Error != nil && res.Error.Code == "worker_lost":
+	case res.Status == task.Queued && res.Error != nil && slices.Contains([]string{swarm.CodeInterrupted, "lease_lost"}, res.Error.Code):
 		return dag.CallInterrupted
 	}
 	return dag.CallError

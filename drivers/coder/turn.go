@@ -212,15 +212,12 @@ func (t *turn) wasGiven() *given {
 
 // give notes that the agent is about to be given the task, or with nil that it is done.
 func (a *agent) give(g *given) error {
-	a.mu.Lock()
-	m := a.mem
-	m.Given = g
-	a.mu.Unlock()
-	err := m.write()
-	if err == nil {
-		a.change(func() { a.mem.Given = g })
-	}
-	return err
+	var m memory
+	a.change(func() { // first, so that whoever else writes it has it too
+		a.mem.Given = g
+		m = a.mem
+	})
+	return m.write()
 }
 
 // leave ends the turn and lets the work go on: the next engine takes it up.

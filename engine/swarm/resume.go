@@ -50,11 +50,20 @@ func resumeBackoff(deaths int) time.Duration {
 	return time.Second << min(deaths-free-1, most)
 }
 
+// CodeInterrupted is the code of an attempt that the end of its engine cut off.
+const CodeInterrupted = "interrupted"
+
 // interrupt returns a task to the queue, with the attempt that it has: what
 // interrupted it was not its fault.
 func (s *Swarm) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Duration) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
+	}
+	if t.Status == task.Running && !t.CancelRequested { // a cancelled one ends below
+		cut := task.Error{Code: CodeInterrupted, Message: why, Retryable: true}
+		if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &cut}); err != nil {
+			return err
+		}
 	}
 	if err := s.leave(tx, t); err != nil {
 		return err
