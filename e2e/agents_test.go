@@ -36,7 +36,7 @@ const codexCommand = `command: [sh, -c, "exec codex-acp -c model_providers.loopb
 // gateScript allows one command of the agent at the cockpit and denies another.
 const gateScript = `
 up $HERE/EXAMPLE
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 cockpit 80x24
 await quiet
 key :
@@ -89,7 +89,7 @@ await -t 120s task $T status=succeeded
 ! exists denied.txt
 result list -o json
 stdout '"denials":\['
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 agent show AGENT -o json
 stdout '"tokens":[1-9]'
 audit verify
@@ -153,7 +153,7 @@ const workScript = `
 tenant create TENANT
 secret set MODEL_KEY --from-file $HERE/key
 up $HERE/EXAMPLE
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 agent show AGENT -o json
 stdout '"profile":"worker"'
 stdout '@MODEL_KEY'

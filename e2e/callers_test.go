@@ -15,7 +15,7 @@ up $HERE/EXAMPLE
 tenant create t_other
 agent create stranger --tenant t_other --project p -- cat
 env SWARMDECK_TENANT=HOME
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 
 # Another agent is made, once a person allows it, and so is its first task.
 agent assign AGENT 'CALL: create_agent {"name":"helper","project":"coding","role":"tester","task":"the first","command":"head -n 1 >>helped"}'

@@ -11,7 +11,7 @@ import (
 // the agent's question, and ENDS for its newest task.
 const forkScript = `
 up $HERE/EXAMPLE
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 agent show AGENT -o json
 capture DIR dir
 

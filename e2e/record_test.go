@@ -17,7 +17,7 @@ import (
 // needs a person's word.
 const recordScript = `
 up $HERE/EXAMPLE
-await agent AGENT status=idle
+await -t 120s agent AGENT status=idle
 agent assign AGENT 'READ THEN RUN: echo hello > made.txt'
 await -t 60s approval 1
 ! exists made.txt
