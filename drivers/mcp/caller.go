@@ -43,11 +43,16 @@ func (l *link) underway(ctx context.Context, of *caller) (_ context.Context, end
 	ctx, over := context.WithCancel(ctx)
 	of.over, of.turn = ctx.Done(), make(chan struct{}, 1)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.calls == nil {
 		l.calls = map[*caller]bool{}
 	}
 	l.calls[of] = true
+	noise := l.noise
+	l.noise = ""
+	l.mu.Unlock()
+	if noise != "" {
+		of.log("WARN", noise)
+	}
 	return context.WithValue(ctx, callerKey{}, of), func() {
 		over()
 		l.mu.Lock()

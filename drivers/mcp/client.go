@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,6 +23,10 @@ type ClientOptions struct {
 	State  string              // directory for the homes of servers, absolute
 	Getenv func(string) string // where the values of headers come from
 	Limits cell.Limits         // of every server's processes; zero means cell.DefaultLimits
+	// StartTime is how long a server may take to begin, and to list its tools; 0
+	// means 30 s. PingTime is how long one that has not answered a call may take to
+	// answer a ping before it is begun anew; 0 means 5 s.
+	StartTime, PingTime time.Duration
 	// Secrets gives servers what their environment refers to; nil knows none.
 	Secrets secret.Resolver
 }
@@ -52,6 +58,7 @@ func NewClient(sup *cell.Supervisor, opt ClientOptions) *Client {
 	if opt.Limits == (cell.Limits{}) {
 		opt.Limits = cell.DefaultLimits()
 	}
+	opt.StartTime, opt.PingTime = cmp.Or(opt.StartTime, startTime), cmp.Or(opt.PingTime, pingTime)
 	if opt.Secrets == nil {
 		opt.Secrets = secret.Plain
 	}
@@ -174,11 +181,16 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	if in.traceparent != "" {
 		params.Meta = mcp.Meta{"traceparent": in.traceparent}
 	}
+	ctx, limit := limited(ctx, s.CallTimeout(), in.of)
+	defer limit.stop()
 	ctx, end := l.underway(ctx, in.of)
 	defer end()
-	r, err := session.CallTool(ctx, params)
+	r, err := within(ctx, func() (*mcp.CallToolResult, error) { return session.CallTool(ctx, params) })
 	if why := in.of.end(); why != "" {
 		return nil, &skill.Failure{Code: "approval_denied", Message: "a person was asked by the server, and ended it: " + why}
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		return nil, l.unanswered(session, in.Tool, s.CallTimeout())
 	}
 	if err != nil {
 		if !errors.As(err, new(*jsonrpc.Error)) && ctx.Err() == nil {

@@ -30,7 +30,12 @@ import (
 
 // The test binary is also a server, when its environment says so.
 func TestMain(m *testing.M) {
-	if os.Getenv("MCP_TEST_SERVER") != "" {
+	switch os.Getenv("MCP_TEST_SERVER") {
+	case "":
+	case "hangs":
+		actAsServerThatHangs()
+		os.Exit(0)
+	default:
 		actAsServer()
 		os.Exit(0)
 	}

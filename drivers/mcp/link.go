@@ -25,7 +25,6 @@ import (
 
 // Bounds of a server of others.
 const (
-	startTime    = 30 * time.Second
 	maxTools     = 1000
 	maxFrame     = 8 << 20   // bytes of one message
 	maxSchema    = 256 << 10 // bytes of a tool's schema
@@ -58,6 +57,7 @@ type link struct {
 	changes int              // how often the server said that its tools changed
 	again   bool             // the list is about to be asked for once more
 	calls   map[*caller]bool // under way
+	noise   string           // what the server said that is no message, until a call's log has it
 
 	words sync.Mutex
 	last  string // newest line of its stderr
@@ -146,7 +146,7 @@ func (l *link) begin(ctx context.Context) (*mcp.ClientSession, error) {
 		opt.ElicitationHandler = l.elicit
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: Name, Version: "1"}, opt)
-	session, err := client.Connect(ctx, transport, nil)
+	session, err := within(ctx, func() (*mcp.ClientSession, error) { return client.Connect(ctx, transport, nil) })
 	if err != nil {
 		if proc != nil {
 			err = errors.Join(err, proc.Stop(cell.Grace{Interrupt: -1}))
@@ -216,7 +216,13 @@ func (l *link) learn(ctx context.Context, session *mcp.ClientSession) ([]tools.T
 	l.mu.Lock()
 	changes := l.changes
 	l.mu.Unlock()
-	list, err := l.ask(ctx, session)
+	soon, cancel := l.soon(ctx)
+	defer cancel()
+	list, err := within(soon, func() ([]tools.Tool, error) { return l.ask(soon, session) })
+	if err != nil && errors.Is(soon.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("it did not list its tools within %s, and is begun anew", l.c.opt.StartTime)
+		l.replace(session)
+	}
 	if err != nil {
 		return nil, l.explain(err)
 	}
@@ -233,7 +239,7 @@ func (l *link) learn(ctx context.Context, session *mcp.ClientSession) ([]tools.T
 
 // soon bounds how long the server may take to begin or to list its tools.
 func (l *link) soon(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, l.c.opt.StartTime)
 	stop := context.AfterFunc(l.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
@@ -319,7 +325,7 @@ func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 		defer close(heard)
 		l.listen(proc, mask)
 	}()
-	return &mcp.IOTransport{Reader: masked(mask, proc.Stdout), Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
+	return &mcp.IOTransport{Reader: messages(mask, proc.Stdout, l.passOver()), Writer: proc.Stdin, MaxLineLength: maxFrame}, proc, nil
 }
 
 // listen reads what the server says on stderr, and keeps the newest line.
@@ -353,8 +359,6 @@ func (l *link) lastWords() string {
 
 // ask lists the tools; what can't be shown or called is left out.
 func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Tool, error) {
-	ctx, cancel := l.soon(ctx)
-	defer cancel()
 	list := []tools.Tool{}
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {

@@ -49,10 +49,12 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 
 func TestMessagesAreMaskedOnceEscapesAreRead(t *testing.T) {
 	mask := secret.NewMask(map[string]string{"S": "geheim"})
-	text := "{\"a\":\"\\u0067eheim\"}\nplain geheim\n{\"long\":\"" + strings.Repeat("x", maxFrame) + "\"}\n"
-	got, err := io.ReadAll(masked(mask, io.NopCloser(iotest.HalfReader(strings.NewReader(text)))))
+	var told []string
+	text := "{\"jsonrpc\":\"2.0\",\"method\":\"\\u0067eheim\"}\nplain geheim\n{\"long\":\"" + strings.Repeat("x", maxFrame) + "\"}\n"
+	got, err := io.ReadAll(messages(mask, io.NopCloser(iotest.HalfReader(strings.NewReader(text))), func(text string) { told = append(told, text) }))
 	lines := bytes.Split(got, []byte("\n"))
-	if err != nil || len(lines) != 4 || string(lines[0]) != `{"a":"[secret S]"}` || string(lines[1]) != "plain [secret S]" || len(lines[2]) <= maxFrame {
-		t.Errorf("%v: %d lines, %.80q", err, len(lines), got)
+	if err != nil || len(lines) != 3 || string(lines[0]) != `{"jsonrpc":"2.0","method":"[secret S]"}` || len(lines[1]) <= maxFrame ||
+		len(told) != 1 || told[0] != "plain [secret S]" {
+		t.Errorf("%v: %d lines, %.80q, told %q", err, len(lines), got, told)
 	}
 }

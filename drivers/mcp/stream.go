@@ -48,18 +48,26 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return r.ready.Read(p)
 }
 
-// masked is what a server says without the secrets that it was given: in the
-// stream, and in each message once escapes are read.
-func masked(mask *secret.Mask, from io.ReadCloser) io.ReadCloser {
-	if mask == nil {
-		return from
-	}
-	return readLines(from, mask, maxFrame, func(ready *bytes.Buffer, line []byte, cut int) {
-		ready.Write(mask.JSON(line))
+// messages are what a server says, without the secrets that it was given: in the
+// stream, and in each message once escapes are read. A line that is no message is
+// told and passed over; one that is too long ends the connection.
+func messages(mask *secret.Mask, from io.ReadCloser, told func(text string)) io.ReadCloser {
+	return readLines(from, mask, maxFrame, func(ready *bytes.Buffer, text []byte, cut int) {
+		text = mask.JSON(text)
 		if cut > 0 { // so that it is too long for its reader too
+			ready.Write(text)
 			ready.Write(make([]byte, 1+maxFrame-min(maxFrame, ready.Len())))
+			ready.WriteByte('\n')
+			return
 		}
-		ready.WriteByte('\n')
+		all, err := messagesOf(text, 0)
+		if err != nil {
+			told(pipe.Text(text))
+		}
+		for _, m := range all {
+			ready.Write(m)
+			ready.WriteByte('\n')
+		}
 	})
 }
 

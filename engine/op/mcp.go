@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tools"
@@ -43,6 +44,7 @@ func serverAdd() *Op {
 	var s tools.Server
 	var env, headers []string
 	var yes bool
+	var answer time.Duration
 	many := func(into *[]string, name, about string) *Param {
 		return &Param{Name: name, About: about + "; may be repeated", Into: into, Whole: true}
 	}
@@ -64,12 +66,14 @@ func serverAdd() *Op {
 			many(&s.Read, "read", "`PATH` that it may read too"),
 			many(&s.Write, "write", "`PATH` that it may read and write too"),
 			many(&s.Hide, "hide", "`PATH` that is not there for it"),
+			spanOf(&answer, "call-timeout", "a call without an answer for this `DURATION` fails, and a server that has hung by then is begun anew, 1s-24h (default 5m)"),
 			flag(&yes, "yes", "use an open server without a question: it reaches all that the engine's user reaches"),
 		},
 		Check: func(c *Call) (err error) {
 			if s.Dir != "" {
 				s.Dir = c.path(s.Dir)
 			}
+			s.CallTimeoutS = int((answer + time.Second - 1) / time.Second)
 			if s.Env, err = Pairs("env", env); err != nil {
 				return err
 			}

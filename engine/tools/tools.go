@@ -32,11 +32,26 @@ type Server struct {
 	URL string `json:"url,omitempty"`
 	// Headers of requests to the URL: by name, the variable of the engine's
 	// environment that holds the value. So no secret is kept.
-	Headers   map[string]string `json:"headers,omitempty"`
-	CreatedAt time.Time         `json:"created_at"`
-	UpdatedAt time.Time         `json:"updated_at"`
-	Given     int               `json:"given,omitzero"` // how often a credential given in clear was exchanged
-	AuditSeq  uint64            `json:"audit_seq,omitzero"`
+	Headers map[string]string `json:"headers,omitempty"`
+	// CallTimeoutS is how many seconds a call of a tool may go without an answer,
+	// 1-86400; 0 means DefaultCallTimeout.
+	CallTimeoutS int       `json:"call_timeout_s,omitzero"`
+	CreatedAt    time.Time `json:"created_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
+	Given        int       `json:"given,omitzero"` // how often a credential given in clear was exchanged
+	AuditSeq     uint64    `json:"audit_seq,omitzero"`
+}
+
+// DefaultCallTimeout is how long a call of a tool may go without an answer where
+// its server says nothing else.
+const DefaultCallTimeout = 5 * time.Minute
+
+// CallTimeout is how long a call of a tool may go without an answer.
+func (s *Server) CallTimeout() time.Duration {
+	if s.CallTimeoutS == 0 {
+		return DefaultCallTimeout
+	}
+	return time.Duration(s.CallTimeoutS) * time.Second
 }
 
 // worker is the profile of servers that name none.
@@ -117,6 +132,8 @@ func (s *Server) Check() error {
 		return core.Invalid("profile", s.Profile, "reader, worker, open")
 	case s.URL == "" && len(s.Headers) > 0:
 		return core.Invalid("headers", "", "headers only beside a url")
+	case s.CallTimeoutS < 0 || s.CallTimeoutS > 86400:
+		return core.Invalid("call_timeout", time.Duration(s.CallTimeoutS)*time.Second, "1s-24h")
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return core.Invalid("dir", s.Dir, "an absolute path")
 	}
@@ -144,6 +161,9 @@ func (s *Server) Digest() string {
 	if s.Profile != "" && s.Profile != worker || s.Any() {
 		parts = append(parts, s.Profile, s.Places)
 	}
+	if s.CallTimeoutS != 0 {
+		parts = append(parts, s.CallTimeoutS)
+	}
 	d, err := core.Digest(parts)
 	if err != nil { // texts always can
 		panic("tools: digest of a server: " + err.Error())
@@ -162,7 +182,8 @@ func (s *Server) state() any {
 		Headers map[string]string `json:"headers,omitempty"`
 		Profile string            `json:"profile,omitempty"`
 		files.Places
-	}{s.Command, s.Dir, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Headers, s.Profile, s.Places}
+		CallTimeoutS int `json:"call_timeout_s,omitzero"`
+	}{s.Command, s.Dir, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Headers, s.Profile, s.Places, s.CallTimeoutS}
 }
 
 // Put makes a server as it is given and says what that did: created, changed

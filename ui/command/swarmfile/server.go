@@ -2,6 +2,7 @@ package swarmfile
 
 import (
 	"path/filepath"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tools"
@@ -32,6 +33,9 @@ func (r reader) server(v value, vars Vars) Server {
 		"hide":    func(v value) { s.Hide = r.command(v, vars) },
 		"url":     func(v value) { s.URL = r.Word(v) },
 		"headers": func(v value) { s.Headers = r.Texts(v) },
+		"call_timeout": func(v value) {
+			s.CallTimeoutS = int((r.Duration(v) + time.Second - 1) / time.Second)
+		},
 	}, "name")
 	if s.Name == "" {
 		return s
