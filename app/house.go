@@ -321,7 +321,7 @@ func resources(sup *cell.Supervisor, data, dir string, opt *engine.Options) erro
 	if opt.ForkDir, err = filepath.Abs(data + ".forks"); err != nil {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
-	opt.Dir = dir
+	opt.Dir, opt.Changes = dir, kept
 	trees, err := git.New(git.Options{Cells: sup, Dir: data + ".snapshots", Files: kept})
 	if err != nil {
 		return err

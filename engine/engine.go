@@ -74,6 +74,7 @@ type Options struct {
 	Resources map[string]resource.Driver // what looks after resources, by the word of its targets
 	ForkDir   string                     // below which forks get their directories; "" makes none
 	Dir       string                     // where agents' relative directories start from
+	Changes   Changes                    // finds what was written; nil finds nothing
 
 	Notices   notice.Sender  // carries notices out; nil sends none
 	Witnesses witness.Driver // carries checkpoints out and reads them back; nil does neither
@@ -125,13 +126,15 @@ type Engine struct {
 	store  store.Store
 	sealer *audit.Sealer
 	world  *world
+	looker *looker
+	dir    string // where agents' relative directories start from
 }
 
 // Open builds the services over a store and takes back the leases of an
 // engine that died, on a full disk too. It starts no work: call Run for that.
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	ctx = store.IfFull(ctx, store.UseReserve)
-	e := &Engine{store: opt.Store, sealer: opt.Sealer}
+	e := &Engine{store: opt.Store, sealer: opt.Sealer, looker: &looker{changes: opt.Changes, left: map[string]bool{}}, dir: opt.Dir}
 	e.world = newWorld(e)
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)
@@ -143,7 +146,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats, Sources: opt.Sources})
 	told := recorder{
-		dag: e.DAG, ledger: e.Audit, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
+		dag: e.DAG, ledger: e.Audit, looker: e.looker, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
 		tasks:    func(tx *audit.Tx, id string) (task.Task, error) { return e.Tasks.In(tx, id) },
 		approved: func(tx *audit.Tx, id string) (judge.Approval, error) { return e.Judge.ApprovalIn(tx, id) },
 	}
@@ -204,7 +207,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
-		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
+		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health, Record: skillRecorder{told},
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}

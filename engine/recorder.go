@@ -23,6 +23,7 @@ type recorder struct {
 	dag    *dag.DAG
 	ledger *audit.Ledger
 	egress *egress.Service
+	looker *looker
 	// worker is the subagent that runs a task which names none.
 	worker   func(tx *audit.Tx, t *task.Task) string
 	tasks    func(tx *audit.Tx, id string) (task.Task, error)
@@ -44,8 +45,6 @@ func (r recorder) approval(tx *audit.Tx, t *task.Task) (*decided, error) {
 	}, nil
 }
 
-var _ fleet.Observer = recorder{}
-
 // The lists of a run's messages, beside its conversation and its decisions.
 const (
 	listUsage     = "usage"
@@ -55,8 +54,8 @@ const (
 	listAttention = "attention"
 )
 
-// Began implements fleet.Observer.
-func (r recorder) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
+// began begins the run of an attempt.
+func (r recorder) began(ctx context.Context, a fleet.Agent, t task.Task, message string) (*recording, error) {
 	rec, err := r.dag.Record(ctx, core.Self(t.TenantID, "recorder"), infoOf(a.Name, &t))
 	if err != nil {
 		return nil, err

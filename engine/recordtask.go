@@ -23,7 +23,7 @@ import (
 
 var (
 	_ swarm.Recorder = recorder{}
-	_ skill.Recorder = recorder{}
+	_ skill.Recorder = skillRecorder{}
 	_ cad.Recorder   = recorder{}
 	_ bus.Recorder   = recorder{}
 )
@@ -288,8 +288,21 @@ func (r recorder) Operation(tx *audit.Tx, o cad.Operated) error {
 		if f := o.Fault; f != nil {
 			return w.Result(call, dag.CallError, nil, &dag.Fault{Code: string(f.Class), Message: f.Message})
 		}
-		return w.Result(call, dag.CallOK, o.Data, nil, o.Files...)
+		return w.Result(call, dag.CallOK, o.Data, nil, exported(o)...)
 	})
+}
+
+// exported is the file that an operation wrote, with what it says of it.
+func exported(o cad.Operated) []dag.File {
+	if o.File == "" {
+		return nil
+	}
+	var said struct {
+		SHA256 string `json:"sha256"`
+		Bytes  int64  `json:"bytes"`
+	}
+	_ = core.DecodeStored(o.Data, &said) // an environment of one's own may say less
+	return []dag.File{{Path: o.File, SHA256: said.SHA256, Size: said.Bytes}}
 }
 
 // Sent implements bus.Recorder: a message is told of its sender's run, or else of its

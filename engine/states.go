@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
@@ -22,23 +24,50 @@ var _ fleet.Observer = observer{}
 // the same: what is lacking is told at its end.
 func (o observer) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
 	err := o.e.Resources.Begin(ctx, t.TenantID, a.Name)
-	seen, bad := o.recorder.Began(ctx, a, t, message)
+	seen, bad := o.began(ctx, a, t, message)
 	if bad != nil {
 		return nil, bad
 	}
-	return &observing{Observed: seen, e: o.e, tenant: t.TenantID, agent: a.Name, open: map[string]bool{}, err: err}, nil
+	return &observing{
+		recording: seen, e: o.e, tenant: t.TenantID, agent: a.Name, open: map[string]bool{}, err: err,
+		watch: o.e.watching(ctx, t.TenantID, a.Name),
+	}, nil
 }
 
 // observing is one run.
 type observing struct {
-	fleet.Observed
+	*recording
 	e             *Engine
 	tenant, agent string
+
+	looking sync.Mutex
+	watch   *watch
+	acting  []string // calls that are carried out
 
 	mu   sync.Mutex
 	open map[string]bool // calls that may be having their effect
 	err  error           // what was not kept
 }
+
+// wrote tells what changed on disk meanwhile: by the calls that are carried out and
+// those named, or else by the run. Then one call more is carried out, or one less.
+func (o *observing) wrote(ctx context.Context, begins, ends string, also ...string) {
+	ctx = context.WithoutCancel(ctx) // it has happened
+	o.looking.Lock()
+	defer o.looking.Unlock()
+	changed, more, failed := o.watch.next(ctx)
+	for _, why := range failed {
+		_ = o.run.Said(ctx, dag.ListFiles, dag.RoleTool, why)
+	}
+	_ = o.run.Changed(ctx, slices.Concat(o.acting, also), changed, more)
+	if begins != "" && !slices.Contains(o.acting, begins) && len(o.acting) < maxActing {
+		o.acting = append(o.acting, begins)
+	}
+	o.acting = slices.DeleteFunc(o.acting, func(call string) bool { return call == ends })
+}
+
+// maxActing bounds the calls of which it is known that they are carried out.
+const maxActing = 1000
 
 // Event implements fleet.Observed.
 func (o *observing) Event(ctx context.Context, e fleet.Event) {
@@ -49,23 +78,36 @@ func (o *observing) Event(ctx context.Context, e fleet.Event) {
 	case "tool_result":
 		o.calls(e, false)
 	}
-	o.Observed.Event(ctx, e)
+	unknown := !o.run.Known(callOf(e))
+	o.recording.Event(ctx, e)
+	switch {
+	case e.Type == "tool_call":
+		o.wrote(ctx, callOf(e), "")
+	case e.Type == "tool_result" && unknown && e.Tool != "": // all is told of it at once
+		o.wrote(ctx, "", callOf(e), callOf(e))
+	case e.Type == "tool_result":
+		o.wrote(ctx, "", callOf(e))
+	}
 }
 
 // Answered implements fleet.Observed.
 func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
 	if a.Decision != "approve" {
 		o.calls(e, false)
+		o.recording.Answered(ctx, e, a)
+		return
 	}
-	o.Observed.Answered(ctx, e, a)
+	o.recording.Answered(ctx, e, a)
+	o.wrote(ctx, callOf(e), "")
 }
 
 // Ended implements fleet.Observed.
 func (o *observing) Ended(ctx context.Context, out task.Outcome) error {
 	o.keep(ctx, false)
+	o.wrote(ctx, "", "")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return errors.Join(o.Observed.Ended(ctx, out), o.err)
+	return errors.Join(o.recording.Ended(ctx, out), o.err)
 }
 
 func (o *observing) calls(e fleet.Event, open bool) {

@@ -58,6 +58,7 @@ type Runner struct {
 var (
 	_ skill.Runner   = (*Runner)(nil)
 	_ skill.Effecter = (*Runner)(nil)
+	_ skill.Placed   = (*Runner)(nil)
 )
 
 // New returns a runner of the builtin skills.

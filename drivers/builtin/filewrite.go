@@ -47,6 +47,21 @@ func (r *Runner) fileWrite(ctx context.Context, call skill.Call, hold *skill.Hol
 	return core.Encode(writeResult{Path: path, Bytes: len(p.Content), Created: created})
 }
 
+// Places implements skill.Placed: the file that file-write writes.
+func (r *Runner) Places(spec skill.Spec, params core.Raw) []string {
+	var p struct {
+		Path string `json:"path"`
+	}
+	if spec.Name != "file-write" || core.DecodeStored(params, &p) != nil {
+		return nil
+	}
+	path, _, err := r.path(p.Path)
+	if err != nil {
+		return nil
+	}
+	return []string{path}
+}
+
 func create(at *safeopen.Place, content []byte) (bool, error) { return true, at.Create(content) }
 
 func overwrite(at *safeopen.Place, content []byte) (bool, error) { return at.Put(content, nil) }

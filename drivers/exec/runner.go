@@ -63,7 +63,10 @@ type Runner struct {
 	opt RunnerOptions
 }
 
-var _ swarm.Runner = (*Runner)(nil)
+var (
+	_ swarm.Runner = (*Runner)(nil)
+	_ swarm.Placed = (*Runner)(nil)
+)
 
 // NewRunner returns a runner whose processes the supervisor owns.
 func NewRunner(sup *cell.Supervisor, opt RunnerOptions) (*Runner, error) {
@@ -117,6 +120,15 @@ func (r *Runner) Bind(tenant string, action judge.Action) []judge.File {
 		return nil
 	}
 	return r.opt.Pins.Look(tenant, cell.Spec{Argv: in.Argv, Env: in.Env, Dir: in.Dir}.Line())
+}
+
+// Places implements swarm.Placed: a command works in its directory.
+func (r *Runner) Places(input core.Raw) []string {
+	in, err := parseInput(input, r.opt.Dir)
+	if err != nil {
+		return nil
+	}
+	return []string{in.Dir}
 }
 
 // Slot implements swarm.Runner: the number of slots is the swarm's.

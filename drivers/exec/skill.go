@@ -37,6 +37,7 @@ var (
 	_ skill.Runner   = (*SkillRunner)(nil)
 	_ skill.Effecter = (*SkillRunner)(nil)
 	_ skill.Binder   = (*SkillRunner)(nil)
+	_ skill.Placed   = (*SkillRunner)(nil)
 )
 
 // NewSkillRunner returns a runner whose processes the supervisor owns. One
@@ -68,6 +69,15 @@ func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) {
 
 // Effects implements skill.Effecter: a command can do anything.
 func (r *SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
+
+// Places implements skill.Placed: a command works in its directory.
+func (r *SkillRunner) Places(spec skill.Spec, _ core.Raw) []string {
+	dir, err := r.dirOf(spec)
+	if err != nil {
+		return nil
+	}
+	return []string{dir}
+}
 
 // Bind implements skill.Binder.
 func (r *SkillRunner) Bind(tenant string, spec skill.Spec) []judge.File {

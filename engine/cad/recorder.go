@@ -23,7 +23,7 @@ type Operated struct {
 	Decision        core.Raw // the judge's; nil where it was not asked
 	Data            core.Raw // that it answered
 	Fault           *OpError // nil when it was carried out
-	Files           []string // that it wrote
+	File            string   // that it wrote, absolute; "" for none
 }
 
 func (x *execution) recorded(tx *audit.Tx, o Operated) error {
@@ -36,7 +36,9 @@ func (x *execution) recorded(tx *audit.Tx, o Operated) error {
 	}
 	if x.file != "" && o.Fault == nil {
 		dir, path, _ := strings.Cut(x.file, "\x00")
-		o.Files = []string{filepath.Join(dir, path)}
+		if o.File = path; !filepath.IsAbs(path) {
+			o.File = filepath.Join(dir, path)
+		}
 	}
 	return x.c.opt.Record.Operation(tx, o)
 }

@@ -28,8 +28,9 @@
 //     for its tools: a conversation is stated once. A part that is too long for
 //     an event is its beginning with its size and sha256.
 //   - What is no event kind of its own is a history_append whose list says what
-//     it is: "main" is the conversation, "decisions" are about tool calls, "plan",
-//     "diff", "mode" and "attention" what their names say.
+//     it is: "main" is the conversation, "decisions" are about tool calls, "files"
+//     what changed on disk, "plan", "diff", "mode" and "attention" what their names
+//     say.
 //   - What an event holds can be erased. It stays then under its id, with its
 //     references and edges, and says so: "erased" has the id as a sha256.
 //   - Facts do not change: a Message, Snapshot or RunSnapshot that is stated

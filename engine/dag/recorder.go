@@ -59,7 +59,7 @@ type Recording struct {
 	cause    EventRef  // the newest of it
 	spoken   origin    // of the next message of the agent's
 	calls    map[string]openCall
-	ended    map[string]bool // ids of calls that have their result
+	ended    map[string]string // calls that have their result: id → event
 	models   modelTalk
 	messages int
 	network  []HostUse // of its end
@@ -75,7 +75,7 @@ type openCall struct{ event, correlation, server, tool, decided string }
 // never finished is closed by Recover after the next start.
 func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
 	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
-	r := &Recording{d: d, by: by, run: info, now: d.ledger.Clock().Now, calls: map[string]openCall{}, ended: map[string]bool{}}
+	r := &Recording{d: d, by: by, run: info, now: d.ledger.Clock().Now, calls: map[string]openCall{}, ended: map[string]string{}}
 	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
@@ -150,26 +150,6 @@ func (r *Recording) lost(err error) {
 
 // ListMain is the list of a run's conversation.
 const ListMain = "main"
-
-// Wrote records that a call wrote a file, as a message of a list.
-func (r *Recording) Wrote(ctx context.Context, list, call, path, text string) error {
-	r.mu.Lock()
-	h := r.head()
-	m := r.message(h.TS, RoleTool, []ContentPart{{Type: "text", Text: clip(text, maxValue)}})
-	h.Nodes = []Node{m}
-	if path != "" {
-		from := NodeRef{}
-		if c, open := r.calls[fit(call)]; open {
-			from = NodeRef{TypeToolCall, c.event}
-		} else if r.cause.EventID != "" {
-			from = NodeRef{TypeEvent, r.cause.EventID}
-		}
-		h.files(from, []string{path})
-	}
-	r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()})
-	r.mu.Unlock()
-	return nil
-}
 
 // Said records a message of a conversation, as text.
 func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
@@ -265,7 +245,7 @@ func (r *Recording) Known(call string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, open := r.calls[fit(call)]
-	return open || r.ended[fit(call)]
+	return open || r.ended[fit(call)] != ""
 }
 
 // Substitute records that a call is carried out with other arguments: a second
@@ -288,7 +268,7 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 func (r *Recording) Result(ctx context.Context, call string, status CallStatus, result core.Raw, fault *Fault) error {
 	call = fit(call)
 	r.mu.Lock()
-	if r.ended[call] {
+	if r.ended[call] != "" {
 		r.mu.Unlock()
 		return nil
 	}
@@ -309,10 +289,10 @@ func (r *Recording) result(call string, status CallStatus, result core.Raw, faul
 	if e, ok := r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)}); ok {
 		r.hear(EventRef{e.EventID}, NodeRef{TypeToolResult, e.EventID})
 	}
-	delete(r.calls, call)
 	if len(r.ended) < maxEnded {
-		r.ended[call] = true
+		r.ended[call] = cmp.Or(r.calls[call].event, call)
 	}
+	delete(r.calls, call)
 }
 
 // maxEnded bounds the calls of a run of which it is known that they have a result.

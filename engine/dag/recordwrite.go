@@ -165,7 +165,7 @@ func (d *DAG) abandon(tx reader, run string) ([]Event, error) {
 	if err != nil || h.Status == "finished" {
 		return nil, err
 	}
-	r := &Recording{d: d, id: run, inside: true, now: d.ledger.Clock().Now, last: h.LastAt.at, calls: map[string]openCall{}, ended: map[string]bool{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
+	r := &Recording{d: d, id: run, inside: true, now: d.ledger.Clock().Now, last: h.LastAt.at, calls: map[string]openCall{}, ended: map[string]string{}, run: RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}}
 	open, err := tx.openCalls(num, h)
 	if err != nil {
 		return nil, err

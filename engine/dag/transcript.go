@@ -20,7 +20,7 @@ func NewTranscript(id string, run RunInfo, at time.Time) *Transcript {
 	run.AgentID, run.TaskID, run.SessionID, run.TraceID = fit(run.AgentID), fit(run.TaskID), fit(run.SessionID), fit(run.TraceID)
 	t := &Transcript{at: at}
 	t.r = &Recording{
-		id: fit(id), run: run, inside: true, last: at, calls: map[string]openCall{}, ended: map[string]bool{},
+		id: fit(id), run: run, inside: true, last: at, calls: map[string]openCall{}, ended: map[string]string{},
 		now: func() time.Time { return t.at },
 	}
 	if e, ok := t.r.add(t.r.head(), t.r.run.started()); ok {

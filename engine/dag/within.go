@@ -209,12 +209,17 @@ func (w *Within) Say(list string, role MessageRole, parts []ContentPart, from ..
 		return nil
 	}
 	h := w.head()
-	n := NewNode(&Message{ID: fmt.Sprintf("%s/e%d", w.run, w.h.Events+1), Role: role, Content: fitParts(parts, maxValue), CreatedAt: h.TS})
+	n := w.message(h.TS, role, parts)
 	h.Nodes = []Node{n}
 	for _, f := range from[:min(len(from), maxHeard)] {
 		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: n.Ref(), To: f})
 	}
 	return w.tell(h, &HistoryAppend{List: list, MessageRef: n.ID()})
+}
+
+// message makes the message of the run's next event.
+func (w *Within) message(at Time, role MessageRole, parts []ContentPart) Node {
+	return NewNode(&Message{ID: fmt.Sprintf("%s/e%d", w.run, w.h.Events+1), Role: role, Content: fitParts(parts, maxValue), CreatedAt: at})
 }
 
 // Note is Say of one structured thing, by a name: a decision, a result, a state.
@@ -236,14 +241,14 @@ func (w *Within) Call(of, server, tool, call string, args core.Raw) error {
 }
 
 // Result tells what came of a call that is open, and which files it wrote.
-func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault, files ...string) error {
+func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault, files ...File) error {
 	made, open := w.isOpen(fit(call))
 	if w.over || !open {
 		return nil
 	}
 	h := w.head()
 	h.CorrelationID = fit(call)
-	h.files(NodeRef{TypeToolCall, made}, files)
+	h.files(files, NodeRef{TypeToolCall, made})
 	return w.tell(h, &ToolResult{CallID: fit(call), Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
 }
 
@@ -256,23 +261,6 @@ func (w *Within) isOpen(call string) (event string, open bool) {
 	}
 	return "", false
 }
-
-// files states files as resources that come from a call.
-func (h *Head) files(from NodeRef, paths []string) {
-	for _, path := range paths[:min(len(paths), maxFiles)] {
-		n := NewNode(&Resource{ID: FileID(path), Kind: ResourceFile, Name: fit(path), Capabilities: []Capability{}})
-		h.Nodes = append(h.Nodes, n)
-		if from.ID != "" {
-			h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: n.Ref(), To: from})
-		}
-	}
-}
-
-// FileID is the node id of a file.
-func FileID(path string) string { return fit("file:" + path) }
-
-// maxFiles bounds the files of one event.
-const maxFiles = 64
 
 // Interrupt tells that the run's open calls are cut off.
 func (w *Within) Interrupt(reason Reason, message string) error {

@@ -145,6 +145,15 @@ type Options struct {
 type Recorder interface {
 	Subagent(tx *audit.Tx, old, a *Subagent) error
 	Execution(tx *audit.Tx, old, e *Execution) error
+	// Worked comes after each try of an execution and before its end, with the places
+	// that its runner names (see Placed) and since when it may have changed them.
+	Worked(ctx context.Context, e *Execution, places []string, since time.Time)
+}
+
+// Placed is a Runner that knows which files and directories a skill with these
+// parameters is there to change: absolute paths.
+type Placed interface {
+	Places(spec Spec, params core.Raw) []string
 }
 
 // component is what troubles of this package are told under.

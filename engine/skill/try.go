@@ -56,6 +56,7 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 		return nil, err
 	}
 	defer r.stand.leave()
+	defer r.worked(ctx, runner, k, e, r.s.ledger.Clock().Now())
 	w, err := r.launch(ctx, runner, k, e, n)
 	if err != nil {
 		if context.Cause(ctx) != nil {
@@ -93,6 +94,17 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 	f := e.fail(out.Error.Code, out.Error.Message)
 	f.denied = out.Status == task.Blocked
 	return nil, f
+}
+
+// worked has it told what a try changed on disk.
+func (r *run) worked(ctx context.Context, runner Runner, k *Skill, e *Execution, since time.Time) {
+	placed, ok := runner.(Placed)
+	if !ok || r.s.opt.Record == nil {
+		return
+	}
+	if places := placed.Places(k.Runner, e.Parameters); len(places) > 0 {
+		r.s.opt.Record.Worked(context.WithoutCancel(ctx), e, places, since)
+	}
 }
 
 func doneWithin(w swarm.Work, d time.Duration) bool {

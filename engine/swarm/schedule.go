@@ -234,6 +234,7 @@ func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) er
 	if !ok {
 		return nil
 	}
+	s.recordWork(context.WithoutCancel(ctx), &t)
 	// The outcome must reach the disk although the engine is closing.
 	end, cancel := core.Outlast(ctx, 10*time.Second)
 	defer cancel()

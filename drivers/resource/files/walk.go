@@ -43,6 +43,7 @@ type walker struct {
 	root   string
 	dev    uint64
 	file   func(dir int, name string, e *entry, st *unix.Stat_t) error // reads a file's content
+	skip   func(name string) bool                                      // what is not looked at; nil is nothing
 
 	all   []entry
 	stats []unix.Stat_t // of all
@@ -166,6 +167,9 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
+		if w.skip != nil && w.skip(name) {
+			continue
+		}
 		var st unix.Stat_t
 		err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if errors.Is(err, unix.ENOENT) {

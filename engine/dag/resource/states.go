@@ -83,6 +83,17 @@ func (r *Resources) workdir(ctx context.Context, by core.Caller, agent Agent) (*
 	return &k, err
 }
 
+// Writable are the paths of the files and directories that an agent has to write.
+func (r *Resources) Writable(ctx context.Context, tenant, agent string) (paths []string, err error) {
+	all, err := r.held(ctx, tenant, agent)
+	for _, k := range all {
+		if path := metadataOf(&k.Resource).Path; path != "" && k.Resource.Kind == dag.ResourceFile && k.Holders[agent].Mode == dag.ReadWrite {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
+}
+
 // Keep keeps the states of what an agent may write, before a tool call or at
 // the end of a run; during says that a call is under way. What can't be kept
 // is told once, and left from then on until somebody asks for it.

@@ -1,0 +1,60 @@
+package dag_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// origins are what a file is derived from.
+func (r *rig) origins(path string) (all []string) {
+	r.T.Helper()
+	line, err := r.Lineage(r.T.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID(path)}, Depth: 1})
+	r.No(err)
+	for _, s := range line.Steps {
+		all = append(all, string(s.Node.Type))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestAFileComesFromTheCallsThatItChangedDuringOrFromTheRun(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
+	r.No(rec.Changed(ctx, nil, []dag.File{{Path: "/w/before", SHA256: strings.Repeat("a", 64), Size: 3}}, 0))
+	r.No(rec.Call(ctx, "exec", "sh", "c-1", core.Raw(`{}`)))
+	r.No(rec.Call(ctx, "exec", "sh", "c-2", core.Raw(`{}`)))
+	r.No(rec.Changed(ctx, []string{"c-1", "c-2"}, []dag.File{{Path: "/w/both"}}, 0))
+	r.No(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
+	r.No(rec.Changed(ctx, []string{"c-1"}, []dag.File{{Path: "/w/late"}}, 0)) // found once it had ended
+	r.No(rec.Changed(ctx, []string{"no such call"}, []dag.File{{Path: "/w/lost"}}, 0))
+	var many []dag.File
+	for i := range 150 {
+		many = append(many, dag.File{Path: fmt.Sprint("/w/many/", i)})
+	}
+	r.No(rec.Changed(ctx, []string{"c-2"}, many, 7))
+	r.No(rec.Result(ctx, "c-2", dag.CallOK, nil, nil))
+	r.No(r.finish(rec, true))
+	for path, want := range map[string][]string{
+		"/w/before": {"Event"}, "/w/both": {"ToolCall", "ToolCall"}, "/w/late": {"ToolCall"}, "/w/lost": {"Event"}, "/w/many/0": {"ToolCall"}, "/w/many/149": {"ToolCall"},
+	} {
+		if got := r.origins(path); !slices.Equal(got, want) {
+			t.Errorf("%s comes from %v, want %v", path, got, want)
+		}
+	}
+	info, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID("/w/before")})
+	r.No(err)
+	if body := info.Versions[0].Node.Body.(*dag.Resource); !strings.Contains(string(body.Metadata), strings.Repeat("a", 64)) {
+		t.Errorf("%s", body.Metadata)
+	}
+	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Match: "and 7 more"}})
+	if r.No(err); len(page.Items) != 1 {
+		t.Errorf("%d events count what is not named", len(page.Items))
+	}
+}
