@@ -152,7 +152,7 @@ func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 	if err := r.turn(ctx); err != nil {
 		return out, err
 	}
-	if err := r.begin(ctx); err != nil {
+	if err := r.beginning(ctx); err != nil {
 		return out, fmt.Errorf("mark agent %s busy: %w", r.m.name, err)
 	}
 	h, _ := r.m.now()
@@ -171,7 +171,7 @@ func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
 	return h.Prompt(ctx, Prompt{
-		TaskID: r.job.Task.TaskID, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
+		TaskID: r.job.Task.TaskID, Attempt: r.job.Task.Attempt, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
 		Past: r.past(), Emit: r.emit, Beat: r.beat,
 	})
 }
@@ -206,9 +206,9 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 		return
 	}
 	r.mu.Lock()
-	closing := r.how == cancelled && r.reason == swarm.WhyClosing
+	leaving := r.leaving()
 	r.mu.Unlock()
-	if l, leaves := h.(Leaver); leaves && closing {
+	if l, leaves := h.(Leaver); leaves && leaving {
 		l.Leave()
 		return
 	}
@@ -221,6 +221,12 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// beginning keeps the lease meanwhile: a disk may take its time.
+func (r *run) beginning(ctx context.Context) error {
+	defer r.keep()()
+	return r.begin(ctx)
 }
 
 // begin records that the agent is busy, before it is told anything.
@@ -286,7 +292,7 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 		out.Status, out.Error = task.Blocked, &task.Error{Code: "approval_denied", Message: core.ClipTo(r.reason, 4096)}
 	case r.how == cancelled && r.reason == swarm.WhyTimedOut:
 		out.Status, out.Error = task.TimedOut, &task.Error{Code: "timed_out", Message: r.reason, Retryable: true}
-	case r.how == cancelled && r.reason == swarm.WhyClosing:
+	case r.leaving():
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: CodeClosing, Message: r.reason}
 	case r.how == cancelled:
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: core.ClipTo(r.reason, 4096)}
@@ -310,6 +316,12 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 
 func failure(message string) task.Outcome {
 	return task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_failed", Message: core.ClipTo(message, 4096), Retryable: true}}
+}
+
+// leaving says that the run ends for reasons of the engine's, and the next one goes on
+// with it; mu is held.
+func (r *run) leaving() bool {
+	return r.how == cancelled && (r.reason == swarm.WhyClosing || r.reason == swarm.WhySilent)
 }
 
 // CodeClosing is the code of the error of a run that ended with its engine.

@@ -136,6 +136,7 @@ type Offer struct {
 // Prompt is one task for an agent.
 type Prompt struct {
 	TaskID  string
+	Attempt int // of the task, from 0; what an engine's end cuts off goes on as the same one
 	Message string
 	URI     string
 	// Traceparent is the W3C header for what the agent causes elsewhere.

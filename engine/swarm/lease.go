@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -135,7 +136,7 @@ func (s *Swarm) released(r ref, id uint64) {
 	s.mu.Lock()
 	if l := s.leases[r]; l != nil && l.id == id {
 		delete(s.leases, r)
-		l.cancel, l.why = true, "the lease is lost"
+		l.cancel, l.why = true, cmp.Or(l.why, "the lease is lost")
 		l.poke()
 		if l.pulse.leases--; l.pulse.leases == 0 && !l.local {
 			delete(s.pulses, ref{l.tenant, l.worker})
@@ -228,8 +229,11 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 		silent, late, _ := s.fault(l)
 		s.mu.Unlock()
 		switch {
+		case silent && t.Resumes: // it was not its work that was silent
+			tx.OnCommit(func() { s.explain(l.ref, WhySilent) })
+			return s.orphaned(tx, &t, whyMissed)
 		case silent:
-			return s.loseTask(tx, &t, "the worker missed its heartbeat")
+			return s.loseTask(tx, &t, whyMissed)
 		case late:
 			if err := s.leave(tx, &t); err != nil {
 				return err
@@ -256,6 +260,9 @@ func (s *Swarm) leave(tx *audit.Tx, t *task.Task) error {
 	tx.OnCommit(func() { s.released(r, id) })
 	return s.bill(tx, t)
 }
+
+// whyMissed is why a silent worker loses its tasks.
+const whyMissed = "the worker missed its heartbeat"
 
 func (s *Swarm) loseTask(tx *audit.Tx, t *task.Task, why string) error {
 	if err := s.voidGates(tx, t, why); err != nil {

@@ -57,6 +57,6 @@ func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error
 		if _, there, err := parked.Get(tx, record.Seq(seq)); err != nil || there {
 			return err
 		}
-		return s.orphaned(tx, &t)
+		return s.orphaned(tx, &t, "the engine ended while it ran")
 	})
 }

@@ -23,10 +23,9 @@ func (s *Swarm) NoteProgress(tx *audit.Tx, taskID string) error {
 	return s.tasks.Note(tx, &t, "task.progressed")
 }
 
-// orphaned takes back a task whose engine died. It costs an attempt, unless its
-// work resumes where it was, or waited for a person.
-func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task) error {
-	const why = "the engine ended while it ran"
+// orphaned takes back a task whose engine died, or stood still. It costs an attempt,
+// unless its work resumes where it was, or waited for a person.
+func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task, why string) error {
 	if !t.Resumes {
 		return s.loseTask(tx, t, why)
 	}

@@ -42,6 +42,7 @@ type Runner interface {
 const (
 	WhyTimedOut = "timed out"
 	WhyClosing  = "the engine closes"
+	WhySilent   = "the engine was too slow to keep it" // of work that another run of it goes on with
 )
 
 // Work is a started job. Its methods may be called from any goroutine.
