@@ -99,20 +99,22 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, attacked also as root of a container, an engine killed a thousand times, a million tasks through a
-# retention, every row forged, ten thousand
+# killed at random, attacked also as root of a container, an engine killed a thousand times
+# and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
 # answers by whoever may not, hostile policy programs, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
 # twice in a row from a fresh clone while another program keeps the cores busy,
 # BUSY_ROUNDS times. That takes five hours and more; the rest half an hour.
-trials: need
+trials: need coder agentapi
 	.ci/guest $(GUEST)
 	.ci/release-trial
 	CELL_SETTINGS=all CELL_TRIALS=1000 go test -count=1 -timeout 60m -run 'KilledAtRandom|InEverySetting' -v ./drivers/cell
 	CELL_SETTINGS=all go test -count=1 -timeout 30m -run HostileRun -v ./e2e
 	RETENTION_TASKS=1000000 go test -count=1 -timeout 60m -run StopsGrowing -v ./engine/swarm
 	SWARMDECK_CRASH_ROUNDS=1000 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./engine/swarm
+	SWARMDECK_CODER_KILLS=50 SWARMDECK_CODER=$(CODER)/real.test SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi \
+		go test -count=1 -timeout 60m -run KillsAtAnyInstant -v ./drivers/coder
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e

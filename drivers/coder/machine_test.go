@@ -38,6 +38,8 @@ type machine struct {
 	project string
 	role    role
 	client  *codersdk.Client
+	// program, if set, makes what serves agentapi in place of the actor.
+	program func() *exec.Cmd
 }
 
 // newMachine pushes a template for one workspace. Others of its traits come
@@ -50,6 +52,13 @@ func newMachine(t *testing.T, d *deployment, traits map[string]any) *machine {
 // newMachineOf is a machine for a workspace of the user with this token.
 func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]any) *machine {
 	t.Helper()
+	return setUp(t, d, token, traits, nil)
+}
+
+// setUp is a machine on which another program than the actor serves agentapi at an
+// address, where one is given.
+func setUp(t *testing.T, d *deployment, token string, traits map[string]any, program func(addr string) *exec.Cmd) *machine {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +67,9 @@ func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]a
 	l.Close()
 	n := strconv.FormatInt(serial.Add(1), 10)
 	m := &machine{d: d, name: "agent-" + n, project: "Project " + n}
+	if program != nil {
+		m.program = func() *exec.Cmd { return program(addr) }
+	}
 	o := map[string]any{
 		"do": "template", "name": "template-" + n, "display": m.project, "app_url": "http://" + addr, "slug": defaultSlug,
 		"presets": map[string]string{"coder": "You write code.", "reviewer": "You read it."},
@@ -128,6 +140,9 @@ func (m *machine) run(ctx context.Context, t *testing.T) {
 		}
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), actorEnv+"="+string(as))
+		if m.program != nil {
+			cmd = m.program()
+		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			t.Error(err)
