@@ -33,11 +33,13 @@ type agent struct {
 	nudge chan struct{} // the deployment says that something has changed
 	ring  chan struct{} // listen looks again
 
+	writing  sync.Mutex // of mem to disk; before mu
 	mu       sync.Mutex
 	mem      memory
-	ws       *codersdk.Workspace // newest seen, never modified; nil: none yet
-	fault    error               // why the deployment can't be used
-	lost     bool                // its workspace was deleted by somebody else
+	hear     func(context.Context, fleet.Event) error // takes what is said of no task; nil: nobody does
+	ws       *codersdk.Workspace                      // newest seen, never modified; nil: none yet
+	fault    error                                    // why the deployment can't be used
+	lost     bool                                     // its workspace was deleted by somebody else
 	stopped  bool
 	anew     bool // its workspace is to be stopped and started
 	cancels  uuid.UUID
@@ -74,6 +76,9 @@ func (a *agent) start(ctx context.Context) {
 	a.mu.Unlock()
 	a.tasks.Go(func() { a.run(a.life) })
 	a.tasks.Go(func() { a.listen(a.life) })
+	if !a.set.LeaveAlone {
+		a.tasks.Go(func() { a.overhear(a.life) })
+	}
 }
 
 func (a *agent) poke() {
@@ -167,6 +172,8 @@ func (a *agent) health() (fleet.AgentStatus, string) {
 		return fleet.Starting, "waiting for the agent's app"
 	case a.turn != nil:
 		return fleet.Idle, ""
+	case a.api == "running" && status == fleet.Idle && a.mem.Given != nil && !a.mem.Given.Done:
+		return fleet.Busy, "still works on " + core.OneLine(a.mem.Given.TaskID, 64) + ", which an engine before this one gave it"
 	case a.api == "running" && status == fleet.Idle:
 		return fleet.Busy, "works on something that was not given to it here"
 	}
@@ -225,16 +232,14 @@ func (a *agent) log(fresh []codersdk.WorkspaceAppStatus, t *turn) {
 	for _, s := range fresh {
 		if t == nil || !t.reported(s) {
 			level, text := showReport(s)
-			a.mu.Lock()
-			a.backlog.Add(fleet.Event{Type: "log", Level: level, Text: text})
-			a.mu.Unlock()
+			a.say(fleet.Event{Type: "log", Level: level, Text: text})
 		}
 	}
 	a.mu.Lock()
-	m := a.mem
+	known := a.mem.Workspace != ""
 	a.mu.Unlock()
-	if m.Workspace != "" {
-		_ = m.write() // else they are shown again by the next opening
+	if known {
+		_ = a.keep() // else they are shown again by the next opening
 	}
 }
 
@@ -317,7 +322,7 @@ func (a *agent) unpause() {
 }
 
 // Close implements fleet.Handle. The workspace stays as it is: it belongs to
-// the agent, not to this opening of it. Work under way is interrupted.
+// the agent, not to this opening of it, and work under way goes on.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	first := !a.closed

@@ -6,8 +6,8 @@
 // the deployment's app proxy, where it serves agentapi; what differs between a
 // plain workspace and one that belongs to a Task is behind the backend.
 //
-// What an agent is comes from streams: one for each workspace, and one of the
-// whole owner's that says when to look again. A slow read once a minute is all
+// What an agent is comes from streams: one for each workspace, one for each
+// conversation, and one of the whole owner's that says when to look again. A slow read once a minute is all
 // the polling there is. The deployment is never needed to list or show an
 // agent, and one that does not answer makes its agents offline until it does.
 //

@@ -99,7 +99,7 @@ func (a *agent) create(ctx context.Context, m memory) (uuid.UUID, error) {
 		return uuid.Nil, err
 	}
 	m.Asked = time.Now().UTC()
-	if err := m.write(); err != nil {
+	if err := a.write(m); err != nil {
 		return uuid.Nil, err
 	}
 	a.change(func() { a.mem, a.lost = m, false })
@@ -112,7 +112,7 @@ func (a *agent) create(ctx context.Context, m memory) (uuid.UUID, error) {
 		// Refused: nothing was made, and what has the name now is another's.
 		m.Asked = time.Time{}
 		a.change(func() { a.mem = m })
-		err = errors.Join(err, m.write())
+		err = errors.Join(err, a.write(m))
 	}
 	return uuid.Nil, err
 }
@@ -123,7 +123,7 @@ func (a *agent) own(m memory, ws *codersdk.Workspace) (uuid.UUID, error) {
 	if m.Asked.IsZero() {
 		m.Asked = time.Now().UTC()
 	}
-	if err := m.write(); err != nil {
+	if err := a.write(m); err != nil {
 		return uuid.Nil, err
 	}
 	a.change(func() {
@@ -323,8 +323,9 @@ func (a *agent) drive(ctx context.Context) error {
 
 // listen asks the app for its status when the workspace has come up, until it
 // answers, and while it works on what was not given to it here. An app that
-// answers is left alone: each call counts as use of the workspace, and one
-// that is not used may stop by itself as its template says.
+// answers is not asked again: each call counts as use of the workspace, and one
+// that is not used may stop by itself as its template says. What changes then
+// comes by overhear.
 func (a *agent) listen(ctx context.Context) {
 	var pause backoff
 	for ctx.Err() == nil {

@@ -29,17 +29,39 @@ type memory struct {
 	Workspace string    `json:"workspace,omitempty"` // its id, "" until it is known
 	Reported  time.Time `json:"reported,omitzero"`   // when the newest report that was shown was made
 	Gone      bool      `json:"gone,omitzero"`       // the agent was deleted: so must be the workspace
-	Given     *given    `json:"given,omitempty"`     // the task that it works on, as far as is known
+	Given     *given    `json:"given,omitempty"`     // the newest task that it was given
+	Heard     *heard    `json:"heard,omitempty"`     // how far its conversation was followed; nil: not at all
+	Failed    string    `json:"failed,omitempty"`    // the newest build that failed and whose log was shown
 
 	file string
 }
 
 // given is a task that an agent was given, or was about to be. It is on disk before the
 // task is sent, so that an engine which comes after looks for it in the conversation
-// and does not send it again.
+// and does not send it again. It stays when the agent is done: the engine may end before
+// it has kept what came of it.
 type given struct {
-	TaskID string `json:"task_id"`
-	Base   int    `json:"base"` // messages up to this id are older
+	TaskID  string `json:"task_id"`
+	Attempt int    `json:"attempt,omitzero"`
+	Base    int    `json:"base"` // messages up to this id are older
+	Done    bool   `json:"done,omitzero"`
+}
+
+// heard is how far a conversation was followed. Another build has another one.
+type heard struct {
+	Build string `json:"build"`
+	ID    int    `json:"id"` // messages up to this one are known
+	// Theirs says that the newest one was somebody else's, so that what the agent says
+	// after it is for them.
+	Theirs bool `json:"theirs,omitzero"`
+}
+
+// after is the same after a task of ours in a build, whose newest message is id.
+func (h *heard) after(build string, id int) *heard {
+	if h != nil && h.Build == build && h.ID >= id {
+		return h
+	}
+	return &heard{Build: build, ID: id}
 }
 
 func (r *Runtime) memoryOf(a fleet.Agent) memory {
@@ -60,7 +82,8 @@ func (r *Runtime) recall(a fleet.Agent) (memory, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Asked, m.Workspace, m.Reported, m.Gone, m.Given = kept.Asked, kept.Workspace, kept.Reported, kept.Gone, kept.Given
+	m.Asked, m.Workspace, m.Reported, m.Gone = kept.Asked, kept.Workspace, kept.Reported, kept.Gone
+	m.Given, m.Heard, m.Failed = kept.Given, kept.Heard, kept.Failed
 	return m, nil
 }
 
@@ -132,6 +155,23 @@ func (m memory) write() (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(m.file))
+}
+
+// keep keeps what is known now on disk: nobody can write what was known before over it.
+func (a *agent) keep() error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	a.mu.Lock()
+	m := a.mem
+	a.mu.Unlock()
+	return m.write()
+}
+
+// write keeps this of it.
+func (a *agent) write(m memory) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	return m.write()
 }
 
 func (m memory) drop() error {

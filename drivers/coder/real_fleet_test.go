@@ -210,7 +210,7 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 		}
 		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
-		if err != nil || len(page.Items) < 3 || page.Items[1].Message != "idle: while nobody listened" {
+		if err != nil || len(page.Items) < 3 || page.Items[2].Message != "idle: while nobody listened" {
 			t.Errorf("log %+v %v", page.Items, err)
 		}
 		if err := e.Fleet.Delete(ctx, alice, m.name); err != nil {

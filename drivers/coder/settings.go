@@ -40,6 +40,9 @@ type settings struct {
 	// Adopt takes over a workspace of the agent's name that is there already.
 	// It is deleted with the agent.
 	Adopt bool `json:"adopt,omitzero"`
+	// LeaveAlone keeps no stream of the agent's conversation open between its tasks: what
+	// somebody gives it on Coder's own page shows only where it reports that to Coder.
+	LeaveAlone bool `json:"leave_alone,omitzero"`
 }
 
 const (

@@ -2,17 +2,12 @@ package coder
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/coder/v2/codersdk"
 
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -29,8 +24,10 @@ const (
 	// sentLate is how long a request may still be on its way whose sender has died.
 	sentLate = 2 * time.Second
 
-	maxMessage = 48 << 10 // bytes of one line of the log
-	maxHeld    = 32 << 20 // bytes of all that an agent says in one turn
+	// codeFailed is the code of work that the agent says has failed.
+	codeFailed = "agent_failed"
+
+	maxHeld = 32 << 20 // bytes of all that an agent says in one turn
 )
 
 // turn is one prompt on its way through an agent.
@@ -46,15 +43,10 @@ type turn struct {
 	left    bool // the engine closes: the work goes on without it
 
 	// Of the loop alone.
-	takenUp bool           // the agent has the task already
-	base    int            // messages up to this id are older than the task
-	last    int            // the newest id of what the agent says
-	seen    int            // the newest id of all
-	texts   map[int]string // as they are
-	told    map[int]string // as they were shown
-	held    int            // bytes of texts
-	full    bool
-	at      time.Time // when the newest has changed
+	takenUp bool // the agent has the task already
+	seen    int  // the newest id of all
+	newest  int  // what the task's id is, once it may have been sent; 0 before
+	*talk        // since the task
 }
 
 // reported takes one of the agent's own reports in.
@@ -72,10 +64,8 @@ func (t *turn) reported(s codersdk.WorkspaceAppStatus) bool {
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
-	t := &turn{
-		Turn: keeper.NewTurn(ctx, p), a: a,
-		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1, seen: -1,
-	}
+	t := &turn{Turn: keeper.NewTurn(ctx, p), a: a, seen: -1}
+	t.talk = newTalk(-1, maxHeld, t.pass)
 	var err error
 	a.change(func() {
 		switch {
@@ -110,7 +100,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	}
 	out := t.outcome(t.work())
 	if !t.isLeft() {
-		if err := a.give(nil); err != nil {
+		if err := t.done(out); err != nil {
 			t.pass(fleet.Event{Type: "log", Level: "WARN", Text: err.Error()})
 		}
 	}
@@ -204,20 +194,39 @@ func (t *turn) find(all []message) bool {
 func (t *turn) wasGiven() *given {
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()
-	if g := t.a.mem.Given; g != nil && g.TaskID == t.Prompt.TaskID {
+	if g := t.a.mem.Given; g != nil && g.TaskID == t.Prompt.TaskID && g.Attempt == t.Prompt.Attempt {
 		return g
 	}
 	return nil
 }
 
-// give notes that the agent is about to be given the task, or with nil that it is done.
-func (a *agent) give(g *given) error {
-	var m memory
-	a.change(func() { // first, so that whoever else writes it has it too
-		a.mem.Given = g
-		m = a.mem
+// give notes that the agent is about to be given the task.
+func (t *turn) give() error {
+	t.newest = t.base + 1
+	t.a.change(func() {
+		t.a.mem.Given = &given{TaskID: t.Prompt.TaskID, Attempt: t.Prompt.Attempt, Base: t.base}
 	})
-	return m.write()
+	return t.a.keep()
+}
+
+// done notes that what was given has come to an end. One that was cut off from here is
+// no longer looked for.
+func (t *turn) done(out task.Outcome) error {
+	a := t.a
+	whole := out.Status == task.Succeeded || out.Error != nil && out.Error.Code == codeFailed
+	a.change(func() {
+		a.mem.Heard = a.mem.Heard.after(t.ws.LatestBuild.ID.String(), max(t.seen, t.newest))
+		switch g := a.mem.Given; {
+		case g == nil:
+		case !whole:
+			a.mem.Given = nil
+		default:
+			over := *g
+			over.Done = true
+			a.mem.Given = &over
+		}
+	})
+	return a.keep()
 }
 
 // leave ends the turn and lets the work go on: the next engine takes it up.
@@ -256,80 +265,9 @@ func (t *turn) outcome(err error) task.Outcome {
 	case err != nil:
 		return fail(task.Failed, "agent_lost", core.AsError(err).Message, true)
 	case failure != nil:
-		return fail(task.Failed, "agent_failed", "the agent reports a failure"+because(failure.Message), false)
+		return fail(task.Failed, codeFailed, "the agent reports a failure"+because(failure.Message), false)
 	}
 	return task.Outcome{Status: task.Succeeded, Output: core.MustEncode(map[string]string{"text": core.ClipTo(t.texts[t.last], 256<<10)})}
-}
-
-// take notes a message's text; only what the agent says since the task counts.
-func (t *turn) take(m message) {
-	if m.ID <= t.base || m.Role != "agent" {
-		return
-	}
-	text := tidy(m.Content)
-	old, known := t.texts[m.ID]
-	if known && old == text {
-		return
-	}
-	more := len(text) - len(old)
-	if !known {
-		more += 64 // each costs something
-	}
-	if t.held+more > maxHeld {
-		if !t.full {
-			t.full = true
-			t.pass(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("what the agent says from here on is left out: it is more than %d MiB for one task", maxHeld>>20)})
-		}
-		return
-	}
-	t.held += more
-	t.texts[m.ID] = text
-	if m.ID > t.last {
-		t.show(t.last)
-		t.last = m.ID
-	}
-	t.at = time.Now()
-	if m.ID < t.last {
-		t.show(m.ID)
-	}
-}
-
-// tidy makes valid text of a piece of a terminal's screen.
-func tidy(s string) string {
-	s = pipe.Text([]byte(s))
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " \t\r")
-	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n")
-}
-
-// show passes on what a message says that was not passed on yet. A text that
-// was changed, not continued, is passed on whole.
-func (t *turn) show(id int) {
-	text, told := t.texts[id], t.told[id]
-	if text == told || text == "" {
-		return
-	}
-	t.told[id] = text
-	if told != "" && strings.HasPrefix(text, told) {
-		text = strings.TrimLeft(text[len(told):], "\n")
-	}
-	for text != "" {
-		piece := text
-		if len(piece) > maxMessage {
-			piece = strings.ToValidUTF8(piece[:maxMessage], "")
-		}
-		t.pass(fleet.Event{Type: "message", Text: piece})
-		text = text[min(max(len(piece), 1), len(text)):]
-	}
-}
-
-// showAll passes on everything, in order.
-func (t *turn) showAll() {
-	for _, id := range slices.Sorted(maps.Keys(t.texts)) {
-		t.show(id)
-	}
 }
 
 // showReports passes on what the agent has reported.

@@ -18,8 +18,8 @@ func TestAnAgentThatTalksWithoutEndFillsNoMemory(t *testing.T) {
 			}
 			return fleet.ToolAnswer{}, nil
 		}}),
-		texts: map[int]string{}, told: map[int]string{}, base: -1, last: -1,
 	}
+	turn.talk = newTalk(-1, maxHeld, turn.pass)
 	text := strings.Repeat("a", 1<<20)
 	for id := range 100 {
 		turn.take(message{ID: id, Role: "agent", Content: text})

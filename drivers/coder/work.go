@@ -93,7 +93,7 @@ func (t *turn) work() error {
 			away = time.Time{}
 			pause.reset()
 			if !sending {
-				if err := t.a.give(&given{t.Prompt.TaskID, t.base}); err != nil {
+				if err := t.give(); err != nil {
 					return err
 				}
 				sending = true
@@ -163,7 +163,10 @@ func (t *turn) work() error {
 				t.showAll()
 				return nil
 			}
-			if t.Ending() != keeper.ByCancel || !sending {
+			if !sending { // nothing of ours runs there
+				return nil
+			}
+			if t.Ending() != keeper.ByCancel {
 				t.goodbye()
 				t.showAll()
 				return nil

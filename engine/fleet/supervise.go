@@ -117,6 +117,7 @@ func (f *Fleet) reopen(ctx context.Context, m *member) {
 		return
 	}
 	m.Change(func() { m.handle, m.held, m.unsure, m.openWait = h, false, false, 0 })
+	f.overhear(m, h)
 	m.wake()
 }
 

@@ -1,0 +1,146 @@
+package coder
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// overheard is what a witness hears that no prompt of ours asked for.
+func (w *witness) overheard() func() string {
+	w.Handle.(fleet.Overheard).Overhear(func(ctx context.Context, e fleet.Event) error {
+		_, err := w.emit(ctx, e)
+		return err
+	})
+	return w.said
+}
+
+// elsewhere gives the agent a message as Coder's own page does.
+func (p *played) elsewhere(t *testing.T, text string) {
+	t.Helper()
+	body := core.MustEncode(map[string]string{"type": "user", "content": text})
+	resp, err := http.Post(p.srv.URL+"/@alice/bob.main/apps/ccw/message", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the agent does not take it: %s", resp.Status)
+	}
+}
+
+// hears waits until exactly this was said.
+func hears(t *testing.T, said func() string, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); said() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("said %q, want %q", said(), want)
+		}
+	}
+}
+
+// keptBy opens an agent of a played deployment, again and again with the same state.
+func (p *played) keptBy(t *testing.T, state string, s settings) *witness {
+	s.URL = p.srv.URL
+	return openAgent(t, newRuntime(t, Options{State: state}), fleet.Agent{
+		Name: "bob", TenantID: "t_test", Project: "p", Role: "r", CreatedAt: time.Unix(1, 0), Options: core.MustEncode(s),
+	})
+}
+
+func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
+	p := newPlayed(t)
+	state := t.TempDir()
+	w := p.keptBy(t, state, settings{Adopt: true})
+	said := w.overheard()
+	w.await(fleet.Idle, "")
+	p.elsewhere(t, "say one\nhang")
+	w.await(fleet.Busy, "not given to it here")
+	hears(t, said, "prompt say one\nhang|message one")
+	if _, err := w.Prompt(context.Background(), w.prompt("say no")); core.AsError(err).Details["error"] != "AgentBusyError" {
+		t.Errorf("a task beside it: %v", err)
+	}
+	// The next engine goes on where this one was, and repeats nothing.
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = p.keptBy(t, state, settings{Adopt: true})
+	said = w.overheard()
+	w.await(fleet.Busy, "not given to it here")
+	p.add("agent", "and two")
+	p.actor.mu.Lock()
+	close(p.cancel)
+	p.cancel = nil
+	p.actor.mu.Unlock()
+	w.await(fleet.Idle, "")
+	for !strings.Contains(said(), "message and two") {
+		time.Sleep(time.Millisecond)
+	}
+	if got := said(); strings.Contains(got, "prompt") {
+		t.Errorf("said %q, want nothing twice", got)
+	}
+	if out, err := w.Prompt(context.Background(), w.prompt("say three")); err != nil || out.Status != task.Succeeded {
+		t.Errorf("%+v %v", out, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = p.keptBy(t, state, settings{Adopt: true})
+	said = w.overheard()
+	w.await(fleet.Idle, "")
+	p.elsewhere(t, "say four")
+	hears(t, said, "prompt say four|message four")
+}
+
+func TestAnAgentThatIsLeftAloneIsNotOverheard(t *testing.T) {
+	p := newPlayed(t)
+	w := p.keptBy(t, t.TempDir(), settings{Adopt: true, LeaveAlone: true})
+	said := w.overheard()
+	w.await(fleet.Idle, "")
+	p.elsewhere(t, "say one")
+	for still := ""; still != "stable"; time.Sleep(time.Millisecond) {
+		p.actor.mu.Lock()
+		still = p.status
+		p.actor.mu.Unlock()
+	}
+	if out, err := w.Prompt(context.Background(), w.prompt("say two")); err != nil || out.Status != task.Succeeded {
+		t.Errorf("%+v %v", out, err)
+	}
+	if got := said(); got != "message two" {
+		t.Errorf("said %q", got)
+	}
+}
+
+// TestAnEngineThatDiesBeforeItKeepsAResultSendsNothingTwice has the same attempt come
+// again after the agent is done with it, as it does when an engine dies in between.
+func TestAnEngineThatDiesBeforeItKeepsAResultSendsNothingTwice(t *testing.T) {
+	p := newPlayed(t)
+	state := t.TempDir()
+	prompt := func(attempt int) string {
+		w := p.keptBy(t, state, settings{Adopt: true})
+		w.await(fleet.Idle, "")
+		in := w.prompt("say it")
+		in.Attempt = attempt
+		out, err := w.Prompt(context.Background(), in)
+		if err != nil || out.Status != task.Succeeded {
+			t.Fatalf("%+v %v", out, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return string(out.Output)
+	}
+	for attempt, want := range []int{1, 2} { // prompts sent so far: another attempt asks again
+		for range 2 {
+			if out := prompt(attempt); out != `{"text":"it"}` || p.users() != want {
+				t.Errorf("attempt %d: %s, %d prompts sent, want %d", attempt, out, p.users(), want)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package coder
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// logOf is the agent's log, oldest line first.
+func logOf(t *testing.T, e *engine.Engine, name string) string {
+	t.Helper()
+	page, err := e.Fleet.Log(context.Background(), alice.Tenant, name, core.Filter{Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for i := len(page.Items) - 1; i >= 0; i-- {
+		all.WriteString(page.Items[i].Message + "\n")
+	}
+	return all.String()
+}
+
+// TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds talks to the agent as Coder's own
+// page does, past swarmdeck: the agent shows busy, and what is said is in its log.
+func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
+	ctx := context.Background()
+	d := realCoder(t)
+	w := newTerminal(t, d)
+	e := realFleet(t, t.TempDir())
+	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	rec := w.record(t, settings{Interrupt: "ctrl-c"})
+	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAgent(t, e, w.name, is(fleet.Idle))
+	agent := func() fleet.Agent { return awaitAgent(t, e, w.name, func(fleet.Agent) bool { return true }) }
+	within := func(what string, since time.Time, ok func() bool) time.Duration {
+		t.Helper()
+		for !ok() {
+			if time.Since(since) > 20*time.Second {
+				t.Fatalf("not within 20 s: %s\n%s", what, logOf(t, e, w.name))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		took := time.Since(since)
+		if took > 5*time.Second {
+			t.Errorf("%s took %s", what, took)
+		}
+		return took
+	}
+	for _, name := range []string{"first", "second"} {
+		began := time.Now()
+		w.ask("do " + name + " 16")
+		taken := time.Since(began)
+		busy := within("busy", began, func() bool { return agent().Status == fleet.Busy })
+		told := within("what it was told", began, func() bool {
+			return strings.Contains(logOf(t, e, w.name), "told elsewhere: do "+name+" 16\n")
+		})
+		if a := agent(); !strings.Contains(a.Reason, "not given to it here") || a.TaskID != "" {
+			t.Errorf("agent %+v", a)
+		}
+		if _, err := e.Fleet.Assign(ctx, alice, w.name, "do other 1", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
+			t.Errorf("a task for an agent that works for somebody else: %v", err)
+		}
+		for w.stage("do "+name+" 16") != "done" {
+			time.Sleep(20 * time.Millisecond)
+		}
+		over := time.Now()
+		answered := within("what it answered", over, func() bool { return strings.Contains(logOf(t, e, w.name), "did "+name) })
+		within("idle", over, func() bool { return agent().Status == fleet.Idle })
+		t.Logf("%s: agentapi took it in %s; busy after %s, told in the log after %s; the answer %s after its end", name, taken, busy, told, answered)
+	}
+	// A task of ours comes after, and is in the log as that alone.
+	tk, err := e.Fleet.Assign(ctx, alice, w.name, "do third 2", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitAgent(t, e, w.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
+	time.Sleep(time.Second) // what is told late
+	log := logOf(t, e, w.name)
+	for text, want := range map[string]int{"told elsewhere": 2, "did first": 1, "did second": 1, "did third": 1} {
+		if n := strings.Count(log, text); n != want {
+			t.Errorf("%d times %q in the log, want %d:\n%s", n, text, want, log)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// overhearing is a runtime whose agents are talked to elsewhere too.
+type overhearing struct {
+	fleet.Runtime
+	hear chan func(context.Context, fleet.Event) error
+}
+
+type talker struct {
+	fleet.Handle
+	hear chan func(context.Context, fleet.Event) error
+}
+
+func (t talker) Overhear(hear func(context.Context, fleet.Event) error) { t.hear <- hear }
+
+func (o overhearing) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	h, err := o.Runtime.Open(ctx, a, notify)
+	return talker{h, o.hear}, err
+}
+
+func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
+	w := newWorld(t)
+	hear := make(chan func(context.Context, fleet.Event) error, 1)
+	w.wrap = func(rt fleet.Runtime) fleet.Runtime { return overhearing{rt, hear} }
+	w.Close()
+	w.Open()
+	w.run()
+	w.create("bob")
+	w.awaitStatus("bob", fleet.Idle)
+	say := <-hear
+	for _, e := range []fleet.Event{
+		{Type: "prompt", Text: "mend it"}, {Type: "message", Text: "mended \x1b[31m"}, {Type: "log", Level: "WARN", Text: "careful"},
+	} {
+		if err := say(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if say(t.Context(), fleet.Event{Type: "usage", Tokens: 5}) == nil {
+		t.Error("it spends what no task has")
+	}
+	page, err := w.fleet.Log(t.Context(), home, "bob", core.Filter{Size: 10})
+	if err != nil || len(page.Items) != 3 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	for i, want := range []string{"WARN log careful", "INFO message mended \x1b[31m", "INFO prompt told elsewhere: mend it"} {
+		l := page.Items[i]
+		if got := l.Level + " " + l.Source + " " + l.Message; got != want || l.TaskID != "" {
+			t.Errorf("line %d: %q of task %q, want %q", i, got, l.TaskID, want)
+		}
+	}
+	w.consistent()
+}
