@@ -11,10 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 )
 
-// maxSaid is how many lines of a build that failed are told.
-const maxSaid = 3
+const (
+	// maxSaid is how many bytes of the end of a build that failed are its reason.
+	maxSaid = 350
+	// maxLines is how many lines of it are in the agent's log.
+	maxLines = 30
+)
 
 // buildFault is why a build failed, in its own words.
 type buildFault struct {
@@ -22,9 +27,9 @@ type buildFault struct {
 	text  string
 }
 
-// whyFailed reads what a build that failed said at last: its errors, or else its
-// last lines. "" is nothing, or what can't be read.
-func (s *site) whyFailed(ctx context.Context, build uuid.UUID) string {
+// whyFailed reads what a build that failed said at last: why are its errors, or else its
+// last lines, and lines the end of its log. Nothing is what can't be read.
+func (s *site) whyFailed(ctx context.Context, build uuid.UUID) (why string, lines []string) {
 	logs, err := call(ctx, "read the build's log", func(ctx context.Context) (logs []codersdk.ProvisionerJobLog, err error) {
 		res, err := s.client.Request(ctx, http.MethodGet, apiPath+"workspacebuilds/"+build.String()+"/logs", nil)
 		if err != nil {
@@ -37,7 +42,7 @@ func (s *site) whyFailed(ctx context.Context, build uuid.UUID) string {
 		return logs, json.NewDecoder(io.LimitReader(res.Body, maxEvent)).Decode(&logs)
 	})
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	var errs, all []string
 	for _, l := range logs {
@@ -49,10 +54,16 @@ func (s *site) whyFailed(ctx context.Context, build uuid.UUID) string {
 			errs = append(errs, line)
 		}
 	}
+	lines = all[max(0, len(all)-maxLines):]
 	if len(errs) > 0 {
 		all = errs
 	}
-	return strings.Join(all[max(0, len(all)-maxSaid):], "; ")
+	first, size := len(all), 0
+	for first > 0 && size+len(all[first-1]) <= maxSaid {
+		first--
+		size += len(all[first]) + len("; ")
+	}
+	return strings.Join(all[first:], "; "), lines
 }
 
 // heard reads why the newest build failed, once.
@@ -64,10 +75,19 @@ func (a *agent) heard(ws *codersdk.Workspace) {
 	if known || b.Status != codersdk.WorkspaceStatusFailed {
 		return
 	}
-	text := a.site.whyFailed(a.life, b.ID)
+	text, lines := a.site.whyFailed(a.life, b.ID)
 	a.mu.Lock()
 	a.why = buildFault{b.ID, text}
+	told := a.mem.Failed == b.ID.String()
+	if len(lines) > 0 {
+		a.mem.Failed = b.ID.String()
+	}
 	a.mu.Unlock()
+	if told || len(lines) == 0 {
+		return
+	}
+	a.say(fleet.Event{Type: "log", Level: "WARN", Text: "the workspace's " + verb(b.Transition) + " failed; its log ends with\n" + strings.Join(lines, "\n")})
+	_ = a.keep() // else the next engine tells it again
 }
 
 // facts are those of the newest picture of the workspace; mu is held.

@@ -46,12 +46,13 @@ func (p project) isProject() bool {
 	return strings.TrimSpace(p.DisplayName) != "" && p.parameter(promptParameter) != nil && p.parameter(systemParameter) != nil
 }
 
-// list reads the templates of the deployment, projects or not.
-func (s *site) list(ctx context.Context) ([]project, error) {
+// list reads the templates of the deployment, projects or not. What is no older than
+// age is taken as it is.
+func (s *site) list(ctx context.Context, age time.Duration) ([]project, error) {
 	s.mu.Lock()
 	known, read := s.projects, s.read
 	s.mu.Unlock()
-	if time.Since(read) < catalogAge {
+	if time.Since(read) < age {
 		return known, nil
 	}
 	templates, err := call(ctx, "list the templates", func(ctx context.Context) ([]codersdk.Template, error) {
@@ -99,12 +100,25 @@ func (s *site) offer(ctx context.Context, version uuid.UUID) (offer, error) {
 	return o, nil
 }
 
-// find is the project that an agent names, and its role in it.
+// find is the project that an agent names, and its role in it. What is not known is
+// looked for anew before it is refused.
 func (s *site) find(ctx context.Context, name, template, role string) (project, codersdk.Preset, error) {
-	all, err := s.list(ctx)
+	all, err := s.list(ctx, catalogAge)
+	if err == nil {
+		p, preset, missing := pick(all, name, template, role)
+		if missing == nil {
+			return p, preset, nil
+		}
+		all, err = s.list(ctx, 0)
+	}
 	if err != nil {
 		return project{}, codersdk.Preset{}, err
 	}
+	return pick(all, name, template, role)
+}
+
+// pick is find among these.
+func pick(all []project, name, template, role string) (project, codersdk.Preset, error) {
 	var found []project
 	var names []string
 	for _, p := range all {
@@ -161,7 +175,7 @@ func (r *Runtime) Catalog(ctx context.Context, options core.Raw) ([]fleet.Offer,
 		return nil, err
 	}
 	defer done()
-	all, err := site.list(ctx)
+	all, err := site.list(ctx, catalogAge)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,11 @@ func (r *Runtime) Check(c fleet.Create) error {
 	ctx, stop := context.WithTimeout(context.Background(), checkLimit)
 	defer stop()
 	// What the deployment can't say now shows when the workspace is made.
-	if _, _, err = site.find(ctx, c.Project, set.Template, c.Role); errors.Is(err, core.Kind(core.InvalidInput)) {
+	p, preset, err := site.find(ctx, c.Project, set.Template, c.Role)
+	if err == nil {
+		err = site.fits(ctx, p, preset, set)
+	}
+	if errors.Is(err, core.Kind(core.InvalidInput)) {
 		return err
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ type order struct {
 	Task    bool              `json:"task"`    // it has an AI task
 	Hang    bool              `json:"hang"`    // a start never ends
 	Fail    string            `json:"fail"`    // a start fails with this
+	Says    []string          `json:"says"`    // what a start that fails says before, as errors where they begin so
 	Keep    bool              `json:"keep"`    // its app has the same id in every build
 
 	// agent starts one, leave ends it
@@ -187,8 +189,16 @@ func (s *server) template(t *testing.T, o order) answer {
 		}
 		responses.ProvisionApply = echo.ApplyComplete
 	case o.Fail != "":
+		var steps []*proto.Response
+		for _, line := range o.Says {
+			level := proto.LogLevel_INFO
+			if strings.HasPrefix(line, "Error") {
+				level = proto.LogLevel_ERROR
+			}
+			steps = append(steps, &proto.Response{Type: &proto.Response_Log{Log: &proto.Log{Level: level, Output: line}}})
+		}
 		responses.ProvisionApplyMap = map[proto.WorkspaceTransition][]*proto.Response{
-			proto.WorkspaceTransition_START: {{Type: &proto.Response_Apply{Apply: &proto.ApplyComplete{Error: o.Fail}}}},
+			proto.WorkspaceTransition_START: append(steps, &proto.Response{Type: &proto.Response_Apply{Apply: &proto.ApplyComplete{Error: o.Fail}}}),
 		}
 		responses.ProvisionApply = echo.ApplyComplete
 	}
