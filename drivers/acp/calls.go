@@ -192,12 +192,7 @@ func (t *turn) cutOff(status string) bool {
 	if status != "failed" || t.s == nil || t.s.pe.proc == nil {
 		return false
 	}
-	select {
-	case <-t.s.pe.proc.Done():
-		return true
-	case <-time.After(deathPatience):
-		return false
-	}
+	return t.s.pe.dies(deathPatience)
 }
 
 // deathPatience is how long the end of a program may be told after what its child says.

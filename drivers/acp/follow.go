@@ -173,11 +173,20 @@ func (t *turn) lost(end stopped) bool {
 	if acp.StopReason(end.StopReason) != acp.StopReasonCancelled || denied || t.Ending() != keeper.Running {
 		return false
 	}
-	select {
-	case <-t.s.pe.proc.Done():
+	return t.s.pe.dies(lostPatience)
+}
+
+// dies reports whether the program has died, or does so soon after a word that may be its
+// child's.
+func (pe *peer) dies(patience time.Duration) bool {
+	if pe.proc.Dying() {
 		return true
-	case <-time.After(lostPatience):
-		return false
+	}
+	select {
+	case <-pe.proc.Done():
+		return true
+	case <-time.After(patience):
+		return pe.proc.Dying()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell/ca"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/procfs"
 )
 
 // Exit is how a run's first process ended.
@@ -217,6 +218,16 @@ func (p *Process) Ended() bool {
 	default:
 		return false
 	}
+}
+
+// Dying reports whether the first process has ended or is about to, which is so
+// before anybody can notice that its descriptors are closed. Done comes later.
+func (p *Process) Dying() bool {
+	if p.Ended() || unix.Kill(p.pid, 0) == unix.ESRCH {
+		return true
+	}
+	s, err := procfs.Read(p.pid)
+	return err == nil && (s.Dead() || s.Exiting)
 }
 
 // Began is when the run was started.

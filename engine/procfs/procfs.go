@@ -16,7 +16,11 @@ type Stat struct {
 	Group, Session int
 	Start          uint64 // clock ticks since the system started
 	State          byte   // R S D T t Z X I …
+	Exiting        bool   // it ends or has ended; its descriptors close after that
 }
+
+// exiting is PF_EXITING of the kernel's include/linux/sched.h.
+const exiting = 4
 
 // Dead reports whether it has ended and only waits to be reaped.
 func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' }
@@ -63,5 +67,10 @@ func Parse(data []byte) (s Stat, err error) {
 	if s.Start, err = strconv.ParseUint(string(f[19]), 10, 64); err != nil {
 		return Stat{}, err
 	}
+	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	if err != nil {
+		return Stat{}, err
+	}
+	s.Exiting = flags&exiting != 0
 	return s, nil
 }

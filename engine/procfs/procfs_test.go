@@ -21,6 +21,15 @@ func TestStatIsReadWhateverTheNameHolds(t *testing.T) {
 	}
 }
 
+func TestAProcessThatEndsIsExiting(t *testing.T) {
+	for flags, want := range map[string]bool{"4194560": false, "4194564": true} {
+		s, err := Parse([]byte(strings.Replace(line("sh"), "4194560", flags, 1)))
+		if err != nil || s.Exiting != want {
+			t.Errorf("%s: %+v %v", flags, s, err)
+		}
+	}
+}
+
 func TestWhatIsNoStatIsRefused(t *testing.T) {
 	for _, text := range []string{"", "77", ") (", "77 (sh) S", "77 (sh) SS" + strings.Repeat(" 1", 20), "x (sh) S" + strings.Repeat(" 1", 20), "77 (sh) S" + strings.Repeat(" -", 20)} {
 		if got, err := Parse([]byte(text)); err == nil || got != (Stat{}) {
@@ -37,7 +46,7 @@ func TestThisProcessRuns(t *testing.T) {
 		t.Skip("this system has no /proc")
 	}
 	s, err := Read(os.Getpid())
-	if err != nil || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Start == 0 || s.Dead() || s.Stopped() {
+	if err != nil || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Start == 0 || s.Dead() || s.Stopped() || s.Exiting {
 		t.Errorf("%+v %v", s, err)
 	}
 }
