@@ -80,7 +80,9 @@ func (s *session) spend(u update) {
 	s.mu.Lock()
 	var now fleet.Event
 	if u.Used > 0 && u.Used < math.MaxInt32 {
-		s.spent.context += u.Used
+		if s.used() { // one that was just taken up tells what it had used before
+			s.spent.context += u.Used
+		}
 		now.Context = fleet.Context{Used: u.Used, Size: max(0, min(u.Size, math.MaxInt32))}
 		if s.turn.Load() != nil {
 			now.Tokens = max(0, u.Used-s.spent.asked-s.spent.least)
