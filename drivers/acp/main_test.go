@@ -19,6 +19,19 @@ func TestMain(m *testing.M) {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
 		syscall.Exit(code) // os.Exit of a race build takes a second
 	}
+	for name, play := range map[string]func(string) int{ // first: they have the other variables as well
+		"ACP_TEST_COPY": playCopier, "ACP_TEST_PLAYER": playSecond,
+	} {
+		if with := os.Getenv(name); with != "" {
+			os.Exit(play(with))
+		}
+	}
+	if file := os.Getenv("ACP_TEST_TEE"); file != "" {
+		os.Exit(playTee(file, os.Args[1:]))
+	}
+	if dir := os.Getenv("ACP_TEST_PLAY"); dir != "" {
+		os.Exit(playWire(dir))
+	}
 	if as := os.Getenv("ACP_TEST_AS"); as != "" {
 		os.Exit(play(as))
 	}

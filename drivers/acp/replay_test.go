@@ -1,0 +1,100 @@
+package acp
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+// TestTheRecordOfRecordedWiresIsTrue plays what the real agents once said, to an engine
+// that does what was done then. What its record says is what the wire shows.
+func TestTheRecordOfRecordedWiresIsTrue(t *testing.T) {
+	for name, opt := range playedAs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var wires [][]byte
+			var score []byte
+			for _, sc := range scenarios() {
+				data, err := os.ReadFile(wirePath(name, sc.name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				wires, score = append(wires, data), append(score, data...)
+			}
+			if err := os.WriteFile(filepath.Join(dir, scoreFile), score, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			d := newDesk(t, played(t, name, dir, opt), dir, nil, nil)
+			d.late = 8 * time.Second
+			for i, sc := range scenarios() {
+				d.run(t, sc, filled(t, wires[i], d.dir))
+			}
+			if _, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// playedAs is the mode that each recorded agent is set to.
+func playedAs() map[string]string {
+	return map[string]string{
+		"gemini-cli": "default", "codex-acp": "", "opencode": "build", "qwen-code": "default", "claude-agent-acp": "default", "codex-acp-2": "read-only",
+	}
+}
+
+// played is an agent that plays the wire of a directory.
+func played(t *testing.T, name, dir, mode string) fleet.Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleet.Agent{
+		Name: name, Dir: t.TempDir(), Command: []string{self}, Env: map[string]string{"ACP_TEST_PLAY": dir},
+		Options: core.MustEncode(settings{Mode: mode}),
+	}
+}
+
+// filled is a wire with the directory that its agent is played in.
+func filled(t *testing.T, wire []byte, dir string) []wireLine {
+	return readWire(t, bytes.ReplaceAll(wire, []byte("$DIR"), []byte(dir)))
+}
+
+// TestADifferenceFromTheWireIsTold has a record that says what the wire shows, and then
+// one thing else at a time.
+func TestADifferenceFromTheWireIsTold(t *testing.T) {
+	data, err := os.ReadFile(wirePath("qwen-code", "approved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := shows(readWire(t, data))
+	same := func() story {
+		c := show.calls[0]
+		return story{
+			prompts: show.told, said: show.said, results: 1, exit: "success", unbroken: true, spent: show.tokens, split: show.split,
+			calls: []toldCall{{id: c.id, status: "ok", asked: true, output: c.output}},
+		}
+	}
+	if bad := show.differences(same(), "", false); len(bad) > 0 || show.tokens == 0 || show.split == (fleet.Split{}) {
+		t.Fatalf("%q of %+v", bad, show)
+	}
+	for name, change := range map[string]func(*story){
+		"a prompt": func(s *story) { s.prompts = append(s.prompts, "more") }, "an answer": func(s *story) { s.said += "." }, "a result": func(s *story) { s.results++ },
+		"the exit": func(s *story) { s.exit = "error" }, "the lineage": func(s *story) { s.unbroken = false }, "the tokens": func(s *story) { s.spent++ }, "the split": func(s *story) { s.split.Cached++ },
+		"a call": func(s *story) { s.calls = nil }, "its id": func(s *story) { s.calls[0].id = "x" }, "its status": func(s *story) { s.calls[0].status = "error" },
+		"that it asked": func(s *story) { s.calls[0].asked = false }, "its output": func(s *story) { s.calls[0].output = "{}" },
+	} {
+		s := same()
+		change(&s)
+		if bad := show.differences(s, "", false); len(bad) != 1 {
+			t.Errorf("%s: %q", name, bad)
+		}
+	}
+}
