@@ -149,6 +149,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		dag: e.DAG, ledger: e.Audit, looker: e.looker, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
 		tasks:    func(tx *audit.Tx, id string) (task.Task, error) { return e.Tasks.In(tx, id) },
 		approved: func(tx *audit.Tx, id string) (judge.Approval, error) { return e.Judge.ApprovalIn(tx, id) },
+		decision: func(tx *audit.Tx, id string) (*judge.GateDecision, error) { return e.Judge.DecisionIn(tx, id) },
 	}
 	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit, Record: told})
 	var err error

@@ -28,12 +28,22 @@ type recorder struct {
 	worker   func(tx *audit.Tx, t *task.Task) string
 	tasks    func(tx *audit.Tx, id string) (task.Task, error)
 	approved func(tx *audit.Tx, id string) (judge.Approval, error)
+	decision func(tx *audit.Tx, id string) (*judge.GateDecision, error)
 }
 
-// approval is what a person decided on a task's start; nil where nobody was asked.
-func (r recorder) approval(tx *audit.Tx, t *task.Task) (*decided, error) {
+// start is what was decided on a task's start, by the policy or a person; nil of what is
+// kept no longer.
+func (r recorder) start(tx *audit.Tx, t *task.Task) (*decided, error) {
 	if t.ApprovalID == "" {
-		return nil, nil
+		if t.DecisionID == "" {
+			return nil, nil
+		}
+		d, err := r.decision(tx, t.DecisionID)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		by := decidedAs(judge.Action{}, *d)
+		return &by, nil
 	}
 	a, err := r.approved(tx, t.ApprovalID)
 	if err != nil || a.Gate != judge.GateStart {
@@ -61,7 +71,7 @@ func (r recorder) began(ctx context.Context, a fleet.Agent, t task.Task, message
 		return nil, err
 	}
 	err = r.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
-		by, err := r.approval(tx, &t)
+		by, err := r.start(tx, &t)
 		if err != nil || by == nil {
 			return err
 		}

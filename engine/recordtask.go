@@ -169,7 +169,7 @@ func (r recorder) Starting(ctx context.Context, t *task.Task, a judge.Action) er
 
 // allowed tells who let a task start.
 func (r recorder) allowed(tx *audit.Tx, w *dag.Within, t *task.Task) error {
-	by, err := r.approval(tx, t)
+	by, err := r.start(tx, t)
 	if err != nil || by == nil {
 		return err
 	}

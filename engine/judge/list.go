@@ -34,6 +34,17 @@ func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
 	return *a, nil
 }
 
+// DecisionIn is Decision inside a transaction, of an id that is known to be the tenant's;
+// nil of one that left.
+func (j *Judge) DecisionIn(tx *audit.Tx, id string) (*GateDecision, error) {
+	row, err := j.decisions.At(tx, keyOf(id))
+	if err != nil || row == nil {
+		return nil, err
+	}
+	d, err := j.decision(tx.Tx, row)
+	return &d, err
+}
+
 // Open lists the open approvals, oldest first, deferred ones too.
 func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	var out []Approval

@@ -84,7 +84,8 @@ func (s *Swarm) confirm(ctx context.Context, t *task.Task) (files []judge.File, 
 			if err != nil {
 				return err
 			}
-			ok, now.Bound = true, judge.FilesDigest(files)
+			ok, now.Bound, now.DecisionID = true, judge.FilesDigest(files), dec.DecisionID
+			t.DecisionID = dec.DecisionID
 			return s.tasks.Move(tx, now, task.Running, "task.judged", queuedDetail(tx, now, dec))
 		}
 		return s.interrupt(tx, now, filesChanged, 0)

@@ -232,9 +232,9 @@ func (s *Swarm) pass(tx *audit.Tx, t *task.Task, from task.Status, event string,
 	if err != nil {
 		return err
 	}
-	t.Policy, t.Bound = v.PolicyVersion, judge.FilesDigest(ask.Action.Files)
+	t.Policy, t.Bound, t.DecisionID = v.PolicyVersion, judge.FilesDigest(ask.Action.Files), dec.DecisionID
 	if ap != nil {
-		t.ApprovalID = ap.ApprovalID
+		t.ApprovalID, t.DecisionID = ap.ApprovalID, ""
 		t.SetWaiting(tx, true)
 	}
 	if err := s.tasks.Move(tx, t, from, event, queuedDetail(tx, t, dec)); err != nil {

@@ -35,6 +35,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Nonzero("lease", t.Lease)
 	o.Time("run_at", t.RunAt, false)
 	o.Optional("approval_id", t.ApprovalID)
+	o.Optional("decision_id", t.DecisionID)
 	o.Optional("waiting", t.Waiting)
 	o.Texts("after", t.After)
 	o.Nonzero("pending", uint64(t.Pending))

@@ -76,6 +76,7 @@ type Task struct {
 	Lease           uint64         `json:"lease,omitzero"`        // fencing token of the claim
 	RunAt           time.Time      `json:"run_at,omitzero"`       // not before: retry back-off
 	ApprovalID      string         `json:"approval_id,omitempty"` // the approval it waits for or ran under
+	DecisionID      string         `json:"decision_id,omitempty"` // that let its attempt start without one
 	Waiting         string         `json:"waiting,omitempty"`     // "approval" while its gate is open
 	After           []string       `json:"after,omitempty"`       // tasks that must succeed first
 	Pending         int            `json:"pending,omitzero"`      // how many of After are not over

@@ -58,7 +58,7 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 			func() string {
 				return "--task " + str(d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"])
 			},
-			"run_started, tool_call exec.run/exec.run, history_append decisions, tool_result ok, history_append result, run_finished success", "alice",
+			"run_started, history_append decisions, tool_call exec.run/exec.run, history_append decisions, tool_result ok, history_append result, run_finished success", "alice",
 		},
 		"a command that fails": {
 			func() string {
@@ -67,7 +67,7 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 				id, _, _ = strings.Cut(id, `"`)
 				return "--task " + id
 			},
-			"run_started, tool_call exec.run/exec.run, tool_result error, history_append result, run_finished error", "alice",
+			"run_started, history_append decisions, tool_call exec.run/exec.run, tool_result error, history_append result, run_finished error", "alice",
 		},
 		"a command that asks": {
 			func() string {
@@ -86,7 +86,7 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 				d.line("subagent assign " + a + ` greet --params '{"to":"you"}' --wait`)
 				return "--agent " + a
 			},
-			"run_started, history_append main, history_append state, tool_call skill/greet@1.0.0, tool_result ok, history_append main, history_append bus, history_append decisions, history_append result, history_append state, run_finished success", "alice",
+			"run_started, history_append main, history_append decisions, history_append state, tool_call skill/greet@1.0.0, tool_result ok, history_append main, history_append bus, history_append decisions, history_append result, history_append state, run_finished success", "alice",
 		},
 		"a CAD agent": {
 			func() string {
@@ -103,7 +103,7 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 				d.until("task list --match "+task, "status", "succeeded")
 				return "--task " + task
 			},
-			"run_started, history_append main, tool_call exec/db.drop, history_append decisions, history_append decisions, tool_result ok, history_append main, history_append decisions, history_append result, run_finished success", "alice",
+			"run_started, history_append decisions, history_append main, tool_call exec/db.drop, history_append decisions, history_append decisions, tool_result ok, history_append main, history_append decisions, history_append result, run_finished success", "alice",
 		},
 		"an agent whose result is rejected": {
 			func() string {
@@ -112,7 +112,7 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 				d.until("task list --match "+task, "status", "failed")
 				return "--task " + task
 			},
-			"run_started, history_append main, tool_call exec/db.drop, history_append decisions, history_append decisions, tool_result canceled, interruption approval_denied, history_append decisions, history_append result, run_finished error", "alice",
+			"run_started, history_append decisions, history_append main, tool_call exec/db.drop, history_append decisions, history_append decisions, tool_result canceled, interruption approval_denied, history_append decisions, history_append result, run_finished error", "alice",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
