@@ -168,7 +168,13 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Tasks = task.New(task.Options{
 		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
 		Session: func(tenant, name string) (string, bool) { return e.Swarm.Sessions.Named(tenant, name) },
-		Shown:   shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
+		LogBytes: func(tenant string) int64 {
+			if e.Retention == nil { // it is opened last
+				return 0
+			}
+			return e.Retention.LogBytes(tenant)
+		},
+		Shown: shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
 		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,

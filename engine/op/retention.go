@@ -41,6 +41,8 @@ type Applied struct {
 func retentionSet() *Op {
 	var p retention.Policy
 	var age time.Duration
+	var mib int64
+	size := flag(&mib, "mib", "of the log of each agent the newest `N` MiB stay (default 64); older lines leave as it grows, and its first line says how many")
 	old, most := flag(&age, "age", "what ended longer than this `TIME` ago leaves"), flag(&p.Count, "count", "at most `N` of the newest stay; for logs, lines of each")
 	return define(Op{
 		Name: "tenant retention set", Short: "Let old things of a kind leave, by age or number", Done: "set",
@@ -51,7 +53,7 @@ func retentionSet() *Op {
 			"directory --export; the rest of the log, and every checkpoint that was given out, still verifies.",
 		Example: "tenant retention set tasks --age 30d --count 100000\ntenant retention set audit --age 365d --export /srv/audit",
 		Params: []*Param{
-			place(&p.Kind, "KIND", "retention"), old, most,
+			place(&p.Kind, "KIND", "retention"), old, most, size,
 			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave"),
 		},
 		Check: func(c *Call) error {
@@ -60,6 +62,9 @@ func retentionSet() *Op {
 			}
 			if most.Given && p.Count == 0 {
 				p.Count = -1
+			}
+			if p.Bytes = mib << 20; size.Given && (mib < 1 || mib > 1<<20) {
+				p.Bytes = -1 << 20
 			}
 			if p.Export != "" {
 				if err := c.Place(&p.Export); err != nil {

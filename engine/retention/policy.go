@@ -42,6 +42,8 @@ type Policy struct {
 	Kind     string `json:"kind"`
 	AgeS     int64  `json:"age_s,omitzero"` // in seconds; what ended longer ago leaves
 	Count    int64  `json:"count,omitzero"` // at most so many of the newest stay
+	// Bytes is how much of the log of each agent stays; 0 means task.DefaultLogBytes.
+	Bytes int64 `json:"bytes,omitzero"`
 	// Export is the directory that audit events are written to before they leave.
 	Export    string    `json:"export,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
@@ -54,6 +56,8 @@ const (
 	minAge   = 60
 	maxAge   = 100 * 366 * 24 * 60 * 60
 	maxCount = 1_000_000_000_000
+	minBytes = 1 << 20
+	maxBytes = 1 << 40
 )
 
 // Check refuses what no policy can be, and names the field.
@@ -65,8 +69,12 @@ func (p *Policy) Check() error {
 		return core.Invalid("age", fmt.Sprintf("%ds", p.AgeS), "1m to 100 years")
 	case p.Count < 0 || p.Count > maxCount:
 		return core.Invalid("count", p.Count, fmt.Sprint("1 to ", int64(maxCount)))
-	case p.AgeS == 0 && p.Count == 0:
-		return core.Invalid("age", "", "an age, a count, or both")
+	case p.Bytes != 0 && p.Kind != Logs:
+		return core.Invalid("mib", p.Bytes>>20, "only with logs")
+	case p.Bytes != 0 && (p.Bytes < minBytes || p.Bytes > maxBytes):
+		return core.Invalid("mib", p.Bytes>>20, "1 to 1048576")
+	case p.AgeS == 0 && p.Count == 0 && p.Bytes == 0:
+		return core.Invalid("age", "", "an age, a count, or both; for logs also a size")
 	case p.Export != "" && p.Kind != Audit:
 		return core.Invalid("export", p.Export, "only with audit")
 	case p.Export != "" && (!filepath.IsAbs(p.Export) || len(p.Export) > 4096):
@@ -76,7 +84,7 @@ func (p *Policy) Check() error {
 }
 
 func (p *Policy) same(o *Policy) bool {
-	return p.AgeS == o.AgeS && p.Count == o.Count && p.Export == o.Export
+	return p.AgeS == o.AgeS && p.Count == o.Count && p.Bytes == o.Bytes && p.Export == o.Export
 }
 
 // limit is what the policy lets go at a time.
@@ -96,7 +104,11 @@ func (s *Service) policies() record.Table[Policy] {
 			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Updated: &p.UpdatedAt, Seq: &p.AuditSeq}
 		},
 		State: func(p *Policy) any {
-			return map[string]any{"age_s": p.AgeS, "count": p.Count, "export": p.Export}
+			state := map[string]any{"age_s": p.AgeS, "count": p.Count, "export": p.Export}
+			if p.Bytes != 0 {
+				state["bytes"] = p.Bytes
+			}
+			return state
 		},
 	}
 }
@@ -147,4 +159,13 @@ func (s *Service) Limit(tenant, kind string) record.Limit {
 		return record.Limit{}
 	}
 	return p.limit(s.opt.Ledger.Clock().Now())
+}
+
+// LogBytes is how much of the log of each agent a tenant keeps; 0 where its
+// policy doesn't say.
+func (s *Service) LogBytes(tenant string) int64 {
+	if p := s.all.Get(tenant, Logs); p != nil {
+		return p.Bytes
+	}
+	return 0
 }

@@ -234,7 +234,11 @@ func (b *Table) EraseLogs(ctx context.Context, by core.Caller, of *record.Subjec
 			e.Add(id, value)
 			line.Message = erased
 			tx.Changed("log", stream)
-			return true, tx.Put(bLog, bytes.Clone(key), core.MustEncode(line))
+			data := core.MustEncode(line)
+			if bounded(stream) {
+				tx.Add(countBytes(stream), int64(len(data)-len(value)))
+			}
+			return true, tx.Put(bLog, bytes.Clone(key), data)
 		},
 	}.Slice(ctx, by, of, from)
 }

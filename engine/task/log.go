@@ -35,8 +35,9 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 	if err := b.checkStream(ctx, by, stream); err != nil {
 		return err
 	}
+	over := false
 	err := b.ledger.Append(ctx, by, func(tx *audit.Tx) error {
-		traces := map[string]string{}
+		traces, size := map[string]string{}, int64(0)
 		last := tx.Add(countLog(stream), int64(len(lines)))
 		for i, line := range lines {
 			line.Seq = uint64(last) - uint64(len(lines)-1-i)
@@ -55,13 +56,21 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 			line.Source = core.Cut(line.Source, 64)
 			b.trace(tx, &line, traces)
 			tx.Trace = cmp.Or(tx.Trace, line.TraceID)
-			if err := tx.Put(bLog, lineKey(stream, line.Seq), core.MustEncode(line)); err != nil {
+			data := core.MustEncode(line)
+			if err := tx.Put(bLog, lineKey(stream, line.Seq), data); err != nil {
 				return err
 			}
+			size += int64(len(data))
+		}
+		if bounded(stream) {
+			over = tx.Add(countBytes(stream), size) > b.mostBytes(tx.Tenant())
 		}
 		tx.Changed("log", stream)
 		return nil
 	})
+	if err == nil && over {
+		err = b.trimLog(ctx, by.Tenant, stream)
+	}
 	if err != nil {
 		return fmt.Errorf("append to log %s: %w", stream, err)
 	}

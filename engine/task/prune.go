@@ -236,15 +236,20 @@ func firstLines(tx *audit.Tx, stream string, most int) (keys [][]byte, err error
 
 // dropLines removes lines of a log.
 func dropLines(tx *audit.Tx, r *record.Removal, stream string, keys [][]byte) error {
+	size := int64(0)
 	for _, k := range keys {
 		value, err := tx.Get(bLog, k)
 		if err == nil {
+			size += int64(len(value))
 			r.Add(fmt.Sprintf("%s:%d", stream, record.LastSeq(k)), value)
 			err = tx.Delete(bLog, k)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if bounded(stream) { // lines of before they were counted are not in it
+		tx.Add(countBytes(stream), -min(size, tx.Counter(countBytes(stream))))
 	}
 	tx.Changed("log", stream)
 	return nil

@@ -64,6 +64,9 @@ func (b *Table) DropLog(ctx context.Context, by core.Caller, stream string) erro
 			if n = len(keys); err != nil || n == 0 {
 				return err
 			}
+			if left := tx.Counter(countLeft(stream)); left != 0 {
+				tx.Add(countLeft(stream), -left)
+			}
 			r := record.Removal{Kind: "logs"}
 			if err := dropLines(tx, &r, stream, keys); err != nil {
 				return err

@@ -24,6 +24,9 @@ type Options struct {
 	// Spills reports a kind whose outputs may name such files. What others say
 	// about files is their own word. nil is no kind.
 	Spills func(kind string) bool
+	// LogBytes is how much of an agent's log a tenant keeps; 0 or nil means
+	// DefaultLogBytes.
+	LogBytes func(tenant string) int64
 }
 
 // Table holds the tasks of all tenants. Make one with New, and tell it who

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/retention"
 )
 
@@ -22,6 +23,12 @@ func retentionColumns(c *call) []column[retention.Policy] {
 				return ""
 			}
 			return strconv.FormatInt(p.Count, 10)
+		}},
+		{title: "SIZE", right: true, text: func(p P) string {
+			if p.Bytes == 0 {
+				return ""
+			}
+			return op.Size(p.Bytes)
 		}},
 		{title: "EXPORT", most: 60, text: func(p P) string { return p.Export }},
 		{title: "SET", wide: true, text: func(p P) string { return stamp(p.UpdatedAt) }},
