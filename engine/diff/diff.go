@@ -14,11 +14,17 @@ const (
 // Unified shows how a file's text changes, as a unified diff below the file's
 // name. Where too much has changed to be compared line by line, all that
 // differs goes out and comes in as one. It ends with the line that takes it
-// past most bytes.
+// past most bytes. Where one text ends its last line and the other does not, that is
+// said as git says it.
 func Unified(path, before, after string, most int) string {
 	var out strings.Builder
 	out.WriteString(path)
-	for _, h := range hunks(Lines(textLines(before), textLines(after))) {
+	a, b := textLines(before), textLines(after)
+	if ended(before) != ended(after) {
+		unend(a, before)
+		unend(b, after)
+	}
+	for _, h := range hunks(Lines(a, b)) {
 		fmt.Fprintf(&out, "\n@@ -%s +%s @@", h.span(h.old, '+'), h.span(h.new, '-'))
 		for _, e := range h.edits {
 			if out.Len() > most {
@@ -30,6 +36,15 @@ func Unified(path, before, after string, most int) string {
 		}
 	}
 	return out.String()
+}
+
+func ended(s string) bool { return s == "" || strings.HasSuffix(s, "\n") }
+
+// unend says of a text's last line that nothing ends it.
+func unend(lines []string, s string) {
+	if !ended(s) {
+		lines[len(lines)-1] += "\n\\ No newline at end of file"
+	}
 }
 
 func textLines(s string) []string {
