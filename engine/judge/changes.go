@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -14,9 +15,10 @@ const maxChanges = 50
 
 // Change is what an action would do to one file.
 type Change struct {
-	Path string `json:"path"`
-	Diff string `json:"diff"`           // unified, below the file's name
-	Note string `json:"note,omitempty"` // what it is not told against
+	Path string   `json:"path"`
+	Diff string   `json:"diff"`           // unified, below the file's name
+	Note string   `json:"note,omitempty"` // what it is not told against
+	Args []string `json:"args,omitempty"` // JSON pointers of the arguments that are shown by it
 }
 
 // The names that tools give the parts of a change.
@@ -28,72 +30,172 @@ var (
 	namePatch = []string{"patch", "diff"}
 )
 
+// edit is a change as the arguments tell it.
+type edit struct {
+	path   string
+	before string
+	after  string
+	patch  string // in place of both
+	note   string
+	whole  bool // after is all that the file is to hold
+	all    bool // it takes the place of before wherever that is
+	args   []string
+}
+
 // changes reads what an action would do to files in its arguments: texts that take
 // each other's place, whole new contents, patches. kept tells what a file holds now.
-func (a *Action) changes(kept func(path string) (string, bool)) []Change {
+func (a *Action) changes(kept func(path string) (string, bool)) (out []Change) {
 	var args map[string]any
 	if json.Unmarshal(a.Args, &args) != nil {
 		return nil
 	}
-	var out []Change
+	r := editReader{kept: kept}
+	r.look(args, "", "", 0)
 	left := maxShownAll
-	put := func(path, text, note string) {
-		if text = core.ClipTo(text, min(left, maxShown)); text != "" && len(out) < maxChanges {
-			left -= len(text)
-			out = append(out, Change{path, text, note})
+	for _, e := range once(r.edits) {
+		if len(out) == maxChanges {
+			break
+		}
+		c := e.change(kept)
+		if most := min(left, maxShown); len(c.Diff) > most {
+			c.Diff, c.Args = core.ClipTo(c.Diff, most), nil
+			c.Note = strings.TrimPrefix(c.Note+"; it goes on", "; ")
+		}
+		if c.Diff != "" {
+			left -= len(c.Diff)
+			out = append(out, c)
 		}
 	}
-	var look func(in map[string]any, path string, depth int)
-	look = func(in map[string]any, path string, depth int) {
-		if p, ok := firstText(in, namePath); ok && p != "" {
-			path = p
+	return out
+}
+
+// editReader finds edits in arguments.
+type editReader struct {
+	kept  func(path string) (string, bool)
+	edits []edit
+}
+
+// look reads an object, which stands at a JSON pointer.
+func (r *editReader) look(in map[string]any, at, path string, depth int) {
+	if p, _, ok := firstText(in, namePath); ok && p != "" {
+		path = p
+	}
+	if patch, name, ok := firstText(in, namePatch); ok && strings.Contains("\n"+patch, "\n@@") {
+		r.edits = append(r.edits, edit{path: path, patch: patch, note: "as it was given", args: []string{at + name}})
+	}
+	before, oldName, replaced := firstText(in, nameOld)
+	after, newName, given := firstText(in, nameNew)
+	whole, wholeName, written := firstText(in, nameWhole)
+	switch {
+	case path == "":
+	case replaced && given:
+		all, _ := in["replace_all"].(bool)
+		r.edits = append(r.edits, edit{path: path, before: before, after: after, all: all, args: []string{at + oldName, at + newName}})
+	case given: // of a file that is not there yet
+		r.edits = append(r.edits, edit{path: path, after: after, args: []string{at + newName}})
+	case written:
+		e := edit{path: path, after: whole, whole: true, args: []string{at + wholeName}}
+		now, ok := r.kept(path)
+		if e.before = now; !ok {
+			e.note = "what the file holds now is not known here"
 		}
-		if patch, ok := firstText(in, namePatch); ok && strings.Contains(patch, "\n@@") {
-			put(path, patch, "as it was given")
-		}
-		before, replaced := firstText(in, nameOld)
-		after, given := firstText(in, nameNew)
-		whole, written := firstText(in, nameWhole)
-		switch {
-		case path == "":
-		case replaced && given:
-			put(path, diff.Unified(path, before, after, maxShown), "")
-		case given: // of a file that is not there yet
-			put(path, diff.Unified(path, "", after, maxShown), "")
-		case written:
-			now, ok := kept(path)
-			note := ""
-			if !ok {
-				note = "what the file holds now is not known here"
-			}
-			put(path, diff.Unified(path, now, whole, maxShown), note)
-		}
-		if depth == maxDepth {
-			return
-		}
-		for _, key := range []string{"input", "args", "params", "diffs", "edits", "changes", "files"} {
-			switch v := in[key].(type) {
-			case map[string]any:
-				look(v, path, depth+1)
-			case []any:
-				for _, e := range v {
-					if m, ok := e.(map[string]any); ok {
-						look(m, path, depth+1)
-					}
+		r.edits = append(r.edits, e)
+	}
+	if depth == maxDepth {
+		return
+	}
+	for _, key := range []string{"input", "args", "params", "diffs", "edits", "changes", "files"} {
+		switch v := in[key].(type) {
+		case map[string]any:
+			r.look(v, at+"/"+key, path, depth+1)
+		case []any:
+			for i, e := range v {
+				if m, ok := e.(map[string]any); ok {
+					r.look(m, at+"/"+key+"/"+strconv.Itoa(i), path, depth+1)
 				}
 			}
 		}
 	}
-	look(args, "", 0)
+}
+
+// once leaves out what another edit shows: agents tell of one change in their own
+// arguments and again in the protocol's.
+func once(edits []edit) (out []edit) {
+	covered := make([]bool, len(edits))
+	for i := range edits {
+		of := &edits[i]
+		if covered[i] || of.patch != "" {
+			continue
+		}
+		now, all := of.before, []int{}
+		for k := range edits {
+			e := &edits[k]
+			if k == i || covered[k] || e.patch != "" || !sameFile(of.path, e.path) {
+				continue
+			}
+			same := of.before == e.before && of.after == e.after && k > i
+			if same || e.whole && e.after == of.after && (e.note != "" || e.before == of.before) {
+				of.args, covered[k] = append(of.args, e.args...), true
+				continue
+			}
+			if e.whole || e.before == "" || !strings.Contains(now, e.before) {
+				continue
+			}
+			n := 1
+			if e.all {
+				n = -1
+			}
+			now, all = strings.Replace(now, e.before, e.after, n), append(all, k)
+		}
+		if len(all) > 0 && now == of.after && now != of.before {
+			for _, k := range all {
+				of.args, covered[k] = append(of.args, edits[k].args...), true
+			}
+		}
+	}
+	for i := range edits {
+		if !covered[i] {
+			out = append(out, edits[i])
+		}
+	}
 	return out
 }
 
-// firstText is the first of some members that is a text.
-func firstText(in map[string]any, names []string) (string, bool) {
-	for _, name := range names {
-		if v, ok := in[name].(string); ok {
-			return v, true
+// sameFile reports that two paths may name one file: the one begins further up.
+func sameFile(a, b string) bool {
+	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
+}
+
+// change draws an edit.
+func (e *edit) change(kept func(path string) (string, bool)) Change {
+	c := Change{Path: e.path, Diff: e.patch, Note: e.note, Args: e.args}
+	if e.patch != "" {
+		return c
+	}
+	c.Diff = diff.Unified(e.path, e.before, e.after, maxShown)
+	if now, ok := kept(e.path); !e.whole && (!ok || !strings.Contains(now, e.before)) && leftOut(c.Diff, e.after) {
+		c.Note = "lines that stay, as the agent says, are left out"
+	}
+	return c
+}
+
+// leftOut reports that a diff doesn't show all lines of the text that it leads to.
+func leftOut(drawn, after string) bool {
+	shown := 0
+	for line := range strings.SplitSeq(drawn, "\n") {
+		if line != "" && (line[0] == ' ' || line[0] == '+') {
+			shown++
 		}
 	}
-	return "", false
+	return shown < strings.Count(strings.TrimSuffix(after, "\n"), "\n")+1
+}
+
+// firstText is the first of some members that is a text, and its name below a pointer.
+func firstText(in map[string]any, names []string) (text, name string, ok bool) {
+	for _, name := range names {
+		if v, ok := in[name].(string); ok {
+			return v, "/" + name, true
+		}
+	}
+	return "", "", false
 }
