@@ -93,6 +93,8 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 		{screen.Header, screen.HeaderHot},
 		{screen.Text, screen.Danger},
 		{screen.Added, screen.Removed},
+		{screen.Added, screen.AddedWord},
+		{screen.Removed, screen.RemovedWord},
 		{screen.Text, screen.Hidden},
 		{screen.Toast, screen.ToastBad},
 		{screen.Footer, screen.FooterKey},

@@ -31,17 +31,22 @@ const (
 	Added            // added lines of a diff
 	Removed          // removed lines of a diff
 	Hidden           // hidden characters made visible
+	AddedWord        // what is new within a line
+	RemovedWord      // what is gone within a line
+	Keyword          // of a programming language
+	Literal          // a text or a number in one
+	Comment          // in one
 	Roles            // how many there are
 )
 
 var roleNames = [Roles]string{
 	"text", "dim", "title", "header", "header-hot", "footer", "footer-key", "border", "border-focus", "selected",
 	"selected-off", "marked", "good", "busy", "warn", "bad", "danger", "accent", "input", "match", "toast", "toast-bad",
-	"added", "removed", "hidden",
+	"added", "removed", "hidden", "added-word", "removed-word", "keyword", "literal", "comment",
 }
 
 // roleLetters are what Canvas.Roles prints, in the order of the constants.
-const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-h"
+const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-hPNKL#"
 
 // State reports whether the role says how a thing is: its colour is told apart
 // also where the row is selected.
