@@ -6,7 +6,6 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	panes "swarmdeck/ui/pane/fleet"
 )
 
 // openScribe opens the sheet of the agent that does the most.
@@ -24,36 +23,9 @@ func TestTheAgentSheetLooksRight(t *testing.T) {
 		r := newRig(t, size[0], size[1])
 		openScribe(r)
 		if size[0] == 160 {
-			r.keys("Z", "G")
+			r.keys("G")
 		}
 		r.golden("agent-busy-" + map[int]string{80: "80x24", 120: "120x40", 160: "160x60"}[size[0]])
-	}
-}
-
-func TestADiffOpensAndFolds(t *testing.T) {
-	r := newRig(t, 160, 60)
-	openScribe(r)
-	sheet := func() string { return strings.Join(r.m.Frame().Plain(), "\n") }
-	if !strings.Contains(sheet(), "NOTES.md") || strings.Contains(sheet(), "+three files") {
-		t.Fatal("diffs are not folded at first")
-	}
-	for range 60 { // down to the older diff
-		if r.m.panes["agent"].(*panes.Agent).Page.Item().ID == "1" {
-			break
-		}
-		r.keys("j")
-	}
-	r.keys("enter", "j", "j", "j", "j")
-	r.has("+three files changed")
-	r.keys("z")
-	if strings.Contains(sheet(), "+three files") {
-		t.Error("z does not fold it")
-	}
-	r.keys("Z")
-	r.has("+see NOTES.md")
-	r.keys("Z")
-	if strings.Contains(sheet(), "+see") {
-		t.Error("Z does not fold all")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/pane/record"
+	"swarmdeck/ui/pane/review"
 	"swarmdeck/ui/pane/skill"
 	"swarmdeck/ui/screen"
 )
@@ -43,6 +44,7 @@ func (m *Model) makePanes() {
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
 		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG), record.NewCompare(s.Comparer),
+		review.NewDiff(s.Diffs),
 	} {
 		m.panes[p.Name()] = p
 		if p.Kind() == pane.List {

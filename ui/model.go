@@ -250,6 +250,7 @@ func (m *Model) env() pane.Env {
 		Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
 		Visitor: m.visitor(),
+		Colored: m.theme.Colored(),
 		Tints:   m.colors == colorprofile.TrueColor && m.theme.Colored(),
 	}
 }

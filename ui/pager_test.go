@@ -24,7 +24,7 @@ func TestTheDiffUnderTheCursorGoesToThePager(t *testing.T) {
 	r, texts := pagedRig(t, t.TempDir())
 	openScribe(r)
 	for range 60 {
-		if r.m.panes["agent"].(*fleet.Agent).Page.Item().ID == "2" {
+		if r.m.panes["agent"].(*fleet.Agent).Page.Item().Part == "#2" {
 			break
 		}
 		r.keys("j")

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/pane/record"
+	"swarmdeck/ui/pane/review"
 	"swarmdeck/ui/pane/skill"
 )
 
@@ -38,12 +39,13 @@ type Services struct {
 	DAG      record.DAG
 	Forks    record.Forks
 	Comparer record.Comparer
+	Diffs    review.Source
 }
 
 // Of are the services of an engine.
 func Of(e *engine.Engine) Services {
 	return Services{
 		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Files: e.Files, Judge: e.Judge,
-		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e,
+		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Diffs: diffs{e.Fleet, e.Judge, e},
 	}
 }

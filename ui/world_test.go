@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/diff"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
@@ -21,6 +22,7 @@ import (
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/ui/pane/review"
 )
 
 const tenant = "t_acme"
@@ -53,13 +55,18 @@ type fakeWorld struct {
 	rec      recordings
 	acts     map[string]fleet.Activity
 	troubles []health.Trouble
+	shelf    review.Source // in place of what agents and approvals have
 }
 
 // services hands out the world as the services of an engine.
 func (w *fakeWorld) services() Services {
+	var of review.Source = diffs{fakeFleet{w}, fakeJudge{w, w.rec.rulings}, w.rec.Comparer}
+	if w.shelf != nil {
+		of = w.shelf
+	}
 	return Services{
 		View: w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
-		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer,
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Diffs: of,
 	}
 }
 
@@ -304,6 +311,9 @@ func (w *fakeWorld) Card(ctx context.Context, tenant, want string) (judge.Approv
 		Behind: []string{"task " + a.TaskID + ": running write NOTES.md", "agent scribe, and 2 in its queue"},
 		Spent:  &judge.Spent{Tokens: 45600, CostUSD: 0.12},
 		Past:   []judge.Precedent{{ApprovalID: id("ap", 90), Status: judge.Refused, By: "bob", At: start.Add(-time.Hour), Reason: "not now", Came: "failed"}},
+	}
+	if strings.Contains(string(a.Action.Args), "NOTES.md") {
+		a.Changes = []judge.Change{{Path: "NOTES.md", Diff: diff.Unified("NOTES.md", "two files changed\n", "three files changed\n", 1<<16), Args: []string{"/text"}}}
 	}
 	return a, err
 }

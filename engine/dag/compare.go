@@ -75,6 +75,10 @@ type ComparedFile struct {
 	Path string `json:"path"`
 	A    string `json:"a,omitempty"` // lines that came in and went out: +3 -1; changed where there is no diff
 	B    string `json:"b,omitempty"`
+	// DiffA and DiffB are the hunks of the diffs, one after the other; "" where there are
+	// none.
+	DiffA string `json:"-"`
+	DiffB string `json:"-"`
 }
 
 // Bounds of a comparison.
@@ -356,7 +360,7 @@ func alignFiles(a, b []Act) (all []ComparedFile) {
 		f := &all[i]
 		before, inA := texts[0][path]
 		after, inB := texts[1][path]
-		f.A, f.B = changedLines(before), changedLines(after)
+		f.A, f.B, f.DiffA, f.DiffB = changedLines(before), changedLines(after), before, after
 		switch {
 		case !inB:
 			f.Op, f.B = OnlyA, ""

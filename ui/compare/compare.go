@@ -77,6 +77,7 @@ type Line struct {
 	Text  string
 	Role  screen.Role
 	Event string // that it is about
+	File  string // whose diff it is about, as Diffs names it
 }
 
 // Lines are the steps that differ with some around them; what is left out is
@@ -113,7 +114,7 @@ func skipped(all []Line, n int) []Line {
 func step(s *dag.ComparedStep) (all []Line) {
 	add := func(sign string, role screen.Role, act *dag.Act, text string) {
 		if text != "" {
-			all = append(all, Line{sign, oneLine(text), role, act.EventID})
+			all = append(all, Line{Sign: sign, Text: oneLine(text), Role: role, Event: act.EventID})
 		}
 	}
 	switch s.Op {
@@ -158,16 +159,46 @@ func oneLine(text string) string { return strings.Join(strings.Split(text, "\n")
 func Files(c *dag.Comparison) (all []Line) {
 	for i := range c.Files {
 		f := &c.Files[i]
+		l := Line{Sign: " ", Text: f.Path + "  " + f.A, Role: screen.Dim}
 		switch f.Op {
 		case dag.OnlyA:
-			all = append(all, Line{Sign: "-", Text: f.Path + "  " + f.A, Role: screen.Bad})
+			l.Sign, l.Role = "-", screen.Bad
 		case dag.OnlyB:
-			all = append(all, Line{Sign: "+", Text: f.Path + "  " + f.B, Role: screen.Good})
+			l.Sign, l.Text, l.Role = "+", f.Path+"  "+f.B, screen.Good
 		case dag.Changed:
-			all = append(all, Line{Sign: "~", Text: f.Path + "  " + f.A + " | " + f.B, Role: screen.Warn})
-		default:
-			all = append(all, Line{Sign: " ", Text: f.Path + "  " + f.A, Role: screen.Dim})
+			l.Sign, l.Text, l.Role = "~", f.Path+"  "+f.A+" | "+f.B, screen.Warn
 		}
+		if drawn := diffsOf(f); len(drawn) > 0 {
+			l.File = drawn[0].Name
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Diff is what one of the two, or both, did to a file.
+type Diff struct {
+	Name string // A: PATH, B: PATH, A and B: PATH
+	Text string // hunks
+}
+
+// Diffs are what both did to files, as far as diffs tell.
+func Diffs(c *dag.Comparison) (all []Diff) {
+	for i := range c.Files {
+		all = append(all, diffsOf(&c.Files[i])...)
+	}
+	return all
+}
+
+func diffsOf(f *dag.ComparedFile) (all []Diff) {
+	if f.Op == dag.Same && f.DiffA != "" {
+		return []Diff{{"A and B: " + f.Path, f.DiffA}}
+	}
+	if f.DiffA != "" {
+		all = append(all, Diff{"A: " + f.Path, f.DiffA})
+	}
+	if f.DiffB != "" {
+		all = append(all, Diff{"B: " + f.Path, f.DiffB})
 	}
 	return all
 }

@@ -1,71 +1,207 @@
 package diff
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	engine "swarmdeck/engine/diff"
-	"swarmdeck/ui/screen"
 )
 
-// drawn are a file's rows, each with its role.
-func drawn(files []File) string {
-	var out []string
-	for i := range files {
-		out = append(out, "file "+files[i].Path)
-		for _, r := range files[i].Rows() {
-			out = append(out, fmt.Sprintf("%s%s [%s]", r.Lead, r.Text, r.Role))
+// opened is a whole diff, scanned so many bytes at a time.
+func opened(t testing.TB, text string, step int64) *Document {
+	t.Helper()
+	d := New(strings.NewReader(text), int64(len(text)))
+	s := NewScanner(strings.NewReader(text), int64(len(text)))
+	for !d.Done {
+		p, err := s.Next(context.Background(), step)
+		if err != nil {
+			t.Fatal(err)
 		}
+		d.Add(p)
 	}
-	return strings.Join(out, "\n")
+	return d
 }
 
-func TestADiffIsReadWithItsNumbersAndRoles(t *testing.T) {
+// written is what a document holds, line by line.
+func written(t testing.TB, d *Document) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range d.Files {
+		f := &d.Files[i]
+		fmt.Fprintf(&b, "file %s%s +%d -%d", f.Path, f.notes(), f.Added, f.Removed)
+		if says := f.says(); says != "" {
+			fmt.Fprintf(&b, " (%s)", says)
+		}
+		b.WriteByte('\n')
+		for _, h := range f.hunks {
+			fmt.Fprintf(&b, "@@ %d %d %s\n", h.old, h.new, h.about)
+			pairs := 0
+			for n := h.seg; n < h.seg+h.n; n++ {
+				block, err := d.Load(d.Want(Segment{i, n}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(block.lines) != f.segs[n].lines || len(block.pairs) != f.segs[n].pairs || f.segs[n].pair != pairs {
+					t.Fatalf("segment %d of %s has %d lines and %d pairs, not %d and %d", n, f.Path, len(block.lines), len(block.pairs), f.segs[n].lines, f.segs[n].pairs)
+				}
+				pairs += f.segs[n].pairs
+				for _, l := range block.lines {
+					end := ""
+					if l.NoEnd {
+						end = "$"
+					}
+					fmt.Fprintf(&b, "%d %d %c%s%s\n", l.Old, l.New, l.Kind, l.Text, end)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestADiffIsReadWithItsNumbers(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"of the engine", engine.Unified("a.txt", "one\ntwo\nthree\n", "one\n2\nthree\n", 1<<20),
-			"file a.txt\n  @@ line 1  [accent]\n1  one [text]\n2 -two [removed]\n2 +2 [added]\n3  three [text]",
+			"file a.txt +1 -1\n@@ 1 1 \n1 1  one\n2 0 -two\n0 2 +2\n3 3  three\n",
 		},
 		{
-			"of git, two files", "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -9,2 +9 @@ func f()\n a\n-b\n\\ No newline at end of file\ndiff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+new\n",
-			"file x\n   @@ line 9 func f() [accent]\n 9  a [text]\n10 -b [removed]\n   No newline at end of file [dim]\nfile y\n  @@ line 1  [accent]\n1 +new [added]",
+			"of git, two files", "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -9,2 +9 @@ func f()\n a\n-b\n\\ No newline at end of file\ndiff --git a/y b/y\nnew file mode 100755\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+new\n",
+			"file x +0 -1\n@@ 9 9 func f()\n9 9  a\n10 0 -b$\nfile y  new +1 -0 (mode 100755)\n@@ 0 1 \n0 1 +new\n",
 		},
-		{"lines that look like a head are lines while the hunk lasts", "f\n@@ -1 +1,2 @@\n--- a\n+++ b\n+@@ -1 +1 @@", "file f\n  @@ line 1  [accent]\n1 --- a [removed]\n1 +++ b [added]\n2 +@@ -1 +1 @@ [added]"},
+		{
+			"of diff -u, two files", "--- a/one\t2020-01-01\n+++ b/one\t2020-01-02\n@@ -1 +1 @@\n-a\n+b\n--- two\n+++ two\n@@ -1 +1 @@\n-c\n+d\n",
+			"file one +1 -1\n@@ 1 1 \n1 0 -a\n0 1 +b\nfile two +1 -1\n@@ 1 1 \n1 0 -c\n0 1 +d\n",
+		},
+		{
+			"renamed, and another mode", "diff --git a/dir/old name b/dir/new name\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from dir/old name\nrename to dir/new name\n",
+			"file dir/new name  renamed +0 -0 (from dir/old name, mode 100644 to 100755)\n",
+		},
+		{
+			"names in quotes", "diff --git \"a/t\\303\\274r\\t\" \"b/t\\303\\274r\\t\"\n--- \"a/t\\303\\274r\\t\"\n+++ \"b/t\\303\\274r\\t\"\n@@ -1 +1 @@\n-a\n+b\n",
+			"file tür\t +1 -1\n@@ 1 1 \n1 0 -a\n0 1 +b\n",
+		},
+		{
+			"binaries", "diff --git a/i.png b/i.png\nindex 1..2\nBinary files a/i.png and b/i.png differ\ndiff --git a/j.png b/j.png\nindex 1..2\nGIT binary patch\nliteral 1500\nzcmaa\n\nliteral 20\nzcmbb\n\ndiff --git a/z b/z\ndeleted file mode 100644\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-z\n",
+			"file i.png  binary +0 -0 (binary: its content differs)\nfile j.png  binary +0 -0 (binary: 20 bytes to 1.5 kB)\nfile z  deleted +0 -1\n@@ 1 0 \n1 0 -z\n",
+		},
+		{"lines that look like a head are lines while the hunk lasts", "f\n@@ -1 +1,2 @@\n--- a\n+++ b\n+@@ -1 +1 @@", "file f +2 -1\n@@ 1 1 \n1 0 --- a\n0 1 +++ b\n0 2 +@@ -1 +1 @@\n"},
+		{"a hunk that was cut off", "f\n@@ -1,9 +1,9 @@\n a\n-b\ndiff --git a/g b/g\n@@ -1 +1 @@\n-c\n+d\n", "file f +0 -1\n@@ 1 1 \n1 1  a\n2 0 -b\nfile g +1 -1\n@@ 1 1 \n1 0 -c\n0 1 +d\n"},
+		{"mail around it", "From: x\n\nsubject\n---\n f | 2 +-\n\ndiff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n-- \n2.39\n\n", "file f +1 -1\n@@ 1 1 \n1 0 -a\n0 1 +b\n"},
+		{"locked", "diff --git a/go.sum b/go.sum\n--- a/go.sum\n+++ b/go.sum\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,2 @@\n // Code generated by x. DO NOT EDIT.\n-b\n+c\n", "file go.sum  generated +1 -1\n@@ 1 1 \n1 0 -a\n0 1 +b\nfile x.go  generated +1 -1\n@@ 1 1 \n1 1  // Code generated by x. DO NOT EDIT.\n2 0 -b\n0 2 +c\n"},
 		{"no diff", "hello\nworld", ""},
 		{"", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := drawn(Parse(c.text)); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			for _, step := range []int64{1, 7, 1 << 20} {
+				if got := written(t, opened(t, c.text, step)); got != c.want {
+					t.Errorf("%d bytes at a time: got\n%s\nwant\n%s", step, got, c.want)
+				}
 			}
 		})
 	}
 }
 
-func TestLinesAreCounted(t *testing.T) {
-	files := Parse("f\n@@ -1,2 +1 @@\n-a\n-b\n+c")
-	if added, removed := files[0].Counts(); added != 1 || removed != 2 {
-		t.Fatalf("+%d -%d", added, removed)
+func TestWhatIsHiddenIsSpelledOut(t *testing.T) {
+	d := opened(t, "f\n@@ -1,2 +1,2 @@\n-if\tx {\n+if x\u202e {\r\n \tend\n", 1)
+	want := "file f +1 -1\n@@ 1 1 \n1 0 -if  x {\n0 1 +if x⟨U+202E⟩ {⟨CR⟩\n2 2      end\n"
+	if got := written(t, d); got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n\\ No newline")
-	f.Add("x\n@@ -1073741825 +1 @@\n+a")
-	f.Add("x\n@@ -1,99999999 +1 @@\n+a\n\n\n-")
-	f.Fuzz(func(t *testing.T, text string) {
-		lines := 0
-		for _, file := range Parse(text) {
-			lines += len(file.Lines)
-			for _, r := range file.Rows() {
-				if strings.Contains(r.Text, "\n") || r.Role >= screen.Roles {
-					t.Fatalf("row %+v", r)
-				}
+func TestALongLineIsCut(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	d := opened(t, "f\n@@ -1,2 +1,3 @@\n a\n+"+long+"\n b\n", 1<<20)
+	for n := range d.Files[0].segs {
+		b, err := d.Load(d.Want(Segment{0, n}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range b.lines {
+			if l.Cut != (len(l.Text) > 1) || len(l.Text) > maxLine {
+				t.Errorf("%d bytes, cut %v", len(l.Text), l.Cut)
 			}
 		}
-		if lines > strings.Count(text, "\n")+1 {
-			t.Fatalf("%d lines of %q", lines, text)
+	}
+}
+
+// changed is a diff of many lines: every third line of each hunk is changed.
+func changed(files, lines int) []byte {
+	var b bytes.Buffer
+	for f := range files {
+		fmt.Fprintf(&b, "diff --git a/dir/file%d.go b/dir/file%d.go\nindex 1..2 100644\n--- a/dir/file%d.go\n+++ b/dir/file%d.go\n", f, f, f, f)
+		fmt.Fprintf(&b, "@@ -1,%d +1,%d @@ func main() {\n", lines/4*3, lines/4*3)
+		for i := range lines / 4 {
+			fmt.Fprintf(&b, " \tx := list[%d] // a line of context\n-\tif err := read(ctx, %d, \"old\"); err != nil {\n+\tif err := load(ctx, %d, \"new\"); err != nil {\n \t\treturn fmt.Errorf(\"line %d: %%w\", err)\n", i, i, i, i)
 		}
+	}
+	return b.Bytes()
+}
+
+func TestALargeDiffIsReadInParts(t *testing.T) {
+	text := string(changed(3, 20_000))
+	once, step := written(t, opened(t, text, 1<<30)), written(t, opened(t, text, 10_000))
+	if once != step || strings.Count(once, "\n") != 3*(20_000+2) {
+		t.Errorf("%d lines at once, %d in parts", strings.Count(once, "\n"), strings.Count(step, "\n"))
+	}
+}
+
+func TestARunThatHasNoEndIsBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("f\n@@ -1,5000 +1,5000 @@\n")
+	b.WriteString(strings.Repeat("-old\n", 5000))
+	b.WriteString(strings.Repeat("+new\n", 5000))
+	d := opened(t, b.String(), 1<<20)
+	written(t, d)
+	if n := len(d.Files[0].segs); n < 10 {
+		t.Errorf("%d segments", n)
+	}
+}
+
+func TestWhatADiffSaysOutsideItsHunksIsCounted(t *testing.T) {
+	for text, want := range map[string]int{
+		"f\n@@ -1 +1 @@\n-a\n+b\n":                                                                     0,
+		"f\n@@ -1 +1 @@\n-a\n+b\n+more\n":                                                              1,
+		"diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n":                      0,
+		"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n":               0,
+		"one\ntwo\nf\n@@ -1 +1 @@\n-a\n+b\nafter":                                                      3,
+		"diff --git a/x b/x\nGIT binary patch\nliteral 3\nabc\n":                                       2,
+		"diff --git a/x b/x\nnew file mode 100644\nrm -rf /\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+": 1,
+	} {
+		if d := opened(t, text, 5); d.Odd != want {
+			t.Errorf("%q has %d, want %d", text, d.Odd, want)
+		}
+		if _, all := Wholes(text, false); all != (want == 0) {
+			t.Errorf("%q is shown whole: %v", text, all)
+		}
+	}
+}
+
+func TestNamesAreQuotedAsGitDoes(t *testing.T) {
+	for _, name := range []string{"plain.go", "a b/c d.go", "tür", "tab\there", `back\slash "q"`, "nl\nx"} {
+		text := Head(name) + "@@ -1 +1 @@\n-a\n+b\n"
+		if d := opened(t, text, 1<<20); len(d.Files) != 1 || d.Files[0].Path != name || d.Files[0].Old != "" {
+			t.Errorf("%q came back as %+v", name, d.Files)
+		}
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n\\ No newline", 3)
+	f.Add("x\n@@ -1073741825 +1 @@\n+a", 1)
+	f.Add("x\n@@ -1,99999999 +1 @@\n+a\n\n\n-", 100)
+	f.Add("diff --git \"a/\\303\nGIT binary patch\nliteral 9\n", 2)
+	f.Fuzz(func(t *testing.T, text string, step int) {
+		d := opened(t, text, int64(max(step, 1)))
+		if strings.Count(written(t, d), "\n") > 2*strings.Count(text, "\n")+8 {
+			t.Fatalf("more lines than %q has", text)
+		}
+		var v View
+		v.Resize(120, 20)
+		v.SetDocument(d)
+		play(t, &v, text)
 	})
 }

@@ -88,6 +88,8 @@ func (p *Page) drawSlid(c *screen.Canvas, y int, l *pageLine) {
 // in roles of their own.
 func (l *pageLine) drawText(c *screen.Canvas, x, y int) {
 	switch {
+	case l.spans != nil:
+		c.Styled(x, y, &screen.Styled{Text: l.text, Role: l.role, Spans: l.spans})
 	case l.exact:
 		x = drawExact(c, x, y, screen.Accent, l.text[:l.key])
 		drawExact(c, x, y, l.role, l.text[l.key:])

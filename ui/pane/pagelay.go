@@ -32,6 +32,7 @@ type pageLine struct {
 	doc   *folds // the document that the line is of
 	fold  foldLine
 	item  Item
+	spans []screen.Span // parts of the text with roles of their own
 }
 
 func (p *Page) lay() {
@@ -54,6 +55,10 @@ func (p *Page) lay() {
 			p.lines = append(p.lines, pageLine{label: para.Label, role: para.Role, head: true})
 		case doc != nil:
 			p.layFolds(doc, para, room)
+		case para.Flow != nil:
+			for _, line := range para.Flow.Lines(room) {
+				p.lines = append(p.lines, pageLine{text: line.Text, role: line.Role, spans: line.Spans, wide: para.Wide})
+			}
 		case para.Rows != nil:
 			for _, row := range para.Rows {
 				p.lines = append(p.lines, pageLine{lead: row.Lead, text: row.Text, note: row.Note, role: row.Role, wide: para.Wide, cut: true, item: row.Item})

@@ -102,6 +102,8 @@ type Env struct {
 	Visitor uint64
 	// Tints says that the screen shows shades of colour.
 	Tints bool
+	// Colored says that the theme has colours.
+	Colored bool
 	// Settled says that the screen has stood still long enough for an answer
 	// to an approval to count.
 	Settled bool

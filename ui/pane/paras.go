@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -18,6 +19,27 @@ type Para struct {
 	Table bool     // exact lines that are not wrapped: the page scrolls sideways
 	Rows  []Row    // lines that are cut, not wrapped, in place of Text
 	JSON  core.Raw // a document whose parts fold, in place of Text
+	Flow  Flow     // what lays itself out, in place of Text
+}
+
+// Plain is the paragraph's text where nothing is drawn.
+func (p *Para) Plain() string {
+	if p.Flow == nil {
+		return p.Text
+	}
+	var lines []string
+	for _, l := range p.Flow.Lines(unbroken) {
+		lines = append(lines, l.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// unbroken is a width that no line has.
+const unbroken = 1 << 20
+
+// Flow is text that lays itself out in lines of at most so many cells, such as a diff.
+type Flow interface {
+	Lines(width int) []screen.Styled
 }
 
 // Row is a line that is cut where the room ends, such as one of a tree.
@@ -52,6 +74,12 @@ func (p *Paras) Link(label, text string, role screen.Role, it Item) {
 // Exact adds text that must be judged exactly and returns its number.
 func (p *Paras) Exact(label, text string, role screen.Role) int {
 	*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})
+	return len(*p) - 1
+}
+
+// Flow adds what lays itself out, in the whole width, and returns its number.
+func (p *Paras) Flow(of Flow) int {
+	*p = append(*p, Para{Flow: of, Wide: true})
 	return len(*p) - 1
 }
 

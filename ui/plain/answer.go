@@ -83,12 +83,12 @@ func (r *reader) card(a *judge.Approval) {
 	if why, err := r.eng.Judge.Grounds(r.ctx, r.by.Tenant, a.ApprovalID); err == nil {
 		grounds = &why
 	}
-	text, _ := gate.Sheet(&pane.Env{Now: r.now(), Glyphs: screen.ASCII()}, &card, pane.Pretty(a.Action.Args), grounds)
+	text := gate.Sheet(&pane.Env{Now: r.now(), Glyphs: screen.ASCII()}, &card, grounds)
 	label := ""
 	for _, p := range text {
 		label = cmp.Or(p.Label, label)
 		if !p.Head {
-			r.out.block(label, p.Text)
+			r.out.block(label, p.Plain())
 		}
 	}
 	for _, v := range r.eng.Presence.Here(r.by.Tenant) {

@@ -22,11 +22,11 @@ var lineOf = map[string]string{
 	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
-	"timeline": "dag timeline", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
+	"arguments": "answer", "timeline": "dag timeline", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
 }
 
 // moves are the actions that only change what a screen shows.
-var moves = regexp.MustCompile(`^(focus-|goto-|panes$|history-|last-view$|down$|up$|left$|right$|top$|bottom$|half-|page-|mark|clear-marks$|sort$|next-match$|prev-match$|fold|wrap$|zoom-|roll-|pan-|view-|section|mode$|next-part$)`)
+var moves = regexp.MustCompile(`^(focus-|goto-|panes$|history-|last-view$|down$|up$|left$|right$|top$|bottom$|half-|page-|mark|clear-marks$|sort$|next-match$|prev-match$|fold|wrap$|zoom-|roll-|pan-|view-|section|mode$|next-part$|(next|prev)-(hunk|file)$|files$|side-by-side$|viewed$|range$)`)
 
 // ours are the words of the front end itself.
 var ours = map[string]bool{"answer": true, "needs": true, "quit": true, "help": true}

@@ -3,16 +3,12 @@ package fleet
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"swarmdeck/engine/fleet"
-	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
-
-// diffItem is the kind of a line that opens or folds a diff. It is no thing
-// of the engine's: only this pane knows it.
-const diffItem = "agent-diff"
 
 // callsShown is how many of its newest calls the sheet lists.
 const callsShown = 20
@@ -99,22 +95,6 @@ func calls(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	}
 }
 
-// change is a diff, taken apart for the sheet.
-type change struct {
-	*fleet.Diff
-	lines          []diff.Row
-	added, removed int
-}
-
-func newChange(d *fleet.Diff) change {
-	c := change{Diff: d}
-	c.lines, c.added, c.removed = diff.Draw(d.Text)
-	return c
-}
-
-// linesShown is how much of an open diff the sheet shows; the pager has it all.
-const linesShown = 100
-
 // diffs lists the changes of files, the newest first; enter opens one.
 func (p *Agent) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	if act.Drew == 0 {
@@ -122,8 +102,16 @@ func (p *Agent) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	}
 	out.Head(fmt.Sprintf("changed files (%d)", act.Drew))
 	var rows []pane.Row
-	for i := len(p.changes) - 1; i >= 0; i-- {
-		rows = p.changes[i].rows(env, p.open[p.changes[i].Number], rows)
+	for i := len(act.Diffs) - 1; i >= 0; i-- {
+		d := &act.Diffs[i]
+		name := d.Path
+		if name == "" {
+			name = "a file"
+		}
+		rows = append(rows, pane.Row{
+			Text: name, Role: screen.Accent, Note: p.counts[i] + "  " + pane.Age(env.Now, d.At),
+			Item: pane.Item{Kind: "diff", ID: "agent:" + p.Item().ID, Agent: p.Item().ID, Task: act.TaskID, Part: "#" + strconv.Itoa(i+1)},
+		})
 	}
 	out.Rows("", rows)
 	if more := act.Drew - len(act.Diffs); more > 0 {
@@ -131,81 +119,11 @@ func (p *Agent) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	}
 }
 
-// rows adds the line of a change, and its own lines when it is open.
-func (c *change) rows(env *pane.Env, open bool, rows []pane.Row) []pane.Row {
-	name, sign := c.Path, env.Glyphs.Closed
-	if name == "" {
-		name = "a file"
-	}
-	if open {
-		sign = env.Glyphs.Open
-	}
-	it := pane.Item{Kind: diffItem, ID: strconv.Itoa(c.Number)}
-	rows = append(rows, pane.Row{
-		Text: string(sign) + " " + name, Role: screen.Accent, Item: it,
-		Note: fmt.Sprintf("+%d -%d  %s", c.added, c.removed, pane.Age(env.Now, c.At)),
-	})
-	if !open {
-		return rows
-	}
-	for _, l := range c.lines[:min(len(c.lines), linesShown)] {
-		rows = append(rows, pane.Row{Lead: "  " + l.Lead, Text: l.Text, Role: l.Role, Item: it})
-	}
-	if more := len(c.lines) - linesShown; more > 0 {
-		rows = append(rows, pane.Row{Lead: "  ", Text: fmt.Sprintf("%d more lines: the pager shows them", more), Role: screen.Dim, Item: it})
-	}
-	return rows
-}
-
-// diffAt is the diff that the cursor is on.
-func (p *Agent) diffAt() (*change, bool) {
-	it := p.Page.Item()
-	n, err := strconv.Atoi(it.ID)
-	if it.Kind != diffItem || err != nil {
-		return nil, false
-	}
-	for i := range p.changes {
-		if p.changes[i].Number == n {
-			return &p.changes[i], true
-		}
-	}
-	return nil, false
-}
-
-// fold folds or opens what is under the cursor; all of it with "fold-all".
-func (p *Agent) fold(env pane.Env, action string) bool {
-	if action == "fold-all" {
-		if len(p.did.Diffs) == 0 {
-			return false
-		}
-		opened := len(p.open) > 0
-		clear(p.open)
-		for i := range p.did.Diffs {
-			if !opened {
-				p.open[p.did.Diffs[i].Number] = true
-			}
-		}
-		p.lay(env)
-		return true
-	}
-	d, ok := p.diffAt()
-	if !ok {
-		return false
-	}
-	if p.open[d.Number] {
-		delete(p.open, d.Number)
-	} else {
-		p.open[d.Number] = true
-	}
-	p.lay(env)
-	return true
-}
-
 // Paper implements pane.Papered: the diff under the cursor, else the agent's
 // directory.
 func (p *Agent) Paper(pane.Env) (pane.Paper, bool) {
-	if d, ok := p.diffAt(); ok {
-		return pane.Paper{Text: d.Text + "\n"}, true
+	if n, err := strconv.Atoi(strings.TrimPrefix(p.Page.Item().Part, "#")); err == nil && p.Page.Item().Kind == "diff" && n <= len(p.did.Diffs) {
+		return pane.Paper{Text: p.did.Diffs[n-1].Text + "\n"}, true
 	}
 	if p.agent == nil {
 		return pane.Paper{}, false

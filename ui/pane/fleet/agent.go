@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -43,8 +44,7 @@ type Agent struct {
 	asked   string // the agent's state when its history was read
 	acts    pane.Reader[*fleet.Activity]
 	did     fleet.Activity
-	changes []change     // the diffs of did, taken apart
-	open    map[int]bool // numbers of the diffs that are open
+	counts  []string // of the diffs of did
 }
 
 // asked is a page of what the agent was asked.
@@ -56,7 +56,7 @@ type asked = core.Page[fleet.HistoryItem]
 func NewAgent(of Agents, rules Files, logs pane.Logs) *Agent {
 	return &Agent{
 		LogRecord: pane.NewLogRecord(agentName, logs), agents: of, files: rules, reader: pane.NewReader[asked](agentName),
-		acts: pane.NewReader[*fleet.Activity](agentName), open: map[int]bool{},
+		acts: pane.NewReader[*fleet.Activity](agentName),
 	}
 }
 
@@ -78,19 +78,7 @@ func (p *Agent) Reset() {
 }
 
 func (p *Agent) forget() {
-	p.did, p.changes = fleet.Activity{}, nil
-	clear(p.open)
-}
-
-// Do implements pane.Pane: diffs fold and open.
-func (p *Agent) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	switch action {
-	case "open", "fold", "fold-all":
-		if p.fold(env, action) {
-			return nil, true
-		}
-	}
-	return p.LogRecord.Do(env, action)
+	p.did, p.counts = fleet.Activity{}, nil
 }
 
 // Refresh takes the agent from the snapshot, and reads its history when what
@@ -152,14 +140,11 @@ func (p *Agent) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
-// took has what the agent does; another run's diffs are folded.
+// took has what the agent does.
 func (p *Agent) took(did *fleet.Activity) {
-	if did.TaskID != p.did.TaskID {
-		clear(p.open)
-	}
-	p.did, p.changes = *did, nil
+	p.did, p.counts = *did, nil
 	for i := range did.Diffs {
-		p.changes = append(p.changes, newChange(&did.Diffs[i]))
+		p.counts = append(p.counts, diff.Counts(did.Diffs[i].Text))
 	}
 }
 

@@ -46,11 +46,11 @@ type Card struct {
 	a       *judge.Approval
 	err     error
 	shown   time.Time // when this approval, with this digest, was first drawn
-	pretty  string    // the arguments, indented
-	args    int       // their paragraph
-	seen    bool      // their end has been on the screen
-	told    bool      // the engine knows that it was shown
-	asked   string    // id and digest that the rest was asked for
+	args    *arguments
+	end     int    // the last paragraph of what would be done
+	seen    bool   // its end has been on the screen
+	told    bool   // the engine knows that it was shown
+	asked   string // id and digest that the rest was asked for
 	grounds *judge.Grounds
 	card    *judge.Approval // with what its files hold and what stands around it; nil until that is known
 }
@@ -101,9 +101,7 @@ func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	fresh := p.a == nil || p.a.Digest != a.Digest || p.a.ApprovalID != a.ApprovalID
 	p.a, p.err = a, nil
 	if fresh {
-		if p.pretty = pane.Pretty(a.Action.Args); p.pretty == "" {
-			p.pretty = "{}"
-		}
+		p.args = newArguments(a.Action.Args, nil, env.Colored)
 	}
 	p.lay(env)
 	if fresh {
@@ -147,6 +145,7 @@ func (p *Card) Update(env pane.Env, body any) tea.Cmd {
 	if r, ok := body.(cardReply); ok {
 		if r.of == p.asked && p.a != nil {
 			p.card, p.seen = &r.card, false
+			p.args = newArguments(p.a.Action.Args, r.card.Changes, env.Colored)
 			p.lay(env)
 		}
 		return nil
@@ -175,6 +174,25 @@ func (p *Card) Update(env pane.Env, body any) tea.Cmd {
 	return cmd
 }
 
+// Do implements pane.Pane: all arguments are shown as they are, or what no diff shows.
+func (p *Card) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action != "arguments" || p.a == nil {
+		return p.Record.Do(env, action)
+	}
+	p.args.all = !p.args.all
+	p.seen = false
+	p.lay(env)
+	return nil, true
+}
+
+// Open implements pane.Opener: the changes, to be read file by file.
+func (p *Card) Open(env pane.Env) pane.Item {
+	if p.card == nil || len(p.card.Changes) == 0 {
+		return p.Record.Open(env)
+	}
+	return pane.Item{Kind: "diff", ID: "approval:" + p.a.ApprovalID, Approval: p.a.ApprovalID, Agent: p.a.Agent.Name, Task: p.a.TaskID}
+}
+
 // Approval is what the card shows, nil before it arrived.
 func (p *Card) Approval() *judge.Approval { return p.a }
 
@@ -187,7 +205,7 @@ func (p *Card) Drawn(env pane.Env) tea.Cmd {
 	if p.shown.IsZero() {
 		p.shown = env.Now
 	}
-	if p.Page.Reached(p.args) {
+	if p.Page.Reached(p.end) {
 		p.seen = true
 	}
 	if p.told || p.a.Status != judge.Open || env.ReadOnly {
@@ -214,7 +232,7 @@ func (p *Card) Ready() (bool, string) {
 }
 
 // Armed reports whether it can be approved, and why not: a high risk one only
-// after the end of its arguments was on the screen.
+// after the end of what it would do was on the screen.
 func (p *Card) Armed() (bool, string) {
 	if ok, why := p.Ready(); !ok {
 		return false, why

@@ -9,7 +9,6 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -36,15 +35,22 @@ func (p *Card) lay(env pane.Env) {
 	if p.card != nil {
 		a.Bound, a.Caveat, a.Changes, a.Around, a.Action.Files = p.card.Bound, p.card.Caveat, p.card.Changes, p.card.Around, p.card.Action.Files
 	}
-	var t pane.Paras
-	t, p.args = Sheet(&env, &a, p.pretty, p.grounds)
+	t, end := sheet(&env, &a, p.args, p.grounds)
+	p.end = end
 	p.Page.Set(t)
 }
 
-// Sheet writes all that a person needs to answer an approval well, top of the screen
+// Sheet writes all that a person needs to answer an approval well, with all of its
+// arguments, for where nothing is drawn.
+func Sheet(env *pane.Env, a *judge.Approval, grounds *judge.Grounds) pane.Paras {
+	t, _ := sheet(env, a, newArguments(a.Action.Args, nil, false), grounds)
+	return t
+}
+
+// sheet writes all that a person needs to answer an approval well, top of the screen
 // first, and which paragraph is the last that a high risk must be read to. The card
 // may have been filled in by judge.Card, and grounds may be nil.
-func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds) (t pane.Paras, end int) {
+func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Grounds) (t pane.Paras, end int) {
 	if a.Status != judge.Open {
 		st := pane.ApprovalState(a)
 		t.Add("", st.Glyph(env.Glyphs)+" "+outcome(a), st.Role())
@@ -119,7 +125,7 @@ func Sheet(env *pane.Env, a *judge.Approval, args string, grounds *judge.Grounds
 }
 
 // does writes exactly what would be done, and returns the last paragraph of it.
-func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last int) {
+func does(env *pane.Env, a *judge.Approval, args *arguments, t *pane.Paras) (last int) {
 	t.Head("exactly")
 	t.Exact("action", joined(a.Action.Kind, a.Action.Server, a.Action.Tool), screen.Accent)
 	label := "tool call"
@@ -127,7 +133,13 @@ func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last in
 		t.Exact(label, line, screen.Text)
 		label = ""
 	}
-	last = t.Exact("arguments", args, screen.Text)
+	changed := map[string]bool{}
+	for i := range a.Changes {
+		c := &a.Changes[i]
+		changed[c.Path] = true
+		args.change(c, t)
+	}
+	last = args.write(t)
 	if a.Fixed && a.Status == judge.Open {
 		t.Add("", a.Agent.Name+" can't be given edited arguments: edit denies it and says what to do instead", screen.Dim)
 	}
@@ -140,12 +152,6 @@ func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last in
 	if len(a.Action.Effects) > 0 {
 		t.Exact("declares", strings.Join(a.Action.Effects, ", "), screen.Warn)
 	}
-	changed := map[string]bool{}
-	for i := range a.Changes {
-		c := &a.Changes[i]
-		changed[c.Path] = true
-		last = change(c, t)
-	}
 	t.Add("bound", joined(a.Bound, a.Caveat), screen.Text)
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
@@ -157,41 +163,14 @@ func does(env *pane.Env, a *judge.Approval, args string, t *pane.Paras) (last in
 		switch {
 		case changed[f.Path]:
 		case f.Diff != "":
-			for _, file := range diff.Parse(f.Diff) {
-				last = rows(&file, t)
+			for _, file := range args.diff(f.Diff).files {
+				last = t.Flow(file)
 			}
 		case f.Text != "":
 			last = t.Exact("", f.Text, screen.Text)
 		}
 	}
 	return last
-}
-
-// change writes how one file would change.
-func change(c *judge.Change, t *pane.Paras) (last int) {
-	files := diff.Parse(c.Diff)
-	if len(files) == 0 {
-		return t.Exact("changes", joined(c.Path, c.Diff, c.Note), screen.Accent)
-	}
-	for i := range files {
-		f := &files[i]
-		added, removed := f.Counts()
-		note := fmt.Sprintf("%s  +%d -%d", c.Path, added, removed)
-		if len(files) > 1 && f.Path != "" {
-			note = fmt.Sprintf("%s  +%d -%d", f.Path, added, removed)
-		}
-		t.Exact("changes", joined(note, c.Note), screen.Accent)
-		last = rows(f, t)
-	}
-	return last
-}
-
-// rows writes the lines of a diff, each whole.
-func rows(f *diff.File, t *pane.Paras) (last int) {
-	for _, r := range f.Rows() {
-		*t = append(*t, pane.Para{Text: r.Lead + r.Text, Role: r.Role, Exact: true, Wide: true})
-	}
-	return len(*t) - 1
 }
 
 // asks writes who asks, by which rule, and until when.

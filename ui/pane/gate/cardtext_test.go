@@ -21,7 +21,7 @@ func TestTheCardOfAConnectionNamesHostPortProcessAndRun(t *testing.T) {
 		CreatedAt: asked, DeadlineAt: asked.Add(15 * time.Minute), StartBy: asked.Add(time.Minute),
 	}
 	p.a.During = []judge.During{{CallID: "c1", Tool: "execute", Title: "fetch the page"}}
-	p.pretty = pane.Pretty(p.a.Action.Args)
+	p.args = newArguments(p.a.Action.Args, nil, true)
 	p.Resize(80, 60)
 	p.lay(pane.Env{Now: asked})
 	c := screen.New(80, 60)

@@ -47,8 +47,8 @@ func compareText(c *dag.Comparison, out *pane.Paras) {
 	for _, f := range facts {
 		out.Rows(f.Name, []pane.Row{{Text: fmt.Sprintf("%-*s  %s", wide, f.A, f.B), Role: roleOf(f)}})
 	}
-	section(out, "files", compare.Files(c))
-	section(out, "steps: - A, + B", compare.Lines(c))
+	section(out, "files", c, compare.Files(c))
+	section(out, "steps: - A, + B", c, compare.Lines(c))
 }
 
 // roleOf has what differs stand out.
@@ -59,7 +59,7 @@ func roleOf(f compare.Fact) screen.Role {
 	return screen.Text
 }
 
-func section(out *pane.Paras, head string, lines []compare.Line) {
+func section(out *pane.Paras, head string, c *dag.Comparison, lines []compare.Line) {
 	if len(lines) == 0 {
 		return
 	}
@@ -67,8 +67,11 @@ func section(out *pane.Paras, head string, lines []compare.Line) {
 	rows := make([]pane.Row, len(lines))
 	for i, l := range lines {
 		rows[i] = pane.Row{Lead: l.Sign + " ", Text: l.Text, Role: l.Role}
-		if l.Event != "" {
+		switch {
+		case l.Event != "":
 			rows[i].Item = pane.Item{Kind: sheetName, ID: l.Event}
+		case l.File != "":
+			rows[i].Item = pane.Item{Kind: "diff", ID: "compare:" + c.A.Subject + " " + c.B.Subject, Part: l.File}
 		}
 	}
 	out.Rows("", rows)
