@@ -48,6 +48,7 @@ type world struct {
 	Spaces    bool
 	Unscoped  bool // Landlock is to hold no signals
 	Ways      bool // it has the way out
+	Tty       bool // it has a terminal
 }
 
 // judged reports whether the init judges signals.

@@ -178,7 +178,11 @@ func escapees(mark string) map[int]string {
 func held(t *testing.T, s *Supervisor, w *world) {
 	t.Helper()
 	exe := copiedTo(t)
-	p, err := s.Start(Spec{Run: "attack", Argv: []string{exe, "attack"}, Dir: w.Dir, Env: map[string]string{"ATTACK": marshal(t, w)}, Limits: DefaultLimits()})
+	spec := Spec{Run: "attack", Argv: []string{exe, "attack"}, Dir: w.Dir, Env: map[string]string{"ATTACK": marshal(t, w)}, Limits: DefaultLimits()}
+	if w.Tty {
+		spec.Terminal = &Size{Cols: 80, Rows: 24}
+	}
+	p, err := s.Start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +190,9 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
 	var errs bytes.Buffer
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = io.Copy(&errs, p.Stderr) })
+	if p.Stderr != nil {
+		wg.Go(func() { _, _ = io.Copy(&errs, p.Stderr) })
+	}
 	said := make([]byte, 0, 4096)
 	for buf := make([]byte, 4096); !bytes.Contains(said, []byte("MADE ")); {
 		n, err := p.Stdout.Read(buf)
@@ -291,13 +297,21 @@ func untouched(t *testing.T, w *world) {
 // TestAWorkerIsHeld is the setting that this test finds.
 func TestAWorkerIsHeld(t *testing.T) {
 	t.Run("all", func(t *testing.T) { holds(t, nil) })
+	t.Run("in a terminal", func(t *testing.T) { holds(t, nil, inTerminal) })
+	t.Run("bare, in a terminal", func(t *testing.T) { holds(t, []string{layerSpaces}, inTerminal) })
 	t.Run("no other owner", func(t *testing.T) { holds(t, []string{layerIDMap}) })
 	t.Run("bare", func(t *testing.T) { holds(t, []string{layerSpaces}) })
 	t.Run("no scoped signals", func(t *testing.T) { holds(t, []string{layerSpaces, layerSignals}) })
 }
 
-func holds(t *testing.T, without []string) {
+// inTerminal gives the attacker a terminal.
+func inTerminal(w *world) { w.Tty = true }
+
+func holds(t *testing.T, without []string, settings ...func(*world)) {
 	w, hide := stage(t)
+	for _, set := range settings {
+		set(w)
+	}
 	var told heard
 	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
 	if err != nil {

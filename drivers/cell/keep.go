@@ -40,7 +40,9 @@ func (s *Supervisor) keeps(spec Spec, p *Process, named func(*os.File) int) (*ke
 		return nil, err
 	}
 	k := &keeping{Name: rand.Text()[:keptName] + keptSuffix, Dir: named(dir), Whose: spec.Whose, Secrets: spec.Keep.Mask.Values()}
-	k.Streams[1] = named(p.Stderr)
+	if p.Stderr != nil {
+		k.Streams[1] = named(p.Stderr)
+	}
 	if spec.Keep.Stdout {
 		k.Streams[0] = named(p.Stdout)
 	}

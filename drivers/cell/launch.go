@@ -33,6 +33,9 @@ type Spec struct {
 	Keep *Keep
 	// Pinned are the files whose verified copies run in their places.
 	Pinned []pin.Pinned
+	// Terminal gives it a terminal of this size in the place of the three pipes;
+	// nil is none.
+	Terminal *Size
 }
 
 // Start runs a command. It fails with an error that wraps os.ErrNotExist or
@@ -48,6 +51,9 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 		return nil, BadDir{err}
 	} else if !info.IsDir() {
 		return nil, BadDir{&os.PathError{Op: "enter", Path: spec.Dir, Err: syscall.ENOTDIR}}
+	}
+	if err := spec.Terminal.check(); err != nil {
+		return nil, err
 	}
 	path, err := find(spec.Argv[0], spec.Env, spec.Dir)
 	if err != nil {
@@ -116,7 +122,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		spaces: m != bare, started: make(chan message, 1), settled: make(chan message, 1), freezing: make(chan struct{}, 1),
 		limits: spec.Limits, apart: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}, 1),
 	}
-	theirs, ours, err := pipes()
+	theirs, ours, err := streams(spec.Terminal)
 	if err != nil {
 		return nil, err
 	}

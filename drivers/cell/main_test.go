@@ -75,8 +75,13 @@ func playEngine() {
 	if err != nil {
 		panic(err)
 	}
+	var terminal *Size
+	if os.Getenv("CELL_TEST_TTY") != "" {
+		terminal = &Size{Cols: 80, Rows: 24}
+	}
 	p, err := s.Start(Spec{
-		Run: "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir, Wall: Wall{Profile: Profile(os.Getenv("CELL_TEST_PROFILE"))},
+		Terminal: terminal,
+		Run:      "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir, Wall: Wall{Profile: Profile(os.Getenv("CELL_TEST_PROFILE"))},
 		Whose: Whose{Tenant: "t_x", Task: "task"}, Keep: &Keep{Stdout: true, Mask: masks.NewMask(map[string]string{"KEY": "correct horse battery"})},
 	})
 	if err != nil {

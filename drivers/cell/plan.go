@@ -48,7 +48,7 @@ const ownHome = "/home/agent"
 func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order, files files, err error) {
 	o = order{
 		Path: path, Argv: spec.Argv, Dir: spec.Dir, Profile: spec.Wall.Profile, Run: p.run,
-		Spaces: m != bare, User: spec.User, Limits: spec.Limits, Unscoped: s.without(layerSignals), Grace: s.grace,
+		Spaces: m != bare, User: spec.User, Limits: spec.Limits, Unscoped: s.without(layerSignals), Grace: s.grace, Tty: spec.Terminal != nil,
 	}
 	if m == bare {
 		o.lacks = append(o.lacks, layerSpaces)

@@ -29,6 +29,7 @@ type Exit struct {
 // may be called from any goroutine.
 type Process struct {
 	// Stdin, Stdout and Stderr are our ends of its pipes. Their user closes them.
+	// Of a run with a terminal the first two are our end of that, and the third is nil.
 	Stdin  *os.File
 	Stdout *os.File
 	Stderr *os.File
@@ -75,7 +76,7 @@ type Process struct {
 func (p *Process) live() {
 	exit := Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL} // unless its init says otherwise
 	told := false
-	heard, apart := false, false
+	heard, apart, first := false, false, 0
 	for {
 		var m message
 		along, err := p.hear(&m)
@@ -87,7 +88,7 @@ func (p *Process) live() {
 		}
 		switch m.Kind {
 		case saidStarted, saidFailed:
-			heard = true
+			heard, first = true, m.PID
 			p.started <- m
 		case saidApart:
 			if !apart {
@@ -121,7 +122,7 @@ func (p *Process) live() {
 	if !told {
 		p.finish(exit)
 	}
-	p.sup.strays(p)
+	p.sup.strays(p, first)
 	p.control.Close()
 	p.clear()
 	p.heardAll() // what a run tried is known once it is over
@@ -241,7 +242,7 @@ func (p *Process) Interrupt(sig syscall.Signal) {
 	}
 }
 
-// CloseIO closes our ends of all three pipes.
+// CloseIO closes our ends of all three pipes, or of the terminal.
 func (p *Process) CloseIO() {
 	p.Stdin.Close()
 	p.Stdout.Close()

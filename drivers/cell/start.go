@@ -19,7 +19,7 @@ func (o *order) start() (pid int, missing []string, err error) {
 	// The words of the command's descriptors: nothing else is handed on.
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setpgid: true},
+		Sys: &syscall.SysProcAttr{Setpgid: !o.Tty, Setsid: o.Tty, Setctty: o.Tty}, // a session's leader leads a group as well
 	}
 	if o.User != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: o.User.UID, Gid: o.User.GID, Groups: []uint32{}}

@@ -118,8 +118,9 @@ func (s *Supervisor) scour() {
 }
 
 // strays ends what an init has left that was killed where there are no name
-// spaces: its children are this process's now.
-func (s *Supervisor) strays(p *Process) {
+// spaces: its children are this process's now. Those of a terminal are in the
+// session of the first.
+func (s *Supervisor) strays(p *Process, first int) {
 	if p.spaces {
 		return
 	}
@@ -131,7 +132,7 @@ func (s *Supervisor) strays(p *Process) {
 				continue
 			}
 			q, ok := look(pid)
-			if !ok || q.Session != p.init && markOf(pid) != p.run {
+			if !ok || q.Session != p.init && (first == 0 || q.Session != first) && markOf(pid) != p.run {
 				continue
 			}
 			left = true

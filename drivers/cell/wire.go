@@ -43,6 +43,7 @@ type order struct {
 	Ways    bool          // with the proxies' ports
 	Ports   []int         // and these
 	Cgroup  int           // descriptor of the parent's cgroup.procs; 0 is none
+	Tty     bool          // the command's three files are a terminal, which is to be its own
 	Run     string        // for words
 	Keep    *keeping      // nil keeps nothing
 	Grace   time.Duration // that it stays when the engine has gone
