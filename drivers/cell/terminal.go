@@ -109,6 +109,14 @@ func (p *Process) Unseen() bool {
 	return err == nil && t.Lflag&unix.ECHO == 0 && t.Lflag&unix.ICANON != 0
 }
 
+// Foreground reports whether the first process, or one of its group, is what the
+// terminal's keys reach: a shell at its prompt. It is false where that can't be told.
+func (p *Process) Foreground() bool {
+	group := 0
+	err := p.onTerminal(func(fd int) (err error) { group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP); return err }, "look at")
+	return err == nil && group == p.pid
+}
+
 func (p *Process) onTerminal(do func(fd int) error, doing string) error {
 	raw, err := p.Stdin.SyscallConn()
 	if err != nil {

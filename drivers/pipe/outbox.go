@@ -41,17 +41,20 @@ func NewOutboxOf(to *os.File, most int) *Outbox {
 
 // Put queues one line, without its newline. What goes to a closed stdin is
 // dropped: an agent need not listen.
-func (o *Outbox) Put(line []byte) error {
+func (o *Outbox) Put(line []byte) error { return o.Send(append(line[:len(line):len(line)], '\n')) }
+
+// Send is Put for bytes as they are, which are not changed afterwards.
+func (o *Outbox) Send(data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.broken || o.closed {
 		return nil
 	}
-	if len(o.lines) >= maxOutboxLines || o.bytes+len(line) > o.most {
+	if len(o.lines) >= maxOutboxLines || o.bytes+len(data) > o.most {
 		return ErrFull
 	}
-	o.lines = append(o.lines, append(line[:len(line):len(line)], '\n'))
-	o.bytes += len(line) + 1
+	o.lines = append(o.lines, data)
+	o.bytes += len(data)
 	o.ring()
 	return nil
 }

@@ -25,8 +25,9 @@ type member struct {
 
 	done chan struct{} // closed when the supervisor has ended
 
-	core.Condition // of rec and
+	core.Condition // of rec, desk and
 	moment
+	desk desk
 }
 
 // moment is how things stand with an agent.

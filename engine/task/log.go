@@ -36,37 +36,9 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 		return err
 	}
 	over := false
-	err := b.ledger.Append(ctx, by, func(tx *audit.Tx) error {
-		traces, size := map[string]string{}, int64(0)
-		last := tx.Add(countLog(stream), int64(len(lines)))
-		for i, line := range lines {
-			line.Seq = uint64(last) - uint64(len(lines)-1-i)
-			if line.Timestamp.IsZero() {
-				line.Timestamp = tx.Now()
-			}
-			switch line.Level {
-			case "DEBUG", "INFO", "WARN", "ERROR":
-			default:
-				line.Level = "INFO"
-			}
-			if len(line.Message) > MaxLine {
-				line.Message = core.Cut(line.Message, MaxLine) + " … (line cut)"
-			}
-			line.Message = strings.ToValidUTF8(line.Message, "\uFFFD")
-			line.Source = core.Cut(line.Source, 64)
-			b.trace(tx, &line, traces)
-			tx.Trace = cmp.Or(tx.Trace, line.TraceID)
-			data := core.MustEncode(line)
-			if err := tx.Put(bLog, lineKey(stream, line.Seq), data); err != nil {
-				return err
-			}
-			size += int64(len(data))
-		}
-		if bounded(stream) {
-			over = tx.Add(countBytes(stream), size) > b.mostBytes(tx.Tenant())
-		}
-		tx.Changed("log", stream)
-		return nil
+	err := b.ledger.Append(ctx, by, func(tx *audit.Tx) (err error) {
+		over, err = b.logIn(tx, stream, lines)
+		return err
 	})
 	if err == nil && over {
 		err = b.trimLog(ctx, by.Tenant, stream)
@@ -75,6 +47,47 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 		return fmt.Errorf("append to log %s: %w", stream, err)
 	}
 	return nil
+}
+
+// LogIn adds lines to a stream of the transaction's tenant, inside it. What they
+// bring past a bound leaves with the next that AppendLog adds.
+func (b *Table) LogIn(tx *audit.Tx, stream string, lines []LogLine) error {
+	_, err := b.logIn(tx, stream, lines)
+	return err
+}
+
+// logIn is LogIn that tells whether the stream is over its bound.
+func (b *Table) logIn(tx *audit.Tx, stream string, lines []LogLine) (over bool, err error) {
+	traces, size := map[string]string{}, int64(0)
+	last := tx.Add(countLog(stream), int64(len(lines)))
+	for i, line := range lines {
+		line.Seq = uint64(last) - uint64(len(lines)-1-i)
+		if line.Timestamp.IsZero() {
+			line.Timestamp = tx.Now()
+		}
+		switch line.Level {
+		case "DEBUG", "INFO", "WARN", "ERROR":
+		default:
+			line.Level = "INFO"
+		}
+		if len(line.Message) > MaxLine {
+			line.Message = core.Cut(line.Message, MaxLine) + " … (line cut)"
+		}
+		line.Message = strings.ToValidUTF8(line.Message, "\uFFFD")
+		line.Source = core.Cut(line.Source, 64)
+		b.trace(tx, &line, traces)
+		tx.Trace = cmp.Or(tx.Trace, line.TraceID)
+		data := core.MustEncode(line)
+		if err := tx.Put(bLog, lineKey(stream, line.Seq), data); err != nil {
+			return false, err
+		}
+		size += int64(len(data))
+	}
+	if bounded(stream) {
+		over = tx.Add(countBytes(stream), size) > b.mostBytes(tx.Tenant())
+	}
+	tx.Changed("log", stream)
+	return over, nil
 }
 
 // trace gives a line about a task that task's trace id. A task id that is none

@@ -1,0 +1,162 @@
+package terminal
+
+import (
+	"context"
+	"strings"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/terminal"
+)
+
+// changes wakes whoever waits for another picture.
+func (a *agent) changes() {
+	a.seen.Lock()
+	defer a.seen.Unlock()
+	if a.asked {
+		close(a.changed)
+		a.changed, a.asked = make(chan struct{}), false
+	}
+}
+
+// Changed implements terminal.Terminal.
+func (a *agent) Changed() <-chan struct{} {
+	a.seen.Lock()
+	defer a.seen.Unlock()
+	a.asked = true
+	return a.changed
+}
+
+// Screen implements terminal.Terminal.
+func (a *agent) Screen(known uint64, back int) *terminal.Screen {
+	a.mu.Lock()
+	s, size := a.shown, a.size
+	a.mu.Unlock()
+	if s == nil {
+		return &terminal.Screen{Size: size, State: terminal.Ended}
+	}
+	pic := s.screen.Screen(known, back)
+	if pic == nil {
+		return nil
+	}
+	pic.State = s.verdict.Load().state
+	pic.Runs = pic.State != terminal.Ended && !s.proc.Ended()
+	pic.Unseen = pic.Runs && s.proc.Unseen()
+	pic.Title = s.mask.String(pic.Title)
+	masked(pic, s.mask)
+	return pic
+}
+
+// masked takes values of secrets from a picture, also those that go on in the next line.
+func masked(pic *terminal.Screen, mask *secret.Mask) {
+	if mask == nil {
+		return
+	}
+	texts := make([]string, len(pic.Lines))
+	for i, l := range pic.Lines {
+		var b strings.Builder
+		for _, span := range l {
+			b.WriteString(span.Text)
+		}
+		texts[i] = b.String()
+	}
+	put := func(i int, text string) {
+		text = core.ClipTo(text, pic.Cols)
+		pic.Lines[i] = terminal.Line{{Text: text, Cells: len(text)}}
+		texts[i] = ""
+	}
+	for i, text := range texts {
+		if clean := mask.String(text); clean != text {
+			put(i, clean)
+		}
+	}
+	for i := range len(texts) - 1 {
+		if both := texts[i] + texts[i+1]; both != "" && mask.String(both) != both {
+			put(i, "[secret]")
+			put(i+1, "[secret]")
+		}
+	}
+}
+
+// Begin implements terminal.Terminal.
+func (a *agent) Begin(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		err := a.keep.Takes(nil)
+		var wait <-chan struct{}
+		switch {
+		case err != nil:
+		case a.keep.Paused() != nil:
+			err = core.Errorf(core.Conflict, "the agent is paused")
+		case a.sess != nil && (a.sess.ending || a.sess.proc.Ended()):
+			wait = a.sess.ended
+		case a.sess == nil:
+			var s *session
+			if s, err = a.launch(""); err == nil {
+				go s.run()
+				a.keep.Tell("idle", "")
+			} else {
+				a.keep.Fail("can't start: " + err.Error())
+			}
+		}
+		a.mu.Unlock()
+		if wait == nil {
+			a.changes()
+			return err
+		}
+		select {
+		case <-wait:
+		case <-a.keep.Closed():
+			return keeper.ErrClosed
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Type implements terminal.Terminal.
+func (a *agent) Type(in []terminal.Input) error {
+	a.mu.Lock()
+	s, paused := a.sess, a.keep.Paused() != nil
+	a.mu.Unlock()
+	switch {
+	case s == nil || s.proc.Ended():
+		return core.Errorf(core.Unavailable, "no program runs in the terminal")
+	case paused:
+		return core.Errorf(core.Conflict, "the agent is paused")
+	}
+	data, err := s.screen.Keys(in)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	return s.typeIn(data)
+}
+
+// Masked implements terminal.Terminal.
+func (a *agent) Masked(text string) string {
+	a.mu.Lock()
+	s := a.shown
+	a.mu.Unlock()
+	if s == nil {
+		return text
+	}
+	return s.mask.String(text)
+}
+
+// Resize implements terminal.Terminal.
+func (a *agent) Resize(to terminal.Size) error {
+	to = to.Bounded()
+	a.mu.Lock()
+	same := a.size == to
+	a.size = to
+	s := a.sess
+	a.mu.Unlock()
+	if same || s == nil || s.proc.Ended() {
+		return nil
+	}
+	s.screen.Resize(to)
+	a.changes()
+	return s.proc.Resize(cell.Size{Cols: to.Cols, Rows: to.Rows})
+}

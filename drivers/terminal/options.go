@@ -1,0 +1,96 @@
+package terminal
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"swarmdeck/drivers/cell/home"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/terminal"
+)
+
+// agentOptions are the options of one agent.
+type agentOptions struct {
+	// Cols and Rows are the size until somebody who types has another; 0 is 120x40.
+	Cols int `json:"cols,omitzero"`
+	Rows int `json:"rows,omitzero"`
+	// Prompt is how the last lines of the screen look, without blanks at their end, or
+	// the cursor's line before it, when the program waits, as a regular expression; ""
+	// is the usual ends of a prompt, in the cursor's line.
+	Prompt string `json:"prompt,omitempty"`
+	// QuietMS is how long the screen stands still for that to count, in milliseconds;
+	// 0 is 1500.
+	QuietMS int `json:"quiet_ms,omitzero"`
+	// Interrupt is what is typed to cancel a task; "" is ctrl+c.
+	Interrupt string `json:"interrupt,omitempty"`
+	home.Options
+	// Places are those that its processes reach besides.
+	files.Places
+	// Inspect has its requests decided by method and path. Only a worker has any.
+	Inspect bool `json:"inspect,omitzero"`
+
+	prompt *regexp.Regexp // nil is the usual
+}
+
+// Bounds of options.
+const (
+	maxPrompt    = 1000 // bytes
+	maxInterrupt = 64   // bytes
+	leastQuiet   = 100  // milliseconds
+	mostQuiet    = 600_000
+)
+
+func readOptions(options core.Raw) (o agentOptions, err error) {
+	if len(options) > 0 {
+		if err := core.Decode(options, &o); err != nil {
+			return o, fmt.Errorf("options: %w", err)
+		}
+	}
+	size := terminal.Size{Cols: o.cols(), Rows: o.rows()}
+	switch {
+	case size.Bounded() != size:
+		return o, core.Invalid("options.cols, options.rows", size.String(), fmt.Sprintf("from %dx%d to %dx%d", terminal.MinCols, terminal.MinRows, terminal.MaxCols, terminal.MaxRows))
+	case o.QuietMS != 0 && (o.QuietMS < leastQuiet || o.QuietMS > mostQuiet):
+		return o, core.Invalid("options.quiet_ms", fmt.Sprint(o.QuietMS), fmt.Sprintf("%d-%d", leastQuiet, mostQuiet))
+	case len(o.Interrupt) > maxInterrupt || strings.ContainsRune(o.Interrupt, 0):
+		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes", maxInterrupt))
+	case len(o.Prompt) > maxPrompt:
+		return o, core.Invalid("options.prompt", fmt.Sprintf("%d bytes", len(o.Prompt)), fmt.Sprintf("at most %d bytes", maxPrompt))
+	case o.Prompt != "":
+		if o.prompt, err = regexp.Compile("(?m)" + o.Prompt); err != nil {
+			return o, core.Invalid("options.prompt", core.Clip(o.Prompt), "a regular expression (RE2): "+err.Error())
+		}
+	}
+	return o, o.Check()
+}
+
+func (o *agentOptions) cols() int {
+	if o.Cols == 0 {
+		return 120
+	}
+	return o.Cols
+}
+
+func (o *agentOptions) rows() int {
+	if o.Rows == 0 {
+		return 40
+	}
+	return o.Rows
+}
+
+func (o *agentOptions) quiet() time.Duration {
+	if o.QuietMS == 0 {
+		return 1500 * time.Millisecond
+	}
+	return time.Duration(o.QuietMS) * time.Millisecond
+}
+
+func (o *agentOptions) interrupt() []byte {
+	if o.Interrupt == "" {
+		return []byte{3}
+	}
+	return []byte(o.Interrupt)
+}

@@ -1,0 +1,245 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/drivers/terminal/emulator"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/terminal"
+)
+
+const (
+	// drainPatience is how long what a program wrote is read after its end.
+	drainPatience = 500 * time.Millisecond
+	// glance is how often a picture that changes is looked at.
+	glance = 50 * time.Millisecond
+	// maxWaiting is what may wait for a program that does not read, in bytes.
+	maxWaiting = 1 << 20
+	// burst is how long a program may keep the emulator at work without a break;
+	// then it has half of a processor at most.
+	burst = 20 * time.Millisecond
+)
+
+// session is one program with its terminal.
+type session struct {
+	a      *agent
+	proc   *cell.Process
+	mask   *secret.Mask
+	in     *pipe.Outbox
+	screen *emulator.Emulator
+	signs  signs
+	bell   chan struct{} // one slot: the watch looks
+	began  time.Time
+	ended  chan struct{} // closed when nothing of it is left
+	once   sync.Once
+	errs   error // of stop, valid after it
+
+	verdict atomic.Pointer[verdict]
+	moved   core.Condition // of verdict
+
+	ending bool // it was asked to end; guarded by agent.mu
+	busy   bool // the agent was told to be; the watch's own
+
+	exit cell.Exit // valid after ended
+}
+
+// newSession is for a program that has just started; run follows it.
+func newSession(a *agent, proc *cell.Process, mask *secret.Mask, from uint64) *session {
+	s := &session{
+		a: a, proc: proc, mask: mask, in: pipe.NewOutboxOf(proc.Stdin, maxWaiting), bell: make(chan struct{}, 1),
+		began: time.Now(), ended: make(chan struct{}),
+	}
+	s.verdict.Store(&verdict{state: terminal.Working})
+	s.screen = emulator.New(a.size, from, emulator.Signals{
+		Bell:     func() { s.signs.ring("") },
+		Notice:   s.signs.ring,
+		Progress: func(on bool) { s.signs.do(func() { s.signs.progress = on }) },
+		Hook:     s.signs.heed,
+		Prompt:   func(mark byte) { s.signs.do(func() { s.signs.mark = mark }) },
+		Reply:    func(data []byte) { _ = s.in.Send(data) }, // a program that does not read misses answers
+	})
+	return s
+}
+
+func (s *session) ring() {
+	select {
+	case s.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (s *session) run() {
+	var wg sync.WaitGroup
+	wg.Go(s.in.Run)
+	drained := make(chan struct{})
+	go func() {
+		s.read()
+		close(drained)
+	}()
+	watch := make(chan struct{})
+	wg.Go(func() { s.watch(watch) })
+
+	<-s.proc.Done()
+	wait(drained)
+	s.stop(cell.Grace{Interrupt: -1, Terminate: 500 * time.Millisecond})
+	wait(drained)
+	s.in.Close()
+	s.proc.CloseIO()
+	<-drained
+	close(watch)
+	wg.Wait()
+	s.exit = s.proc.Exit()
+	s.moved.Change(func() { s.verdict.Store(&verdict{state: terminal.Ended, touched: s.verdict.Load().touched}) })
+	s.screen.Touch()
+	s.screen.Close()
+	s.a.over(s)
+	close(s.ended)
+	s.a.changes()
+}
+
+func wait(end <-chan struct{}) {
+	select {
+	case <-end:
+	case <-time.After(drainPatience):
+	}
+}
+
+// read has the emulator understand what the program writes. A flood gets half of
+// a processor: the program waits meanwhile.
+func (s *session) read() {
+	buf := make([]byte, 4096)
+	var work time.Duration
+	for {
+		asked := time.Now()
+		n, err := s.proc.Stdout.Read(buf)
+		got := time.Now()
+		if got.Sub(asked) > time.Millisecond {
+			work = 0
+		}
+		if n > 0 {
+			_, _ = s.screen.Write(buf[:n])
+			s.signs.do(func() { s.signs.news = true })
+			s.ring()
+			s.a.changes()
+		}
+		if err != nil {
+			return
+		}
+		if work += time.Since(got); work > burst {
+			time.Sleep(work)
+			work = 0
+		}
+	}
+}
+
+// watch keeps the verdict true.
+func (s *session) watch(over <-chan struct{}) {
+	next := time.NewTimer(glance)
+	defer next.Stop()
+	for {
+		select {
+		case <-s.bell:
+			select { // what comes together is looked at once
+			case <-time.After(glance):
+			case <-over:
+				return
+			}
+		case <-next.C:
+		case <-over:
+			return
+		}
+		v := s.signs.judge(time.Now(), s.screen.Tail(8), s.a.own.quiet(), s.prompted)
+		was := s.verdict.Load()
+		s.moved.Change(func() { s.verdict.Store(&v) }) // time alone may make it enough for who waits
+		if was.state != v.state {
+			s.screen.Touch()
+			s.a.changes()
+		}
+		s.works(&v)
+		next.Reset(max(v.next, glance))
+	}
+}
+
+// prompted reports whether the screen looks as if the program waited.
+func (s *session) prompted() bool {
+	if re := s.a.own.prompt; re != nil {
+		return re.MatchString(s.screen.Tail(8)) || re.MatchString(s.screen.Before())
+	}
+	return s.proc.Foreground() && usualPrompt.MatchString(s.screen.Before())
+}
+
+// longWork is how long a program works at what no task asked for until its agent
+// takes no task.
+const longWork = 2 * time.Second
+
+// works tells the agent's state while no task does.
+func (s *session) works(v *verdict) {
+	a := s.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn != nil || a.sess != s || s.ending {
+		s.busy = false
+		return
+	}
+	switch busy := v.state == terminal.Working && v.answered && time.Since(v.touched) < longWork; {
+	case busy && !s.busy && !s.signs.typedAt().IsZero() && time.Since(s.signs.typedAt()) > longWork:
+		s.busy = true
+		a.keep.Tell(fleet.Busy, "")
+	case v.state != terminal.Working && s.busy:
+		s.busy = false
+		a.keep.Tell(fleet.Idle, "")
+	}
+}
+
+// typedAt is when something was typed last.
+func (s *signs) typedAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.typed
+}
+
+// typeIn hands the program what a terminal sends.
+func (s *session) typeIn(data []byte) error {
+	s.signs.input(time.Now())
+	err := s.in.Send(data)
+	s.ring()
+	if errors.Is(err, pipe.ErrFull) {
+		return core.Errorf(core.Unavailable, "the program does not read what is typed, and too much waits for it")
+	}
+	return err
+}
+
+// until waits until the verdict is as wanted, or the program has ended.
+func (s *session) until(ctx context.Context, ok func(v *verdict) bool) error {
+	return s.moved.Until(ctx, func() bool {
+		v := s.verdict.Load()
+		return v.state == terminal.Ended || ok(v)
+	})
+}
+
+// stop ends the whole process tree, once; others wait for it.
+func (s *session) stop(g cell.Grace) {
+	s.once.Do(func() { s.errs = s.proc.Stop(g) })
+}
+
+// unlessOver forgives the conflict of pausing or resuming a process that is
+// ending, once it has ended: then nothing of it runs.
+func (s *session) unlessOver(ctx context.Context, err error) error {
+	if !errors.Is(err, core.Kind(core.Conflict)) {
+		return err
+	}
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,226 @@
+package fleet_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/terminal"
+)
+
+// glass is a runtime whose agents have a terminal in which what is typed is shown.
+type glass struct{ fleet.Runtime }
+
+func (g glass) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	h, err := g.Runtime.Open(ctx, a, notify)
+	return &pane{Handle: h, moved: make(chan struct{})}, err
+}
+
+type pane struct {
+	fleet.Handle
+	mu     sync.Mutex
+	text   string
+	rev    uint64
+	runs   bool
+	unseen bool
+	size   terminal.Size
+	moved  chan struct{}
+}
+
+func (p *pane) change(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do()
+	p.rev++
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
+func (p *pane) Screen(known uint64, _ int) *terminal.Screen {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known == p.rev && known != 0 {
+		return nil
+	}
+	return &terminal.Screen{Rev: p.rev, Size: p.size, Lines: []terminal.Line{{{Text: p.text, Cells: len(p.text)}}}, Runs: p.runs, Unseen: p.unseen}
+}
+
+func (p *pane) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.moved
+}
+
+func (p *pane) Begin(context.Context) error { p.change(func() { p.runs = true }); return nil }
+
+func (p *pane) Type(in []terminal.Input) error {
+	p.change(func() { p.text += terminal.Said(in) })
+	return nil
+}
+
+func (p *pane) Resize(to terminal.Size) error { p.change(func() { p.size = to }); return nil }
+
+func (p *pane) Masked(text string) string { return strings.ReplaceAll(text, "hunter2", "[secret PW]") }
+
+func glassWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.wrap = func(r fleet.Runtime) fleet.Runtime { return glass{r} }
+	w.Reopen()
+	w.run()
+	w.create("it")
+	return w
+}
+
+func (w *world) seat(by core.Caller) *fleet.Seat {
+	w.T.Helper()
+	s, err := w.fleet.Attach(w.T.Context(), by, "it")
+	w.No(err)
+	return s
+}
+
+func (w *world) take(s *fleet.Seat, want bool) {
+	w.T.Helper()
+	mine, err := s.Take(w.T.Context())
+	w.No(err)
+	if mine != want {
+		w.T.Errorf("took the keyboard: %t, want %t; %+v", mine, want, s.Desk())
+	}
+}
+
+func typeIn(w *world, s *fleet.Seat, text string) error {
+	return s.Type(w.T.Context(), []terminal.Input{{Text: text}, {Key: "enter"}})
+}
+
+func text(s *fleet.Seat) string {
+	pic, _ := s.Screen(0, 0)
+	return pic.Text()
+}
+
+var bob = core.Caller{Tenant: home, Name: "bob", Kind: core.Operator, Door: core.DoorSSH}
+
+func TestOneTypesWhileSeveralWatch(t *testing.T) {
+	w := glassWorld(t)
+	a, b := w.seat(alice), w.seat(bob)
+	if err := typeIn(w, a, "x"); err == nil {
+		t.Error("typed without the keyboard")
+	}
+	w.take(a, true)
+	w.take(b, false)
+	d := a.Desk()
+	if d.Writer != "alice" || !d.Mine || d.Asks != "bob" || strings.Join(d.Watchers, " ") != "alice bob" {
+		t.Errorf("desk %+v", d)
+	}
+	w.No(typeIn(w, a, "ls hunter2"))
+	if err := typeIn(w, b, "rm"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "alice types") {
+		t.Errorf("bob typed: %v", err)
+	}
+	if text(b) != "ls hunter2<enter>" {
+		t.Errorf("bob sees %q", text(b))
+	}
+	w.No(a.Leave(t.Context()))
+	if d := b.Desk(); !d.Mine || d.Asks != "" {
+		t.Errorf("after alice let go: %+v", d)
+	}
+	w.No(typeIn(w, b, "pwd"))
+	again := w.seat(bob)
+	w.take(again, true) // the same person
+	w.No(again.Close(t.Context()))
+	w.No(b.Close(t.Context()))
+	lines, err := w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50})
+	w.No(err)
+	var said []string
+	for _, l := range lines.Items {
+		if l.Source == "typed" {
+			said = append(said, l.Message)
+		}
+	}
+	if got := strings.Join(said, "|"); got != "typed by bob: pwd<enter>|typed by alice: ls [secret PW]<enter>" {
+		t.Errorf("log %q", got)
+	}
+	var events []string
+	page, err := w.Ledger.List(t.Context(), home, core.Filter{Size: 100})
+	w.No(err)
+	slices.Reverse(page.Items)
+	for _, e := range page.Items {
+		if strings.HasPrefix(e.EventType, "agent.terminal") || e.EventType == "agent.typed" {
+			events = append(events, e.EventType+" "+e.Actor)
+		}
+	}
+	want := "agent.terminal_taken alice|agent.terminal_asked bob|agent.typed alice|agent.terminal_taken bob|agent.typed bob|agent.terminal_taken bob|agent.terminal_left bob"
+	if got := strings.Join(events, "|"); got != want {
+		t.Errorf("events\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAPasswordIsInNoLog(t *testing.T) {
+	w := glassWorld(t)
+	a := w.seat(alice)
+	w.take(a, true)
+	w.No(typeIn(w, a, "sudo"))
+	s, err := w.fleet.Attach(t.Context(), alice, "it")
+	w.No(err)
+	_ = s
+	if got := terminal.Shown([]terminal.Input{{Text: "geheim"}, {Key: "enter"}}, true); strings.Contains(got, "geheim") || !strings.Contains(got, "6 characters") || !strings.Contains(got, "<enter>") {
+		t.Errorf("shown %q", got)
+	}
+}
+
+func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
+	w := glassWorld(t)
+	a := w.seat(alice)
+	w.take(a, true)
+	_, err := w.fleet.Pause(t.Context(), alice, "it")
+	w.No(err)
+	if err := typeIn(w, a, "x"); core.AsError(err).Code != core.Conflict {
+		t.Errorf("paused: %v", err)
+	}
+	_, err = w.fleet.Resume(t.Context(), alice, "it")
+	w.No(err)
+	w.No(typeIn(w, a, "y"))
+	_, err = w.swarm.EStops.Press(t.Context(), alice, "test")
+	w.No(err)
+	if err := typeIn(w, a, "z"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "emergency stop") {
+		t.Errorf("estop: %v", err)
+	}
+	if text(a) != "y<enter>" {
+		t.Errorf("typed %q", text(a))
+	}
+	agent := alice
+	agent.Kind = core.Agent
+	s, err := w.fleet.Attach(t.Context(), agent, "it")
+	w.No(err)
+	if _, err := s.Take(t.Context()); core.AsError(err).Code != core.Denied {
+		t.Errorf("an agent took the keyboard: %v", err)
+	}
+}
+
+func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {
+	w := glassWorld(t)
+	a, b := w.seat(alice), w.seat(bob)
+	w.take(a, true)
+	for range 50 { // nobody waits for b
+		w.No(a.Type(t.Context(), []terminal.Input{{Text: "k"}}))
+	}
+	pic, err := b.Screen(0, 0)
+	w.No(err)
+	if pic.Text() != strings.Repeat("k", 50) {
+		t.Errorf("sees %q", pic.Text())
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer stop()
+	if err := b.Wait(ctx, pic.Rev, b.Desk()); err == nil {
+		t.Error("a wait ended though nothing has changed")
+	}
+	woke := make(chan error, 1)
+	go func() { woke <- b.Wait(t.Context(), pic.Rev, b.Desk()) }()
+	w.No(a.Resize(terminal.Size{Cols: 100, Rows: 30}))
+	w.No(<-woke)
+	if _, err := w.fleet.Attach(t.Context(), alice, "nobody"); core.AsError(err).Code == "" {
+		t.Errorf("attached to nobody: %v", err)
+	}
+}
