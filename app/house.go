@@ -31,6 +31,7 @@ import (
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/drivers/resource/git"
 	"swarmdeck/drivers/resource/process"
+	"swarmdeck/drivers/terminal"
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -289,6 +290,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
+	screens := terminal.NewRuntime(sup, terminal.Options{Dir: dir, State: need.Data + ".terminals", Own: own, Secrets: secrets})
 	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
@@ -302,7 +304,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	telling := notices.New(notices.Options{Supervisor: sup, Dir: dir, Getenv: os.Getenv})
 	h.closers = append(h.closers, telling.Close)
 	opt.Notices = telling
-	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "acp": protocol, "coder": remote}
+	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "terminal": screens, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
 	return resources(sup, need.Data, dir, opt)
 }

@@ -53,7 +53,7 @@ type Agent struct {
 	LastStatus task.Status `json:"last_status,omitempty"`  // how that ended; "" while it is not over
 
 	TenantID  string       `json:"tenant_id"`
-	Runtime   string       `json:"runtime"` // "exec", "acp", "coder"
+	Runtime   string       `json:"runtime"` // "exec", "acp", "terminal", "coder"
 	Command   []string     `json:"command,omitempty"`
 	Env       secret.Env   `json:"env,omitempty"` // shows references only
 	Dir       string       `json:"dir,omitempty"`

@@ -40,6 +40,7 @@ func agentCreate() *Op {
 			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
 			"is fine too. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
+			"The terminal runtime keeps an interactive program, a shell or a coding agent's own screen: agent attach shows it.\n" +
 			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.",
 		Example: "agent create lister --project tools --role reader -- ls -la",
 		Tool: Tool{
@@ -55,12 +56,12 @@ func agentCreate() *Op {
 			need(&a.Project, "project", "`PROJECT` it belongs to").from("project").bounds(1, 64),
 			flag(&a.Task, "task", "first task: `TEXT`").bounds(1, 100_000).client("its first task, with objectives and constraints"),
 			flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64),
-			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, coder").enum("exec", "acp", "coder"),
+			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
 			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
 			alike,
 			flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in"),
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
-			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
+			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
 			flag(&a.Profile, "profile", "what its processes reach: reader, worker (the default), open").enum("reader", "worker", "open"),
 			flag(&yes, "yes", "make an open agent without a question: it reaches all that the engine's user reaches"),

@@ -195,7 +195,7 @@ func (r reader) agent(v value, vars Vars) Agent {
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
-	if (a.Runtime == "exec" || a.Runtime == "acp") && len(a.Command) == 0 {
+	if (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
 		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)
 	}
 	return a
