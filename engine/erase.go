@@ -15,6 +15,7 @@ func (e *Engine) erasers() []retention.Eraser {
 		{Kind: "logs", Erase: e.Tasks.EraseLogs},
 		{Kind: "agents", Erase: e.Fleet.EraseAgents},
 		{Kind: "activity", Erase: e.Fleet.EraseActivity},
+		{Kind: "queue", Erase: e.Fleet.EraseQueue},
 		{Kind: "attention", Erase: e.Fleet.EraseAttention},
 		{Kind: "executions", Erase: e.Skills.EraseExecutions},
 		{Kind: "subagents", Erase: e.Skills.EraseSubagents},

@@ -43,6 +43,8 @@ func (w fakeFleet) Activity(_ context.Context, t, name string, known time.Time) 
 
 func (w *fakeWorld) Places(_, role, _ string) files.Places { return w.places[role] }
 
+func (w fakeFleet) Queued(_, name string) []*fleet.Message { return w.queued[name] }
+
 func (fakeFleet) Runtimes() []string { return []string{"acp", "exec"} }
 
 func (fakeFleet) Projects(context.Context, string) ([]fleet.Project, error) {

@@ -54,6 +54,7 @@ type fakeWorld struct {
 	models
 	rec      recordings
 	acts     map[string]fleet.Activity
+	queued   map[string][]*fleet.Message
 	troubles []health.Trouble
 	shelf    review.Source // in place of what agents and approvals have
 }

@@ -40,7 +40,10 @@ type agent struct {
 	sleeping  *time.Timer   // until its process ends for want of work
 }
 
-var _ fleet.Handle = (*agent)(nil)
+var (
+	_ fleet.Handle  = (*agent)(nil)
+	_ fleet.Steerer = (*agent)(nil)
+)
 
 var errStopped = errors.New("ended before it began")
 

@@ -78,9 +78,10 @@ const (
 	maxExplained = 10 // prompts of one task
 )
 
-// explain tells an agent whose turn just ended why what it asked for was denied, as its
-// next prompt: the answer to a permission request has no place for that. What the
-// task comes to is then the end of that. It returns nil when there is nothing to tell.
+// explain tells an agent whose turn just ended why what it asked for was denied, and what
+// a person has said meanwhile, as its next prompt: the protocol has no other place for
+// either. What the task comes to is then the end of that. It returns nil when there is
+// nothing to tell.
 func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
 	var end stopped
 	if answer.Err != nil || jsonrpc.Decode(answer.Result, &end) != nil || t.Ending() != keeper.Running {
@@ -96,7 +97,8 @@ func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
 	}
 	t.untold, t.explained = nil, t.explained+1
 	t.mu.Unlock()
-	if len(reasons) == 0 {
+	said := a.said(t)
+	if len(reasons) == 0 && said == nil {
 		return nil
 	}
 	s := t.s
@@ -107,12 +109,37 @@ func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
 	t.mu.Lock()
 	t.denied = false
 	t.mu.Unlock()
-	text := "The operator denied what you asked for:\n" + strings.Join(reasons, "\n") + "\nGo on without it, and keep to what was said."
-	if !t.emit(fleet.Event{Type: "prompt", Text: text}) {
+	next := fleet.Prompt{Traceparent: t.Prompt.Traceparent}
+	if len(reasons) > 0 {
+		next.Message = "The operator denied what you asked for:\n" + strings.Join(reasons, "\n") + "\nGo on without it, and keep to what was said."
+	}
+	if said != nil {
+		next.Message, next.URI = strings.TrimPrefix(next.Message+"\n\n"+said.Text, "\n\n"), said.URI
+	}
+	if !t.emit(fleet.Event{Type: "prompt", Text: next.Message}) {
 		return nil
 	}
-	return s.pe.conn.Start(promptMethod, promptOf(s.id, "", fleet.Prompt{Message: text, Traceparent: t.Prompt.Traceparent}))
+	return s.pe.conn.Start(promptMethod, promptOf(s.id, "", next))
 }
+
+// said is what a person wants the agent to be told before its task is over; nil for nothing.
+func (a *agent) said(t *turn) *fleet.Message {
+	if t.Prompt.Next == nil {
+		return nil
+	}
+	m, err := t.Prompt.Next(t.Context)
+	if err != nil { // it waits on, for the next task
+		a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "what the agent was to be told could not be read: " + err.Error()})
+	}
+	return m
+}
+
+// Hears implements fleet.Steerer: the protocol has no way to say anything to an agent
+// that works, so that it hears at the end of its turn.
+func (a *agent) Hears() error { return fleet.ErrNextPrompt }
+
+// Steer implements fleet.Steerer.
+func (a *agent) Steer(string, string) error { return fleet.ErrNextPrompt }
 
 // finished makes the outcome of a turn whose answer has come, or can't come
 // any more.

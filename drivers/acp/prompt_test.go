@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -224,5 +225,29 @@ func TestArgumentsThatCantBeJudgedAreShownAsSuch(t *testing.T) {
 	c := &call{title: "t", input: core.Raw(`{"a":1,"a":2}`)}
 	if got := string(c.args()); !strings.Contains(got, "unreadable") {
 		t.Errorf("args %s", got)
+	}
+}
+
+// TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt: the protocol has no other way.
+func TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt(t *testing.T) {
+	s, _ := newStand(t, traits{}, settings{})
+	s.say = []*fleet.Message{{Text: "say one"}, {Text: "say two\nsay three", URI: "file:///x"}}
+	out := s.ends(task.Succeeded, "", "say first")
+	if out.Text != "link file:///x" {
+		t.Errorf("the outcome is that of the last prompt: %q", out.Text)
+	}
+	if got := s.texts("message"); strings.Join(got, " ") != "first one two three link file:///x" {
+		t.Errorf("said %q", got)
+	}
+	if got := s.texts("prompt"); len(got) != 2 || got[1] != "say two\nsay three" {
+		t.Errorf("told %q", got)
+	}
+	if !errors.Is(s.handle.(fleet.Steerer).Hears(), fleet.ErrNextPrompt) {
+		t.Error("it hears at once")
+	}
+	s.say = []*fleet.Message{{Text: "say no"}}
+	s.ends(task.Blocked, "refusal", "stop refusal")
+	if len(s.say) != 1 {
+		t.Error("an agent that refused was told more")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // stand is one open agent and what it reported.
 type stand struct {
+	say    []*fleet.Message // to an agent at work
 	t      *testing.T
 	handle fleet.Handle
 	held   chan string
@@ -63,6 +64,14 @@ func (s *stand) emit(ctx context.Context, e fleet.Event) (fleet.ToolAnswer, erro
 	return answer(ctx, e)
 }
 
+// next is what a person has said meanwhile.
+func (s *stand) next(context.Context) (m *fleet.Message, err error) {
+	if len(s.say) > 0 {
+		m, s.say = s.say[0], s.say[1:]
+	}
+	return m, nil
+}
+
 // release answers one question that is being held.
 func (s *stand) release(decision string) { s.held <- decision }
 
@@ -79,7 +88,7 @@ func (s *stand) start(acts ...string) <-chan task.Outcome {
 	done := make(chan task.Outcome, 1)
 	go func() {
 		out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
-			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: s.emit, Beat: func() {},
+			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: s.emit, Beat: func() {}, Next: s.next,
 		})
 		if err != nil {
 			s.t.Errorf("prompt: %v", err)

@@ -42,6 +42,13 @@ type questionLine struct {
 	Text   string `json:"text"`
 }
 
+// saidLine is what a person says to an agent that works.
+type saidLine struct {
+	Type string `json:"type"` // "message"
+	Text string `json:"text"`
+	URI  string `json:"uri,omitempty"`
+}
+
 var cancelLine = []byte(`{"type":"cancel"}`)
 
 // What comes from its stdout. Each kind has its own shape and no other members.

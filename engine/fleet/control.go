@@ -257,6 +257,9 @@ func (f *Fleet) remove(ctx context.Context, by core.Caller, m *member) error {
 		if err != nil {
 			return err
 		}
+		if err := f.dropMessages(tx, m.name); err != nil {
+			return err
+		}
 		for _, left := range f.leavers {
 			if err := left(tx, m.name); err != nil {
 				return err

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ type Fleet struct {
 	agents   record.Table[Agent]
 	projects record.Table[Project]
 	roles    record.Table[Role]
+	messages record.Table[Message]
 
 	mu      sync.RWMutex
 	fleet   map[string]map[string]*member // tenant → name
@@ -74,12 +76,12 @@ func (f *Fleet) Leaver(left func(tx *audit.Tx, name string) error) {
 // and to the judge (Own GateTool).
 func New(ctx context.Context, opt Options) (*Fleet, error) {
 	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
-	f.agents, f.projects, f.roles = f.agentKind(), f.projectKind(), f.roleKind()
-	opt.Ledger.Register(f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable())
+	f.agents, f.projects, f.roles, f.messages = f.agentKind(), f.projectKind(), f.roleKind(), f.messageKind()
+	opt.Ledger.Register(f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable(), f.messages.Auditable())
 	err := f.everywhere(ctx, func(tenant string) error {
 		err := f.agents.Read(ctx, tenant)
 		f.unread = f.unread || err != nil
-		return err
+		return errors.Join(err, f.messages.Read(ctx, tenant))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)

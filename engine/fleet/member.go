@@ -39,12 +39,13 @@ type moment struct {
 	opening  int       // counts openings: reports of an older one are dropped
 	openAt   time.Time // not before: back-off after a failure
 	openWait time.Duration
-	gone     bool   // being deleted, or the engine closes: nothing new starts
-	watched  bool   // a supervisor is there, of an engine that keeps this agent going
-	assigned string // task given to it that may not have started yet; a start clears it and sets run at once
-	holds    holder // why its process is to stand still
-	held     bool   // the runtime has acknowledged that it does
-	unsure   bool   // its last pause or resume failed, and may have taken effect
+	gone     bool       // being deleted, or the engine closes: nothing new starts
+	watched  bool       // a supervisor is there, of an engine that keeps this agent going
+	queue    []*Message // what waits for it, the next first; replaced, never modified
+	assigned string     // task given to it that may not have started yet; a start clears it and sets run at once
+	holds    holder     // why its process is to stand still
+	held     bool       // the runtime has acknowledged that it does
+	unsure   bool       // its last pause or resume failed, and may have taken effect
 	stop     context.CancelFunc
 }
 

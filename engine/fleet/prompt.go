@@ -133,6 +133,7 @@ func (p prompts) Moved(tx *audit.Tx, t *task.Task, _ task.Status) error {
 	if m == nil || !t.Status.Terminal() {
 		return nil
 	}
+	tx.OnCommit(m.ring) // what waits behind it goes on
 	old, err := p.f.agents.Load(tx, m.name)
 	if err != nil || old == nil || old.LastTaskID != t.TaskID {
 		return err
@@ -160,7 +161,7 @@ func (f *Fleet) AssignWhenReady(ctx context.Context, by core.Caller, name, messa
 	}
 	select { // one assignment at a time, or two could both find it idle
 	case m.offer <- struct{}{}:
-		defer func() { <-m.offer }()
+		defer m.offered()
 	case <-ctx.Done():
 		return task.Task{}, ctx.Err()
 	}

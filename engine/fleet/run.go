@@ -43,6 +43,9 @@ type run struct {
 	done chan struct{} // closed when the agent has let go
 	out  task.Outcome  // valid after done
 
+	steering sync.Mutex // one message at a time, and none once it ends; taken before mu
+	ended    bool
+
 	mu      sync.Mutex
 	how     ending
 	reason  string
@@ -172,7 +175,7 @@ func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 	}
 	return h.Prompt(ctx, Prompt{
 		TaskID: r.job.Task.TaskID, Attempt: r.job.Task.Attempt, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
-		Past: r.past(), Emit: r.emit, Beat: r.beat,
+		Past: r.past(), Emit: r.emit, Beat: r.beat, Next: r.next,
 	})
 }
 
@@ -255,10 +258,16 @@ func (r *run) release(ctx context.Context, out task.Outcome) error {
 		_ = r.m.hold(ctx, byTask, false) // the supervisor tries again
 		r.m.ring()
 	}()
+	r.steering.Lock() // nothing is told to a run that is let go
+	r.ended = true
+	r.steering.Unlock()
 	n := record.Event{Type: "agent.released", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "status": out.Status}}
 	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(tx *audit.Tx, a *Agent) error {
 		if a.TaskID != t.TaskID {
 			return errSame
+		}
+		if err := r.f.forget(tx, r.m.name, out); err != nil {
+			return err
 		}
 		a.Usage.Tasks++
 		a.Usage.WallMS += tx.Now().Sub(t.StartedAt).Milliseconds()

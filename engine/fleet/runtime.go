@@ -149,6 +149,9 @@ type Prompt struct {
 	// judge has answered or ctx ended.
 	Emit func(ctx context.Context, e Event) (ToolAnswer, error)
 	Beat func()
+	// Next takes what the agent is to be told before the task is over; nil for
+	// nothing more. It is for agents that hear between their turns, and may be nil.
+	Next func(ctx context.Context) (*Message, error)
 }
 
 // Past is what an agent goes on from.

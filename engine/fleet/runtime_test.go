@@ -84,6 +84,8 @@ type handle struct {
 	pauses   int
 	prompts  int
 	closed   bool
+	hears    error    // when it hears while it works
+	heard    []string // said while it worked
 }
 
 var errKilled = errors.New("the process was killed")
@@ -243,4 +245,19 @@ func call(e fleet.Event, answers chan<- fleet.ToolAnswer) script {
 		}
 		return done(ctx, h, p)
 	}
+}
+
+// Hears implements fleet.Steerer as the script says.
+func (h *handle) Hears() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hears
+}
+
+// Steer implements fleet.Steerer.
+func (h *handle) Steer(text, _ string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard = append(h.heard, text)
+	return nil
 }

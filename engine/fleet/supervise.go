@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -143,7 +144,7 @@ func (f *Fleet) settle(ctx context.Context, m *member) error {
 	if err := f.keepHealth(ctx, m); err != nil {
 		return err
 	}
-	return held
+	return errors.Join(held, f.deliver(ctx, m))
 }
 
 // dropLost frees an agent whose record names a task that nothing works on:
@@ -251,7 +252,10 @@ func deadCall(a *judge.Approval) bool { return a.Gate == judge.GateTool && a.Sta
 
 func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
 	old, err := f.agents.Load(tx, m.name)
-	if err != nil || old == nil || !old.runs() {
+	if err != nil || old == nil {
+		return err
+	}
+	if err := f.untellIn(tx, m); err != nil || !old.runs() {
 		return err
 	}
 	a := *old

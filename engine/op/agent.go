@@ -31,7 +31,7 @@ func agents() []*Op {
 		change(Op{Name: "agent resume", Short: "Let a paused agent go on", Undo: "agent pause", Done: "resumed"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Resume(ctx, c.By, name) }),
 		agentDelete(),
-		agentAssign(),
+		agentAssign(), agentTell(), agentQueue(), agentWithdraw(), agentMove(),
 		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of", Tool: Tool{Name: "cancel_agent_task"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
 		listOf(Op{Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(), Tool: Tool{Name: "show_agent_task_history"}}, name,
@@ -45,11 +45,13 @@ func agents() []*Op {
 // ShownAgent is an agent with what file rules say of it.
 type ShownAgent struct {
 	fleet.Agent
-	Files *files.Places `json:"files,omitempty"`
+	Files *files.Places    `json:"files,omitempty"`
+	Queue []*fleet.Message `json:"queue,omitempty"` // what waits for it, the next first
 }
 
 func shownAgent(ctx context.Context, c *Call, name string) (s ShownAgent, err error) {
 	s.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name)
+	s.Queue = c.Fleet.Queued(c.By.Tenant, name)
 	if p := c.Files.Places(c.By.Tenant, s.Role, s.Name); p.Any() && (s.Profile == "reader" || s.Profile == "worker") {
 		s.Files = &p
 	}

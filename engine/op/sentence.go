@@ -63,6 +63,10 @@ func (o *Op) Sentence(out any) string {
 		return o.told("session", v.SessionID, "")
 	case fleet.Agent:
 		return o.told("agent", v.Name, "")
+	case fleet.Told:
+		return "agent " + v.Agent + ": " + v.State + "; " + v.Note
+	case fleet.Message:
+		return o.told("message", v.MessageID, "")
 	case DeletedAgent:
 		return o.told("agent", v.Name, "")
 	case skill.Subagent:

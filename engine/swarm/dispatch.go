@@ -32,7 +32,9 @@ type Dispatch struct {
 	After          []string      // tasks that must succeed first, at most 64
 	Intent         string        // one line for the approval card
 	Expect         *task.Expect  // what the output must be; nil takes any
-	retryOf        string
+	// Also is done in the transaction that makes the task; its error makes none.
+	Also    func(tx *audit.Tx, t *task.Task) error
+	retryOf string
 }
 
 const (
@@ -79,7 +81,10 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (task.
 					return err
 				}
 			}
-			return s.insert(tx, &made, d, ask, v)
+			if err := s.insert(tx, &made, d, ask, v); err != nil || d.Also == nil {
+				return err
+			}
+			return d.Also(tx, &made)
 		})
 	})
 	if refused != nil {

@@ -85,3 +85,29 @@ func logText(l task.LogLine, wide bool) string {
 	}
 	return fmt.Sprintf("%s %-5s %s", l.Timestamp.UTC().Format("15:04:05"), l.Level, l.Message)
 }
+
+func queueColumns(c *call) []column[fleet.Message] {
+	type M = fleet.Message
+	return []column[M]{
+		{title: "PLACE", right: true, text: func(m M) string { return count(int64(m.Place)) }},
+		{title: "MESSAGE", text: func(m M) string { return m.MessageID }},
+		{title: "WHEN", text: messageWhen},
+		{title: "BY", text: func(m M) string { return m.By }},
+		{title: "AGE", right: true, text: func(m M) string { return c.age(m.CreatedAt) }},
+		{title: "URI", wide: true, text: func(m M) string { return m.URI }},
+		{title: "TEXT", most: 60, text: func(m M) string { return m.Text }},
+	}
+}
+
+// messageWhen says when an agent is told a message.
+func messageWhen(m fleet.Message) string {
+	switch {
+	case m.Held != "":
+		return "held"
+	case m.Told != "":
+		return "told"
+	case m.Steers:
+		return "now"
+	}
+	return "after"
+}

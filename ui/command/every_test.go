@@ -289,6 +289,7 @@ func (w *walk) agentsAndApprovals() {
 	if code, _, _ := w.fails(1, "agent assign asker more"); code != "CONFLICT" {
 		t.Errorf("a busy agent took a task: %s", code)
 	}
+	w.queue()
 	id := w.approval()
 	shown := w.do("approval show " + id)
 	if shown["status"] != "open" || shown["digest"] == nil || shown["task_id"] != task {

@@ -392,3 +392,37 @@ func (w *walk) slots() {
 	}
 	w.do("tenant slots delete")
 }
+
+// queue tells an agent that works something, and takes it back.
+func (w *walk) queue() {
+	w.t.Helper()
+	w.do("agent create hearer --project tools --task listen -- sh -c 'while read -r line; do :; done'")
+	w.until("agent show hearer", "status", "busy")
+	later := w.do("agent tell hearer 'and then\nthis' --after")
+	if later["state"] != "queued" || later["text"] != "and then\nthis" || later["note"] == nil {
+		w.t.Errorf("told a busy agent: %v", later)
+	}
+	now := w.do("agent tell hearer 'not there' --now")
+	if now["state"] != "told" || now["task_id"] == nil {
+		w.t.Errorf("steered: %v", now)
+	}
+	first := w.do("agent tell hearer first")
+	w.do("agent move hearer " + str(first["message_id"]) + " 1")
+	all := w.objects("agent queue hearer")
+	if len(all) != 3 {
+		w.t.Errorf("queue: %v", all)
+	}
+	w.do("agent queue hearer")
+	w.text("agent queue hearer", "PLACE", "and then", "told", "after")
+	if shown := w.do("agent show hearer"); len(shown["queue"].([]any)) != 3 {
+		w.t.Errorf("shown: %v", shown["queue"])
+	}
+	w.do("agent withdraw hearer " + str(later["message_id"]))
+	w.do("agent withdraw hearer " + str(first["message_id"]))
+	w.fails(1, "agent withdraw hearer "+str(first["message_id"]))
+	w.fails(2, "agent tell hearer x --now --after")
+	w.fails(1, "agent move hearer "+str(now["message_id"])+" 1")
+	w.fails(2, "agent move hearer "+str(now["message_id"])+" first")
+	w.do("agent cancel hearer")
+	w.do("agent delete hearer --yes")
+}

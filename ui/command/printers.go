@@ -64,6 +64,7 @@ func printers() []printer {
 		rows(agentColumns),
 		rows(historyColumns),
 		rows(logColumns),
+		rows(queueColumns),
 		rows(changeColumns),
 		rows(skillColumns),
 		rows(orderColumns),

@@ -154,6 +154,7 @@ func (p *Agent) Selected(pane.Env) pane.Item {
 	if a := p.agent; a != nil {
 		it.Agent, it.Task, it.Session, it.Approval = a.Name, a.TaskID, a.SessionID, a.Waiting
 		it.Paused = a.Paused || a.Pausing
+		it.Part = p.waiting()
 	}
 	return it
 }
@@ -222,6 +223,7 @@ func (p *Agent) lay(env pane.Env) {
 	} else {
 		out.Add("last task", a.LastTask, screen.Text)
 	}
+	p.queue(&env, &out)
 	act := &p.did
 	acted := len(act.Plan)+act.Made+act.Drew > 0
 	if acted { // what it does comes before what it is made of

@@ -29,6 +29,8 @@ type Agents interface {
 	// what is known, by its At.
 	Activity(ctx context.Context, tenant, name string, known time.Time) (*agents.Activity, error)
 	History(ctx context.Context, tenant, name string, f core.Filter) (core.Page[agents.HistoryItem], error)
+	// Queued is what waits for an agent, the next first. It reads memory alone.
+	Queued(tenant, name string) []*agents.Message
 	Runtimes() []string
 	Projects(ctx context.Context, tenant string) ([]agents.Project, error)
 	Roles(ctx context.Context, tenant, project string) ([]agents.Role, error)
