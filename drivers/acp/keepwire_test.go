@@ -46,6 +46,9 @@ func (d *desk) keep(agent string, begins []int) {
 			}
 			fmt.Fprintln(&out, elsewhere.ReplaceAllString(strings.ReplaceAll(line, d.dir, "$DIR"), "$$ELSEWHERE"))
 		}
+		if said := shows(readWire(d.t, data[begins[i]:end])).said; elsewhere.MatchString(said) {
+			d.t.Errorf("the wire of %s, %s has a path of this machine in pieces: %s", agent, sc.name, said)
+		}
 		if out.Len() > mostWire {
 			d.t.Errorf("the wire of %s, %s has %d bytes", agent, sc.name, out.Len())
 		}

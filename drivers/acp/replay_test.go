@@ -14,26 +14,12 @@ import (
 // TestTheRecordOfRecordedWiresIsTrue plays what the real agents once said, to an engine
 // that does what was done then. What its record says is what the wire shows.
 func TestTheRecordOfRecordedWiresIsTrue(t *testing.T) {
-	for name, opt := range playedAs() {
+	for name, mode := range playedAs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			var wires [][]byte
-			var score []byte
-			for _, sc := range scenarios() {
-				data, err := os.ReadFile(wirePath(name, sc.name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				wires, score = append(wires, data), append(score, data...)
-			}
-			if err := os.WriteFile(filepath.Join(dir, scoreFile), score, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			d := newDesk(t, played(t, name, dir, opt), dir, nil, nil)
-			d.late = 8 * time.Second
+			d, wires := newPlayedDesk(t, name, mode, scenarios())
 			for i, sc := range scenarios() {
-				d.run(t, sc, filled(t, wires[i], d.dir))
+				d.run(t, sc, wires[i])
 			}
 			if _, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant); err != nil {
 				t.Error(err)
@@ -62,9 +48,35 @@ func played(t *testing.T, name, dir, mode string) fleet.Agent {
 	}
 }
 
-// filled is a wire with the directory that its agent is played in.
-func filled(t *testing.T, wire []byte, dir string) []wireLine {
-	return readWire(t, bytes.ReplaceAll(wire, []byte("$DIR"), []byte(dir)))
+// newPlayedDesk has an agent that plays its wires of some scenarios, which are given too.
+// Their processes begin as the first of all does.
+func newPlayedDesk(t *testing.T, name, mode string, some []scenario) (d *desk, wires [][]wireLine) {
+	t.Helper()
+	dir := t.TempDir()
+	a := played(t, name, dir, mode)
+	var score []byte
+	for i, sc := range some {
+		data, err := os.ReadFile(wirePath(name, sc.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := scenarios()[0].name; i == 0 && sc.name != first {
+			greeting, err := os.ReadFile(wirePath(name, first))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _, _ := bytes.Cut(greeting, []byte(`"method":"session/prompt"`))
+			data = append(before[:bytes.LastIndexByte(before, '\n')+1], data...)
+		}
+		score = append(score, data...)
+		wires = append(wires, readWire(t, bytes.ReplaceAll(data, []byte("$DIR"), []byte(a.Dir))))
+	}
+	if err := os.WriteFile(filepath.Join(dir, scoreFile), score, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d = newDesk(t, a, dir, nil, nil)
+	d.late = 8 * time.Second
+	return d, wires
 }
 
 // TestADifferenceFromTheWireIsTold has a record that says what the wire shows, and then

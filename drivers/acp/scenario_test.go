@@ -17,7 +17,7 @@ import (
 // scenario is one task that an agent is given, and what is done about it.
 type scenario struct {
 	name    string // of its wire
-	message string // DIR stands for the agent's directory
+	message string // without the agent's directory: agents repeat it in pieces
 	limited bool
 	act     func(d *desk, id string) // nil does nothing
 
@@ -31,14 +31,14 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{
-			name: "approved", message: "RUN: echo hello > DIR/yes", status: task.Succeeded, exit: "success",
+			name: "approved", message: "RUN: echo hello > yes", status: task.Succeeded, exit: "success",
 			act: func(d *desk, id string) { d.answer(id, judge.Answer{Approve: true, Reason: "fine"}) },
 			check: func(d *desk, s story) string {
 				return unless(s.calls[0].status == "ok" && s.answers > 0 && s.spent > 0 && d.did("yes", true))
 			},
 		},
 		{
-			name: "denied", message: "RUN: echo hello > DIR/no", status: task.Succeeded, exit: "success", interrupted: "approval_denied",
+			name: "denied", message: "RUN: echo hello > no", status: task.Succeeded, exit: "success", interrupted: "approval_denied",
 			act: func(d *desk, id string) { d.answer(id, judge.Answer{Reason: "use the copy"}) },
 			check: func(d *desk, s story) string {
 				return unless(s.calls[0].status == "canceled" && s.denials == 1 && len(s.prompts) == 2 &&
@@ -46,7 +46,7 @@ func scenarios() []scenario {
 			},
 		},
 		{
-			name: "cancelled", message: "RUN: echo hello > DIR/never", status: task.Cancelled, exit: "error", interrupted: "canceled", cut: "canceled",
+			name: "cancelled", message: "RUN: echo hello > never", status: task.Cancelled, exit: "error", interrupted: "canceled", cut: "canceled",
 			act: func(d *desk, id string) {
 				d.asked(id)
 				_, err := d.eng.Fleet.CancelTask(d.t.Context(), d.by, d.name)
@@ -55,7 +55,7 @@ func scenarios() []scenario {
 			check: func(d *desk, s story) string { return unless(len(s.calls) == 1 && d.did("never", false)) },
 		},
 		{
-			name: "killed-waiting", message: "RUN: echo hello > DIR/dead", status: task.Failed, exit: "error", interrupted: "crash", cut: "interrupted",
+			name: "killed-waiting", message: "RUN: echo hello > dead", status: task.Failed, exit: "error", interrupted: "crash", cut: "interrupted",
 			act: func(d *desk, id string) {
 				asked := d.asked(id)
 				d.kill()
@@ -70,7 +70,7 @@ func scenarios() []scenario {
 			},
 		},
 		{
-			name: "killed-running", message: "RUN: echo $$ > DIR/pid; sleep 300; echo x >> DIR/pid", status: task.Failed, exit: "error", interrupted: "crash", cut: "interrupted",
+			name: "killed-running", message: "RUN: echo $$ > pid; sleep 300; echo x >> pid", status: task.Failed, exit: "error", interrupted: "crash", cut: "interrupted",
 			act: func(d *desk, id string) {
 				d.answer(id, judge.Answer{Approve: true, Reason: "fine"})
 				waitLong(d.t, "the command runs", d.commandRuns)
@@ -81,7 +81,7 @@ func scenarios() []scenario {
 			},
 		},
 		{
-			name: "late", message: "RUN: echo hello > DIR/late", limited: true, status: task.TimedOut, exit: "error", interrupted: "timeout", cut: "timeout",
+			name: "late", message: "RUN: echo hello > late", limited: true, status: task.TimedOut, exit: "error", interrupted: "timeout", cut: "timeout",
 			check: func(d *desk, _ story) string { return unless(d.did("late", false)) },
 		},
 		{
@@ -124,7 +124,7 @@ func (d *desk) run(t *testing.T, sc scenario, wire []wireLine) (since int) {
 	if sc.limited {
 		timeout = d.late
 	}
-	id := d.begin(strings.ReplaceAll(sc.message, "DIR", d.dir), timeout)
+	id := d.begin(sc.message, timeout)
 	if sc.act != nil {
 		sc.act(d, id)
 	}
