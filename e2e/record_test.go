@@ -66,6 +66,7 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 			})
 			want := []string{
 				"run_started by user",
+				"approve by policy of the start",
 				"user: " + regexp.QuoteMeta(c.read+" THEN RUN: echo hello > made.txt"),
 				`asked, after .*user: .*THEN RUN: echo hello > made.txt.*`,
 				"answered 100[+]20: " + c.tool + " .*known.txt.*",
@@ -77,6 +78,7 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 				"hitl by policy of execute",
 				"approve by " + (&user{t: t}).name() + " of execute",
 				"result ok .*",
+				"execute wrote made.txt",
 				"asked, after .*tool: .*",
 				"answered 100[+]20: FINAL: the tool said: .*",
 				"assistant: FINAL: the tool said: .*",
@@ -172,6 +174,9 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 				say("%s: %s", m.Role, says(b.MessageRef))
 				continue
 			case dag.ListDecisions:
+			case dag.ListFiles:
+				say("%s wrote %s", calls[e.Edges[0].To.ID].Tool, filepath.Base(says(b.MessageRef)))
+				continue
 			default: // what it used, and what it came to
 				continue
 			}
@@ -183,7 +188,11 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 				t.Fatal(err)
 			}
 			if len(e.Edges) == 0 {
-				say("%s by %s of the result", d.Decision, d.By)
+				what := "result"
+				if len(lines) == 1 {
+					what = "start"
+				}
+				say("%s by %s of the %s", d.Decision, d.By, what)
 				continue
 			}
 			say("%s by %s of %s", d.Decision, d.By, calls[e.Edges[0].To.ID].Tool)
