@@ -67,6 +67,15 @@ stdout 'not this one'
 bus list -o json
 ! stdout 'secret'
 
+# The record has each as one call, which what was decided at both places is about.
+dag events --task $T --match 'not this one' -o json
+stdout '"decision":"deny"'
+dag events --task $T --kind tool_call -o json
+stdout -count=1 '"kind":"tool_call"'
+capture C event_id
+dag lineage ToolCall:$C --down --depth 1 -o json
+stdout '"from":\{"type":"Message"'
+
 # Of other tenants it learns nothing.
 agent assign AGENT 'CALL: show_agent {"agent_name":"stranger"}'
 MAY show_agent

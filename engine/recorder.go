@@ -83,7 +83,7 @@ func (r recorder) began(ctx context.Context, a fleet.Agent, t task.Task, message
 	if err := rec.Said(ctx, dag.ListMain, dag.RoleUser, message); err != nil {
 		return nil, err
 	}
-	return &recording{run: rec, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name, t.TaskID)}, nil
+	return &recording{run: rec, ties: ties{run: rec}, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name, t.TaskID)}, nil
 }
 
 // recording is one run. The errors of single events are kept by the run, which
@@ -95,6 +95,7 @@ type recording struct {
 	tenant string
 	task   string
 	tally  *egress.Tally
+	ties   ties
 }
 
 // Event implements fleet.Observed.
@@ -141,6 +142,7 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 			status, fault = dag.CallError, &dag.Fault{Code: cmp.Or(e.Status, "error"), Message: e.Error}
 		}
 		_ = r.run.Result(ctx, callOf(e), status, e.Output, fault)
+		r.ties.ends(callOf(e))
 	}
 }
 
@@ -158,13 +160,19 @@ func (r *recording) call(ctx context.Context, e fleet.Event) {
 		args = core.MustEncode(map[string]string{"text": e.Text})
 	}
 	_ = r.run.Call(ctx, cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
+	r.ties.tells(&e)
 }
 
 func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }
 
 // Judged implements fleet.Observed.
 func (r *recording) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
-	return r.run.DecideIn(tx, cmp.Or(a.CallID, "call"), core.MustEncode(decidedAs(a, d)))
+	said := decidedAs(a, d)
+	if a.CallID != "" && a.Server != "" && !r.run.Known(a.CallID) { // a door asks
+		r.ties.asks(a)
+		said.CallID = a.CallID
+	}
+	return r.run.DecideIn(tx, cmp.Or(a.CallID, "call"), core.MustEncode(said))
 }
 
 func decidedAs(a judge.Action, d judge.GateDecision) decided {
@@ -192,6 +200,7 @@ type decided struct {
 	Abort         bool           `json:"abort,omitzero"`
 	Server        string         `json:"server,omitempty"`
 	Tool          string         `json:"tool,omitempty"`
+	CallID        string         `json:"call_id,omitempty"` // of the door that was called
 }
 
 // Answered implements fleet.Observed.

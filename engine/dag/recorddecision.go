@@ -21,6 +21,9 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 		r.mu.Unlock()
 		return nil
 	}
+	if to := r.tied[call]; to != "" {
+		call = to
+	}
 	h := r.head()
 	n := r.message(h.TS, RoleSystem, []ContentPart{{Type: "tool_use", ID: call, Name: "decision", Input: survives(decision, maxValue)}})
 	h.Nodes = []Node{n}
@@ -31,23 +34,16 @@ func (r *Recording) DecideIn(tx *audit.Tx, call string, decision core.Raw) error
 		}
 		h.Edges = []Edge{{Type: DerivedFrom, From: n.Ref(), To: NodeRef{TypeToolCall, asked.event}}}
 	}
+	if early := r.early[call]; len(early) > 0 {
+		h.Parent = &EventRef{early[len(early)-1].event}
+	}
 	r.mu.Unlock()
 	e, err := NewEvent(h, &HistoryAppend{List: ListDecisions, MessageRef: n.ID()})
 	if err != nil {
 		return err
 	}
 	if _, err = r.d.ObserveIn(tx, e); err == nil {
-		tx.OnCommit(func() { r.decided(call, e.EventID) })
+		tx.OnCommit(func() { r.told(call, e.EventID, n.Ref()) })
 	}
 	return err
-}
-
-// decided notes the decision that a call's result follows.
-func (r *Recording) decided(call, event string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c, open := r.calls[call]; open {
-		c.decided = event
-		r.calls[call] = c
-	}
 }

@@ -60,6 +60,8 @@ type Recording struct {
 	spoken   origin    // of the next message of the agent's
 	calls    map[string]openCall
 	ended    map[string]string // calls that have their result: id → event
+	tied     map[string]string // ids that stand for other calls
+	early    map[string][]loose
 	models   modelTalk
 	messages int
 	network  []HostUse // of its end
@@ -69,7 +71,11 @@ type Recording struct {
 }
 
 // openCall is what is remembered of a call until its result.
-type openCall struct{ event, correlation, server, tool, decided string }
+type openCall struct {
+	event, correlation, server, tool, decided string
+
+	early []loose // decisions that are older than it is in the record
+}
 
 // Record begins a run: run_started is on disk when it returns. A run that is
 // never finished is closed by Recover after the next start.
@@ -222,7 +228,7 @@ func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool)
 	server, tool = fit(server), fit(tool)
 	e, ok := r.add(h, &ToolCall{Server: server, Tool: tool, CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
-		r.calls[call] = openCall{e.EventID, h.CorrelationID, server, tool, r.calls[call].decided}
+		r.calls[call] = openCall{event: e.EventID, correlation: h.CorrelationID, server: server, tool: tool, decided: r.calls[call].decided}
 		delete(r.ended, call) // an id may be used again
 	}
 	return e, ok
@@ -285,6 +291,9 @@ func (r *Recording) result(call string, status CallStatus, result core.Raw, faul
 	h.CorrelationID, h.Parent = r.calls[call].correlation, nil
 	if by := r.calls[call].decided; by != "" {
 		h.Parent = &EventRef{by}
+	}
+	for _, d := range r.calls[call].early {
+		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: d.message, To: NodeRef{TypeToolCall, r.calls[call].event}})
 	}
 	if e, ok := r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)}); ok {
 		r.hear(EventRef{e.EventID}, NodeRef{TypeToolResult, e.EventID})
