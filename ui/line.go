@@ -63,10 +63,14 @@ func (m *Model) ask(t template, questions []string, answers map[string]string, i
 		} else if n == 1 && !items[0].Empty() {
 			title += " (" + items[0].ID + ")"
 		}
-		return m.prompt(title, "", func(text string) tea.Cmd {
+		then := func(text string) tea.Cmd {
 			answers[questions[0]] = text
 			return m.ask(t, questions[1:], answers, items, confirm)
-		})
+		}
+		if strings.HasSuffix(questions[0], longer) {
+			return m.compose(strings.Replace(title, longer, "", 1), then)
+		}
+		return m.prompt(title, "", then)
 	}
 	j := job{targets: items, confirm: confirm}
 	if len(items) == 0 {

@@ -218,6 +218,10 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.saved(msg)
 	case paperMsg:
 		return m.showPaper(msg)
+	case draftMsg:
+		return m.drafted(msg)
+	case writtenMsg:
+		return m.written(msg)
 	case pagedMsg:
 		return m.paged(msg)
 	case wroteMsg:

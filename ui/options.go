@@ -60,6 +60,8 @@ type Options struct {
 	Warning string
 	// Pager shows a text with the screen given up for it; nil refuses.
 	Pager func(text string) *exec.Cmd
+	// Editor edits a file, in the same way.
+	Editor func(path string) *exec.Cmd
 	// First is called once, from a Cmd, with the first frame as terminal text;
 	// nil is not.
 	First func(frame string)

@@ -30,7 +30,7 @@ func TestInnerScopesWin(t *testing.T) {
 		want   string
 	}{
 		{"global", "d", "task dispatch --kind exec.run --input"},
-		{"fleet list global", "d", "agent assign {agent} {?Work}"},
+		{"fleet list global", "d", "agent assign {agent} {?Work…}"},
 		{"fleet list global", "j", "down"},
 		{"fleet list global", "q", "back"},
 		{"approvals list global", "a", "approve"},
@@ -188,7 +188,7 @@ func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
 			seen[k.String()] = b.What()
 		}
 	}
-	if seen["d"] != "agent assign {agent} {?Work}" || seen["j"] != "down" || seen["?"] != "help" {
+	if seen["d"] != "agent assign {agent} {?Work…}" || seen["j"] != "down" || seen["?"] != "help" {
 		t.Errorf("bindings are %v", seen)
 	}
 	hints := m.Hints(scopes)

@@ -23,13 +23,17 @@ type area struct {
 	row, col int
 	top      int // the first line in sight
 	page     int
+	tabs     bool // they stay tabs, each shown as one cell
 }
 
 // showable turns text into lines: tabs to two spaces, what can't be shown to
 // \u escapes.
-func showable(s string) [][]rune {
+func showable(s string) [][]rune { return linesOf(s, "  ") }
+
+// linesOf is showable with tabs as something else.
+func linesOf(s, tab string) [][]rune {
 	var out [][]rune
-	s = strings.ReplaceAll(clip(s, maxArea), "\r\n", "\n")
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(clip(s, maxArea))
 	for line := range strings.SplitSeq(strings.ToValidUTF8(s, string(term.Replacement)), "\n") {
 		runes := make([]rune, 0, len(line))
 		for _, r := range line {
@@ -37,7 +41,7 @@ func showable(s string) [][]rune {
 			case r >= 0x20 && r < 0x7f:
 				runes = append(runes, r)
 			case r == '\t':
-				runes = append(runes, ' ', ' ')
+				runes = append(runes, []rune(tab)...)
 			case term.Clean(string(r)) == string(r):
 				runes = append(runes, r)
 			case r > 0xFFFF:
@@ -54,8 +58,16 @@ func showable(s string) [][]rune {
 	return out
 }
 
+// taken turns text into lines as this area has them.
+func (a *area) taken(s string) [][]rune {
+	if a.tabs {
+		return linesOf(s, "\t")
+	}
+	return showable(s)
+}
+
 func (a *area) set(s string) {
-	a.lines = showable(s)
+	a.lines = a.taken(s)
 	a.row, a.col, a.top = 0, 0, 0
 }
 
@@ -82,7 +94,7 @@ func (a *area) fix() {
 // insert types s at the cursor.
 func (a *area) insert(s string) {
 	a.fix()
-	add := showable(s)
+	add := a.taken(s)
 	if len(a.lines)+len(add) > maxLines {
 		return
 	}
@@ -206,7 +218,7 @@ func (a *area) draw(c *screen.Canvas, r screen.Rect) {
 			from++
 		}
 		end := min(len(line), from+r.W+1)
-		sub.Text(at-left, i, screen.Input, string(line[from:end]))
+		sub.Text(at-left, i, screen.Input, strings.ReplaceAll(string(line[from:end]), "\t", " "))
 		sub.Paint(screen.Rect{X: 0, Y: i, W: r.W, H: 1}, screen.Input)
 		if at-left+cells(line[from:end]) > r.W {
 			sub.Text(r.W-1, i, screen.Dim, c.Glyphs().Ellipsis)

@@ -27,6 +27,7 @@ const (
 	Submit               // Text was entered
 	Pick                 // ID was chosen
 	Complete             // the palette wants candidates for Text
+	Edit                 // Text is to be edited elsewhere, and comes back
 )
 
 // Action is what came of a key.
@@ -37,7 +38,7 @@ type Action struct {
 }
 
 // Done tells whether the overlay has served its purpose and goes.
-func (a Action) Done() bool { return a.Kind != None && a.Kind != Complete }
+func (a Action) Done() bool { return a.Kind != None && a.Kind != Complete && a.Kind != Edit }
 
 // Overlay is one thing over the panes.
 type Overlay interface {
@@ -72,6 +73,7 @@ func (p *Palette) Typing() bool { return true }
 var (
 	_ Overlay = (*Confirm)(nil)
 	_ Overlay = (*Prompt)(nil)
+	_ Overlay = (*Compose)(nil)
 	_ Overlay = (*Editor)(nil)
 	_ Overlay = (*Form)(nil)
 	_ Overlay = (*Help)(nil)

@@ -36,7 +36,7 @@ func Show(ctx context.Context, env *command.Env, s command.Start) error {
 		return err
 	}
 	if env.Attached {
-		opt.Attached, opt.Remote, opt.Terminal, opt.Pager = true, env.Remote, env.Terminal, nil
+		opt.Attached, opt.Remote, opt.Terminal, opt.Pager, opt.Editor = true, env.Remote, env.Terminal, nil, nil
 		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
 	}
 	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
@@ -79,6 +79,7 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 		Notice:   tell,
 		Warning:  warning,
 		Pager:    pager(env.Getenv),
+		Editor:   editor(env.Getenv),
 		Services: services(env, s),
 		Caller:   s.Caller,
 		Run: func(ctx context.Context, tenant string, args []string) (string, string, int) {

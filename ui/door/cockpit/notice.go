@@ -38,3 +38,20 @@ func pager(getenv func(string) string) func(text string) *exec.Cmd {
 		return cmd
 	}
 }
+
+// editor edits a file the way the operator edits texts: $VISUAL or $EDITOR
+// through the shell, as other programs do, or vi.
+func editor(getenv func(string) string) func(path string) *exec.Cmd {
+	return func(path string) *exec.Cmd {
+		program := "vi"
+		for _, name := range []string{"VISUAL", "EDITOR"} {
+			if s := strings.TrimSpace(getenv(name)); s != "" {
+				program = s
+				break
+			}
+		}
+		cmd := exec.Command("sh", "-c", program+` "$1"`, "sh", path)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		return cmd
+	}
+}
