@@ -49,6 +49,27 @@ func (a *agent) Screen(known uint64, back int) *terminal.Screen {
 	return pic
 }
 
+// Rev implements terminal.Terminal.
+func (a *agent) Rev() uint64 {
+	if s := a.newest(); s != nil {
+		return s.screen.Rev()
+	}
+	return 0
+}
+
+// Unseen implements terminal.Terminal.
+func (a *agent) Unseen() bool {
+	s := a.newest()
+	return s != nil && !s.proc.Ended() && s.proc.Unseen()
+}
+
+// newest is the session whose picture is shown; nil before the first.
+func (a *agent) newest() *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shown
+}
+
 // masked takes values of secrets from a picture, also those that go on in the next line.
 func masked(pic *terminal.Screen, mask *secret.Mask) {
 	if mask == nil {
@@ -136,13 +157,10 @@ func (a *agent) Type(in []terminal.Input) error {
 
 // Masked implements terminal.Terminal.
 func (a *agent) Masked(text string) string {
-	a.mu.Lock()
-	s := a.shown
-	a.mu.Unlock()
-	if s == nil {
-		return text
+	if s := a.newest(); s != nil {
+		return s.mask.String(text)
 	}
-	return s.mask.String(text)
+	return text
 }
 
 // Resize implements terminal.Terminal.

@@ -99,7 +99,7 @@ func (s *Seat) Wait(ctx context.Context, known uint64, desk Desk) error {
 			return err
 		}
 		changed := t.Changed()
-		if pic := t.Screen(known, 0); pic != nil && pic.Rev != known || s.Desk().Rev != desk.Rev {
+		if t.Rev() != known || s.Desk().Rev != desk.Rev {
 			return nil
 		}
 		select {
@@ -253,12 +253,12 @@ func (s *Seat) Type(ctx context.Context, in []terminal.Input) error {
 	if err != nil {
 		return err
 	}
-	pic := t.Screen(0, 0)
-	text := t.Masked(terminal.Shown(in, pic.Unseen))
+	unseen := t.Unseen()
+	text := t.Masked(terminal.Shown(in, unseen))
 	if len(text) > maxSaid {
 		text = core.Cut(text, maxSaid) + fmt.Sprintf(" … (%d bytes in all)", len(text))
 	}
-	if err := s.said(ctx, text, pic.Unseen); err != nil {
+	if err := s.said(ctx, text, unseen); err != nil {
 		return err
 	}
 	// What has changed since counts: a stop that came meanwhile is not typed past.

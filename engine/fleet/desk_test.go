@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,11 +15,16 @@ import (
 )
 
 // glass is a runtime whose agents have a terminal in which what is typed is shown.
-type glass struct{ fleet.Runtime }
+type glass struct {
+	fleet.Runtime
+	w *world
+}
 
 func (g glass) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
 	h, err := g.Runtime.Open(ctx, a, notify)
-	return &pane{Handle: h, moved: make(chan struct{})}, err
+	p := &pane{Handle: h, moved: make(chan struct{})}
+	g.w.panes[a.Name] = p
+	return p, err
 }
 
 type pane struct {
@@ -50,6 +56,18 @@ func (p *pane) Screen(known uint64, _ int) *terminal.Screen {
 	return &terminal.Screen{Rev: p.rev, Size: p.size, Lines: []terminal.Line{{{Text: p.text, Cells: len(p.text)}}}, Runs: p.runs, Unseen: p.unseen}
 }
 
+func (p *pane) Rev() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rev
+}
+
+func (p *pane) Unseen() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unseen
+}
+
 func (p *pane) Changed() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +87,8 @@ func (p *pane) Masked(text string) string { return strings.ReplaceAll(text, "hun
 
 func glassWorld(t *testing.T) *world {
 	w := newWorld(t)
-	w.wrap = func(r fleet.Runtime) fleet.Runtime { return glass{r} }
+	w.panes = map[string]*pane{}
+	w.wrap = func(r fleet.Runtime) fleet.Runtime { return glass{r, w} }
 	w.Reopen()
 	w.run()
 	w.create("it")
@@ -162,9 +181,17 @@ func TestAPasswordIsInNoLog(t *testing.T) {
 	a := w.seat(alice)
 	w.take(a, true)
 	w.No(typeIn(w, a, "sudo"))
-	s, err := w.fleet.Attach(t.Context(), alice, "it")
+	h := w.panes["it"]
+	h.change(func() { h.unseen = true })
+	w.No(typeIn(w, a, "geheim"))
+	lines, err := w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50})
 	w.No(err)
-	_ = s
+	if all := fmt.Sprint(lines.Items); strings.Contains(all, "geheim") || !strings.Contains(all, "6 characters") {
+		t.Errorf("log %s", all)
+	}
+	if text(a) != "sudo<enter>geheim<enter>" {
+		t.Errorf("typed %q", text(a))
+	}
 	if got := terminal.Shown([]terminal.Input{{Text: "geheim"}, {Key: "enter"}}, true); strings.Contains(got, "geheim") || !strings.Contains(got, "6 characters") || !strings.Contains(got, "<enter>") {
 		t.Errorf("shown %q", got)
 	}

@@ -43,6 +43,7 @@ type world struct {
 	swarm *swarm.Swarm
 	fleet *fleet.Fleet
 
+	panes     map[string]*pane                  // of agents with a terminal
 	wrap      func(fleet.Runtime) fleet.Runtime // nil: as it is
 	observer  fleet.Observer
 	deadlines map[judge.Risk]time.Duration

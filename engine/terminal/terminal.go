@@ -196,6 +196,10 @@ type Terminal interface {
 	// Screen is what it shows, back lines further up; nil if that is what it was at
 	// the revision known.
 	Screen(known uint64, back int) *Screen
+	// Rev is the revision of what it shows now.
+	Rev() uint64
+	// Unseen says that what is typed is not shown.
+	Unseen() bool
 	// Changed is closed when the screen is another than it is now.
 	Changed() <-chan struct{}
 	// Begin starts the program unless it runs.
