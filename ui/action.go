@@ -61,6 +61,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return tea.ClearScreen
 	case "suspend":
 		return m.suspend()
+	case "terminal":
+		return m.openTerminal()
 	case "estop":
 		return m.estop()
 	case "pause":

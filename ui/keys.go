@@ -21,6 +21,10 @@ func (m *Model) scopes() []string {
 	if p == nil {
 		return []string{"global"}
 	}
+	if h := m.hand(); h != nil {
+		scope, _ := h.Typing()
+		return []string{scope}
+	}
 	scopes := []string{p.Name(), string(p.Kind()), "global"}
 	if p.Kind() == pane.List && p.Selected(m.env()).Kind == skill.SubagentName {
 		return append([]string{skill.SubagentName}, scopes...)
@@ -35,8 +39,12 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	gap := m.now.Sub(m.answers.lastAt)
 	repeat := m.answers.press(name, k.IsRepeat, m.now)
-	if m.rec != nil {
-		m.rec.key(name, k.Text, m.over.Typing(), m.now)
+	hand := m.hand()
+	if m.rec != nil && (hand == nil || !hand.Secret()) {
+		m.rec.key(name, k.Text, m.over.Typing() || hand != nil, m.now)
+	}
+	if hand != nil {
+		return m.handKey(hand, k)
 	}
 	if name == "ctrl+c" {
 		return m.interrupt()

@@ -39,7 +39,7 @@ func (m *Model) makePanes() {
 		fleet.NewTenants(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
 		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge),
 
-		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions),
+		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(m.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions),
 		m.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(m.notes),
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
@@ -164,6 +164,7 @@ func (m *Model) sync() tea.Cmd {
 		cmd, again = m.bind(m.arrange())
 		cmds = append(cmds, cmd)
 	}
+	cmds = append(cmds, m.follow())
 	m.visited.note(&m.place)
 	if m.place.visible(gate.CardName) && !m.over.open() {
 		cmds = append(cmds, m.track(m.card.Drawn(m.env())))

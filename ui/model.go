@@ -89,6 +89,9 @@ func New(opt Options) *Model {
 	m.now = opt.Clock.Now()
 	m.makePanes()
 	m.place = placement{base: fleet.Name, lead: fleet.Name, bound: map[string]pane.Item{}}
+	if opt.Open.ID != "" {
+		m.place.open = []pane.Item{opt.Open}
+	}
 	// The bell is taken before the snapshot: nothing falls between.
 	m.bell = opt.Services.Watch(m.ctx)
 	m.look()
@@ -204,6 +207,12 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 			return m.track(p.Update(m.env(), msg.Body))
 		}
 		return nil
+	case pane.Woke:
+		m.dirty = true
+		if p, ok := m.panes[msg.Pane].(pane.Follower); ok {
+			return m.track(p.Woke(m.env(), msg.Body))
+		}
+		return nil
 	case pane.Fill:
 		m.dirty = true
 		return m.fill(msg, false)
@@ -253,7 +262,7 @@ func (m *Model) env() pane.Env {
 	return pane.Env{
 		Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
-		Visitor: m.visitor(),
+		Visitor: m.visitor(), Types: !m.opt.ReadOnly && m.opt.Role.Includes(command.Operator),
 		Colored: m.theme.Colored(),
 		Tints:   m.colors == colorprofile.TrueColor && m.theme.Colored(),
 	}

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -69,6 +70,8 @@ type Options struct {
 	Role command.Role
 	// ReadOnly refuses every command that would change something.
 	ReadOnly bool
+	// Open is opened first; one without an ID is not.
+	Open pane.Item
 	// Dir is the base of relative paths in :write and :record.
 	Dir string
 	// Attached says that the engine outlives this screen: quitting ends no agent.

@@ -28,6 +28,12 @@ func (m *Model) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
 
 // paste goes into a text field or nowhere: pasted text is never a key.
 func (m *Model) paste(text string) tea.Cmd {
+	if hand := m.hand(); hand != nil {
+		if m.rec != nil && !hand.Secret() {
+			m.rec.paste(text, m.now)
+		}
+		return m.track(hand.Paste(m.env(), text))
+	}
 	if !m.over.Typing() {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/screen"
 )
@@ -154,6 +155,8 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		m.openHelp()
 	case words[0] == "open" && len(words) == 3 || words[0] == "open" && len(words) == 4 && words[1] == "compare":
 		return m.openNamed(pane.Item{Kind: words[1], ID: strings.Join(words[2:], " ")}), true
+	case words[0] == "agent" && len(words) == 3 && words[1] == "attach":
+		return m.openNamed(pane.Item{Kind: fleet.TerminalName, ID: words[2]}), true
 	case words[0] == "write" && arg != "":
 		return m.write(arg), true
 	case words[0] == "record" && arg != "":

@@ -30,22 +30,25 @@ type Services struct {
 	Swarm    fleet.Swarm
 	Sessions fleet.Sessions
 	Fleet    fleet.Agents
-	Files    fleet.Files
-	Judge    gate.Judge
-	Audit    log.Audit
-	Skills   skill.Skills
-	Bus      bus.Bus
-	CAD      cad.CAD
-	DAG      record.DAG
-	Forks    record.Forks
-	Comparer record.Comparer
-	Diffs    review.Source
+	// Terminals are those of agents; what is typed into them is the one change that
+	// no command line makes.
+	Terminals fleet.Terminals
+	Files     fleet.Files
+	Judge     gate.Judge
+	Audit     log.Audit
+	Skills    skill.Skills
+	Bus       bus.Bus
+	CAD       cad.CAD
+	DAG       record.DAG
+	Forks     record.Forks
+	Comparer  record.Comparer
+	Diffs     review.Source
 }
 
 // Of are the services of an engine.
 func Of(e *engine.Engine) Services {
 	return Services{
-		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Files: e.Files, Judge: e.Judge,
+		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Terminals: e.Fleet, Files: e.Files, Judge: e.Judge,
 		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Diffs: diffs{e.Fleet, e.Judge, e},
 	}
 }

@@ -61,10 +61,14 @@ func (c *call) enterCockpit(s Start) error {
 	return c.env.Doors.Cockpit(c.ctx, &inside, s)
 }
 
-// Cockpit says whether a line opens the cockpit, and with which global flags.
+// Cockpit says whether a line opens the cockpit on a screen, and with which global flags.
 // A line that is mistaken opens none.
 func Cockpit(args []string) (Globals, bool) {
 	t := newTree(&Env{}, nil)
+	if cmd, rest, err := t.root.Find(args); err == nil && cmd.CommandPath() == t.root.Name()+" agent attach" {
+		ok := cmd.ParseFlags(rest) == nil && len(cmd.Flags().Args()) == 1 && t.g.Output == "text"
+		return t.g, ok
+	}
 	if t.find(args) != t.root || t.root.ParseFlags(args) != nil {
 		return Globals{}, false
 	}

@@ -133,6 +133,8 @@ type Start struct {
 	Open   func(ctx context.Context, need Need) (*engine.Engine, error)
 	// Dir is the directory the door was opened in.
 	Dir string
+	// Terminal is the agent whose terminal a cockpit opens first; "" for none.
+	Terminal string
 }
 
 // Doors are the ways in that need more than this package has. A nil door is

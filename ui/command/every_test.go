@@ -91,7 +91,7 @@ func TestEveryCommand(t *testing.T) {
 	}
 	for _, info := range command.Commands() {
 		// What opens a door of its own is tested with it.
-		if !w.used[info.Path] && !slices.Contains([]string{"demo", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {
+		if !w.used[info.Path] && !slices.Contains([]string{"demo", "agent attach", "mcp", "mcp connect", "mcp tools", "cad env", "serve", "attach"}, info.Path) {
 			t.Errorf("not used in this test: %s", info.Path)
 		}
 	}

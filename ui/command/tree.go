@@ -81,7 +81,7 @@ func (t *tree) sections() []section {
 			{"session", t.of("session")},
 			{"task", t.of("task")},
 			{"result", t.of("result")},
-			{"agent", t.of("agent")},
+			{"agent", t.of("agent", t.agentAttach)},
 			{"project", t.of("project")},
 			{"role", t.of("role")},
 			{"skill", t.of("skill")},

@@ -97,7 +97,9 @@ type Env struct {
 	Now      time.Time
 	Glyphs   *screen.Glyphs
 	ReadOnly bool
-	Focus    string // name of the pane that has the keys
+	// Types says that whoever looks may type into agents' terminals.
+	Types bool
+	Focus string // name of the pane that has the keys
 	// Visitor is this cockpit among Snap.Visitors; 0 when it is none.
 	Visitor uint64
 	// Tints says that the screen shows shades of colour.

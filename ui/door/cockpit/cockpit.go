@@ -12,6 +12,8 @@ import (
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/plain"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/script"
@@ -96,6 +98,7 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 		Role:     env.Role,
 		ReadOnly: s.ReadOnly,
 		Dir:      s.Dir,
+		Open:     pane.Item{Kind: fleet.TerminalName, ID: s.Terminal},
 	}, nil
 }
 
