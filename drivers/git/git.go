@@ -35,6 +35,7 @@ type Call struct {
 	WorkTree string   // files of anybody
 	Index    string   // the index file; "" is the repository's
 	Objects  string   // a directory of objects to read from instead of the repository's
+	More     []string // directories of objects to read from besides
 	Write    []string // directories that it writes besides the repository, which are there
 	Settings []string // more settings, KEY=VALUE
 	In       io.Reader
@@ -71,7 +72,20 @@ func environ(c Call) map[string]string {
 			env[v.name] = v.value
 		}
 	}
+	if len(c.More) > 0 {
+		env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = alternates(c.More)
+	}
 	return env
+}
+
+// alternates is a list of directories as git reads it: a name that holds the
+// separator is quoted.
+func alternates(dirs []string) string {
+	quoted := make([]string, len(dirs))
+	for i, dir := range dirs {
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(dir) + `"`
+	}
+	return strings.Join(quoted, ":")
 }
 
 // first is the first line of what a command complains about.
@@ -94,7 +108,7 @@ func spec(c Call) cell.Spec {
 	if c.GitDir != "" {
 		wall.Write = append([]string{c.GitDir}, wall.Write...)
 	}
-	for _, dir := range []string{c.WorkTree, c.Objects} {
+	for _, dir := range append([]string{c.WorkTree, c.Objects}, c.More...) {
 		if dir != "" {
 			wall.Read = append(wall.Read, dir)
 		}

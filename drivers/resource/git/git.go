@@ -18,22 +18,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
-	"swarmdeck/engine/safeopen"
 )
 
 // Method is the method of the snapshots.
@@ -78,7 +75,7 @@ func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
 	if err != nil {
 		return dag.Resource{}, err
 	}
-	if _, err := worktreeAt(path); err != nil {
+	if _, err := git.FindWorktree(path); err != nil {
 		return dag.Resource{}, err
 	}
 	return describe(path), nil
@@ -97,96 +94,13 @@ func describe(path string) dag.Resource {
 	}
 }
 
-// worktree is one as its own files tell.
-type worktree struct {
-	path   string
-	gitDir string // its own
-	common string // of the repository
-}
-
-func notOne(path, why string) error {
-	return core.Errorf(core.NotFound, "target: %s is no git worktree: %s", path, why).With("field", "target")
-}
-
-// worktreeAt reads what makes a directory a worktree. One that says it belongs
-// to a repository must be known there: any file can say so.
-func worktreeAt(path string) (w worktree, err error) {
-	dot := filepath.Join(path, ".git")
-	info, err := os.Lstat(dot)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
-		return w, notOne(path, "there is no .git")
-	}
-	switch {
-	case err != nil:
-		return w, err
-	case info.IsDir():
-		w = worktree{path, dot, dot}
-	case info.Mode().IsRegular():
-		to, err := pointer(dot, "gitdir: ")
-		if err != nil {
-			return w, notOne(path, err.Error())
-		}
-		back, err := pointer(filepath.Join(to, "gitdir"), "")
-		if real, bad := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || bad != nil || real != path {
-			return w, notOne(path, "the repository that it names does not know it")
-		}
-		w = worktree{path, to, to}
-		if common, err := pointer(filepath.Join(to, "commondir"), ""); err == nil {
-			w.common = common
-		}
-	default:
-		return w, notOne(path, ".git is neither a directory nor a file")
-	}
-	for _, name := range []string{filepath.Join(w.gitDir, "HEAD"), filepath.Join(w.common, "objects")} {
-		if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink != 0 {
-			return w, notOne(path, "its repository has no "+filepath.Base(name))
-		}
-	}
-	return w, nil
-}
-
-// maxPointer bounds a file that holds a path or the name of a ref, in bytes.
-const maxPointer = 8191
-
-// pointerText reads a small file, whoever put it there.
-func pointerText(file string) (string, error) {
-	var nobody *safeopen.Own
-	root, err := nobody.Root(filepath.Dir(file))
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	data, err := root.Read(filepath.Base(file), maxPointer)
-	text := strings.TrimSuffix(string(data), "\n")
-	if err == nil && (text == "" || strings.ContainsAny(text, "\x00\n")) {
-		err = fmt.Errorf("%s names nothing", filepath.Base(file))
-	}
-	return text, err
-}
-
-// pointer reads a file that holds a path.
-func pointer(file, prefix string) (string, error) {
-	text, err := pointerText(file)
-	if err != nil {
-		return "", err
-	}
-	to, ok := strings.CutPrefix(text, prefix)
-	if !ok || to == "" {
-		return "", fmt.Errorf("%s names no place", filepath.Base(file))
-	}
-	if !filepath.IsAbs(to) {
-		to = filepath.Join(filepath.Dir(file), to)
-	}
-	return filepath.Clean(to), nil
-}
-
 // of finds the worktree of a resource.
-func of(r dag.Resource) (worktree, error) {
+func of(r dag.Resource) (git.Worktree, error) {
 	path, err := files.PathOf(r)
 	if err != nil {
-		return worktree{}, err
+		return git.Worktree{}, err
 	}
-	return worktreeAt(path)
+	return git.FindWorktree(path)
 }
 
 // Probe implements resource.Driver.
@@ -203,14 +117,14 @@ func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) 
 
 // Drop implements resource.Driver.
 func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error {
-	repo, err := d.repo(ctx, tenant)
+	repo, err := d.repo(ctx, tenant, "sha1")
 	if err != nil {
 		return err
 	}
 	if err := checkID(s.ID); err != nil {
 		return err
 	}
-	_, err = repo.run(ctx, "update-ref", "-d", keptRef(s.ID))
+	_, err = repo.Do(ctx, "update-ref", "-d", keptRef(s.ID))
 	return err
 }
 
@@ -219,18 +133,18 @@ const staleAfter = 24 * time.Hour
 
 // Sweep implements resource.Driver.
 func (d *Driver) Sweep(ctx context.Context, tenant string) error {
-	repo, err := d.repo(ctx, tenant)
+	repo, err := d.repo(ctx, tenant, "sha1")
 	if err != nil {
 		return err
 	}
-	_, err = repo.run(ctx, "gc", "--quiet", "--prune=1.hour.ago")
-	return errors.Join(err, repo.sweepIndexes(time.Now().Add(-staleAfter)))
+	_, err = repo.Do(ctx, "gc", "--quiet", "--prune=1.hour.ago")
+	return errors.Join(err, sweepIndexes(repo, time.Now().Add(-staleAfter)))
 }
 
 // sweepIndexes removes those last written before a time: of worktrees that are
 // no longer kept, and of calls that were killed.
-func (r repository) sweepIndexes(before time.Time) error {
-	paths, err := filepath.Glob(filepath.Join(r.dir, "index-*"))
+func sweepIndexes(r git.Repository, before time.Time) error {
+	paths, err := filepath.Glob(filepath.Join(r.Dir, "index-*"))
 	errs := []error{err}
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err != nil || !info.ModTime().Before(before) {

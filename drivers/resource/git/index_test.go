@@ -21,11 +21,11 @@ func TestAnIndexWhoseFilesWereCollectedIsMadeAgain(t *testing.T) {
 	if err := p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1"}); err != nil {
 		t.Fatal(err)
 	}
-	repo, err := p.d.repo(t.Context(), tenant)
+	repo, err := p.d.repo(t.Context(), tenant, "sha1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.run(t.Context(), "gc", "--quiet", "--prune=now"); err != nil {
+	if _, err := repo.Do(t.Context(), "gc", "--quiet", "--prune=now"); err != nil {
 		t.Fatal(err)
 	}
 	p.write("sub/c", "new")
@@ -35,11 +35,11 @@ func TestAnIndexWhoseFilesWereCollectedIsMadeAgain(t *testing.T) {
 func TestSweepRemovesIndexesThatNobodyUses(t *testing.T) {
 	p := newPlace(t)
 	p.kept("s1")
-	repo, err := p.d.repo(t.Context(), tenant)
+	repo, err := p.d.repo(t.Context(), tenant, "sha1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, fresh := filepath.Join(repo.dir, "index-0123.abc"), filepath.Join(repo.dir, "index-0123")
+	old, fresh := filepath.Join(repo.Dir, "index-0123.abc"), filepath.Join(repo.Dir, "index-0123")
 	for _, path := range []string{old, fresh} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

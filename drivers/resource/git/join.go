@@ -22,11 +22,11 @@ const maxIndex = 1 << 30
 func (m making) name() string { return strings.TrimPrefix(filepath.Base(m.stage()), ".") }
 
 // admin is where the repository keeps what it knows of the new worktree.
-func (m making) admin() string { return filepath.Join(m.w.common, "worktrees", m.name()) }
+func (m making) admin() string { return filepath.Join(m.w.Common, "worktrees", m.name()) }
 
 // below does something in the repository, where no link is followed.
 func (m making) below(name string, do func(*safeopen.Place) error) error {
-	root, err := m.w.root()
+	root, err := m.w.Root()
 	if err != nil {
 		return err
 	}
@@ -80,18 +80,18 @@ func (m making) add(ctx context.Context, head string) error {
 // index is an index of the files of head, whose trees are read from the
 // worktree's objects by git on a repository of ours.
 func (m making) index(ctx context.Context, head string) ([]byte, error) {
-	repo := m.repository
+	repo := m.Repository
 	if len(head) == 64 {
-		repo = repository{m.git, m.dir + "-sha256"}
-		if err := repo.init(ctx, "sha256"); err != nil {
+		repo.Dir += "-sha256"
+		if err := repo.Make(ctx, "sha256"); err != nil {
 			return nil, err
 		}
 	}
-	path := filepath.Join(m.dir, "index-head-"+m.id)
+	path := filepath.Join(m.Dir, "index-head-"+m.id)
 	defer os.Remove(path)
 	_ = os.Remove(path + ".lock") // of one that was killed
-	call := git.Call{GitDir: repo.dir, Index: path, Objects: filepath.Join(m.w.common, "objects"), Args: []string{"read-tree", head}}
-	if _, err := repo.git.Run(ctx, call); err != nil {
+	call := git.Call{GitDir: repo.Dir, Index: path, Objects: filepath.Join(m.w.Common, "objects"), Args: []string{"read-tree", head}}
+	if _, err := repo.Git.Run(ctx, call); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > maxIndex {
@@ -112,7 +112,7 @@ func (m making) branch(head string) (name string, err error) {
 			return '-'
 		}, s), "-")
 	}
-	root, err := m.w.root()
+	root, err := m.w.Root()
 	if err != nil {
 		return "", err
 	}

@@ -25,8 +25,8 @@ const marker = "swarmdeck-made"
 
 // making is a new worktree on its way.
 type making struct {
-	repository
-	w     worktree // whose repository it joins
+	git.Repository
+	w     git.Worktree // whose repository it joins
 	id    string
 	place string
 }
@@ -47,7 +47,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	if !git.IsHash(commit) {
 		return dag.Resource{}, core.Invalid("snapshot", commit, "a commit")
 	}
-	message, err := m.run(ctx, "log", "-1", "--format=%B", commit)
+	message, err := m.Do(ctx, "log", "-1", "--format=%B", commit)
 	if err != nil {
 		return dag.Resource{}, core.Errorf(core.NotFound, "snapshot: the state %s is not kept here any more", commit).With("field", "snapshot")
 	}
@@ -58,7 +58,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 		}
 	}
 	if head == "" {
-		return dag.Resource{}, core.Errorf(core.Conflict, "snapshot: nothing was committed in %s by then, and a worktree begins with a commit; allowed: keep it as files:%s", m.w.path, m.w.path).With("field", "snapshot")
+		return dag.Resource{}, core.Errorf(core.Conflict, "snapshot: nothing was committed in %s by then, and a worktree begins with a commit; allowed: keep it as files:%s", m.w.Path, m.w.Path).With("field", "snapshot")
 	}
 	if err := m.make(ctx, commit, head); err != nil {
 		return dag.Resource{}, fmt.Errorf("make the worktree %s: %w", m.place, err)
@@ -76,11 +76,11 @@ func (d *Driver) making(ctx context.Context, tenant, id string, r dag.Resource, 
 	if dest == "" {
 		return m, core.Errorf(core.InvalidInput, "to: a git worktree that is there is not replaced; give the path of a new one").With("field", "to")
 	}
-	if m.place, err = d.opt.Files.Dest(m.w.path, dest); err != nil {
+	if m.place, err = d.opt.Files.Dest(m.w.Path, dest); err != nil {
 		return m, err
 	}
 	m.id = id
-	m.repository, err = d.repo(ctx, tenant)
+	m.Repository, err = d.repo(ctx, tenant, "sha1")
 	return m, err
 }
 
@@ -99,14 +99,14 @@ func (m making) make(ctx context.Context, commit, head string) error {
 	if err := m.add(ctx, head); err != nil {
 		return err
 	}
-	index := filepath.Join(m.dir, "index-restore-"+m.id)
+	index := filepath.Join(m.Dir, "index-restore-"+m.id)
 	defer os.Remove(index)
 	_ = os.Remove(index + ".lock") // of one that was killed
-	if _, err := m.over(ctx, stage, index, nil, "read-tree", commit); err != nil {
+	if _, err := m.Over(ctx, stage, index, nil, "read-tree", commit); err != nil {
 		return err
 	}
-	fill := git.Call{Dir: stage, GitDir: m.dir, WorkTree: stage, Index: index, Write: []string{stage}, Args: []string{"checkout-index", "--all", "--quiet"}}
-	if _, err := m.git.Run(ctx, fill); err != nil {
+	fill := git.Call{Dir: stage, GitDir: m.Dir, WorkTree: stage, Index: index, Write: []string{stage}, Args: []string{"checkout-index", "--all", "--quiet"}}
+	if _, err := m.Git.Run(ctx, fill); err != nil {
 		return err
 	}
 	if err := m.put(marker, []byte(m.id)); err != nil {
@@ -121,11 +121,11 @@ func (m making) make(ctx context.Context, commit, head string) error {
 // done reports whether the worktree of this id is in its place. A move that was
 // cut off after the rename is brought to its end.
 func (m making) done() (bool, error) {
-	to, err := pointer(filepath.Join(m.place, ".git"), "gitdir: ")
+	to, err := git.Pointer(filepath.Join(m.place, ".git"), "gitdir: ")
 	if err != nil {
 		return false, nil // it is not there, or another's
 	}
-	if id, err := pointerText(filepath.Join(to, marker)); err != nil || id != m.id || to != m.admin() {
+	if id, err := git.PointerText(filepath.Join(to, marker)); err != nil || id != m.id || to != m.admin() {
 		return false, nil
 	}
 	return true, m.put("gitdir", []byte(filepath.Join(m.place, ".git")+"\n"))
@@ -134,10 +134,10 @@ func (m making) done() (bool, error) {
 // clear takes away what an earlier try has left.
 func (m making) clear() error {
 	stage := m.stage()
-	to, err := pointer(filepath.Join(stage, ".git"), "gitdir: ")
+	to, err := git.Pointer(filepath.Join(stage, ".git"), "gitdir: ")
 	branch := ""
 	if err == nil && to == m.admin() {
-		if ref, err := pointer(filepath.Join(to, "HEAD"), "ref: "); err == nil {
+		if ref, err := git.Pointer(filepath.Join(to, "HEAD"), "ref: "); err == nil {
 			_, branch, _ = strings.Cut(ref, "refs/heads/")
 		}
 	}
@@ -156,7 +156,7 @@ func (m making) clear() error {
 // forget removes what the repository knows of the worktree at stage. Other
 // worktrees whose directory is away stay known: they may come back.
 func (m making) forget(stage string) error {
-	dir := filepath.Join(m.w.common, "worktrees")
+	dir := filepath.Join(m.w.Common, "worktrees")
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return nil // it knows none
 	}
@@ -166,7 +166,7 @@ func (m making) forget(stage string) error {
 	}
 	for _, e := range entries {
 		own := filepath.Join(dir, e.Name())
-		if back, err := pointer(filepath.Join(own, "gitdir"), ""); err != nil || !e.IsDir() || back != filepath.Join(stage, ".git") {
+		if back, err := git.Pointer(filepath.Join(own, "gitdir"), ""); err != nil || !e.IsDir() || back != filepath.Join(stage, ".git") {
 			continue
 		}
 		if err := files.RemoveTree(own); err != nil {
@@ -190,7 +190,7 @@ func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, de
 		return err
 	}
 	if done {
-		branch, _ := pointerText(filepath.Join(m.admin(), "HEAD"))
+		branch, _ := git.PointerText(filepath.Join(m.admin(), "HEAD"))
 		if err := files.RemoveTree(m.place); err != nil {
 			return fmt.Errorf("remove the worktree: %w", err)
 		}

@@ -1,0 +1,63 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Repository is one of the engine's own.
+type Repository struct {
+	Git
+	Dir string
+	// Objects are directories of objects that it reads besides its own. What is
+	// there already is not written again.
+	Objects []string
+}
+
+// exactly keeps every byte as it is: attributes of a tree do not change what
+// is kept of it.
+const exactly = "* -text -eol -crlf -filter -ident -working-tree-encoding -export-subst\n"
+
+// Make makes the repository, of a format such as sha1, unless it is there.
+// One call at a time may make it.
+func (r Repository) Make(ctx context.Context, format string) error {
+	attributes := filepath.Join(r.Dir, "info", "attributes")
+	if _, err := os.Stat(attributes); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return fmt.Errorf("make a place for a repository: %w", err)
+	}
+	if _, err := r.Git.Run(ctx, Call{Write: []string{r.Dir}, Args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, r.Dir}}); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(attributes), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(attributes, []byte(exactly), 0o600) // last: it says that the repository is whole
+}
+
+// Call runs git on the repository, as c says further.
+func (r Repository) Call(ctx context.Context, c Call) ([]byte, error) {
+	c.GitDir, c.More = r.Dir, append(c.More, r.Objects...)
+	if c.Dir == "" {
+		c.Dir = r.Dir
+	}
+	return r.Git.Run(ctx, c)
+}
+
+// Do runs git on the repository alone, and returns what it prints, without
+// space around it.
+func (r Repository) Do(ctx context.Context, args ...string) (string, error) {
+	out, err := r.Call(ctx, Call{Args: args})
+	return strings.TrimSpace(string(out)), err
+}
+
+// Over runs git on the repository with the files of a tree and an index.
+func (r Repository) Over(ctx context.Context, tree, index string, in []byte, args ...string) ([]byte, error) {
+	return r.Call(ctx, Call{Dir: tree, WorkTree: tree, Index: index, In: bytes.NewReader(in), Args: args})
+}

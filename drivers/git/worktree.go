@@ -1,0 +1,127 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+)
+
+// Worktree is a work tree as its own files tell (gitrepository-layout(5)). It is
+// somebody else's: its repository is read, and git never run on it.
+type Worktree struct {
+	Path   string
+	Dir    string // its own git directory
+	Common string // that of the repository
+}
+
+func notOne(path, why string) error {
+	return core.Errorf(core.NotFound, "target: %s is no git worktree: %s", path, why).With("field", "target")
+}
+
+// FindWorktree reads what makes a directory a worktree. One that says it belongs
+// to a repository must be known there: any file can say so.
+func FindWorktree(path string) (w Worktree, err error) {
+	dot := filepath.Join(path, ".git")
+	info, err := os.Lstat(dot)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
+		return w, notOne(path, "there is no .git")
+	}
+	switch {
+	case err != nil:
+		return w, err
+	case info.IsDir():
+		w = Worktree{path, dot, dot}
+	case info.Mode().IsRegular():
+		to, err := Pointer(dot, "gitdir: ")
+		if err != nil {
+			return w, notOne(path, err.Error())
+		}
+		back, err := Pointer(filepath.Join(to, "gitdir"), "")
+		if real, bad := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || bad != nil || real != path {
+			return w, notOne(path, "the repository that it names does not know it")
+		}
+		w = Worktree{path, to, to}
+		if common, err := Pointer(filepath.Join(to, "commondir"), ""); err == nil {
+			w.Common = common
+		}
+	default:
+		return w, notOne(path, ".git is neither a directory nor a file")
+	}
+	for _, name := range []string{filepath.Join(w.Dir, "HEAD"), filepath.Join(w.Common, "objects")} {
+		if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return w, notOne(path, "its repository has no "+filepath.Base(name))
+		}
+	}
+	return w, nil
+}
+
+// maxPointer bounds a file that holds a path or the name of a ref, in bytes.
+const maxPointer = 8191
+
+// PointerText reads a small file, whoever put it there.
+func PointerText(file string) (string, error) {
+	var nobody *safeopen.Own
+	root, err := nobody.Root(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	data, err := root.Read(filepath.Base(file), maxPointer)
+	text := strings.TrimSuffix(string(data), "\n")
+	if err == nil && (text == "" || strings.ContainsAny(text, "\x00\n")) {
+		err = fmt.Errorf("%s names nothing", filepath.Base(file))
+	}
+	return text, err
+}
+
+// Pointer reads a file that holds a path.
+func Pointer(file, prefix string) (string, error) {
+	text, err := PointerText(file)
+	if err != nil {
+		return "", err
+	}
+	to, ok := strings.CutPrefix(text, prefix)
+	if !ok || to == "" {
+		return "", fmt.Errorf("%s names no place", filepath.Base(file))
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(file), to)
+	}
+	return filepath.Clean(to), nil
+}
+
+// Head is the commit that is checked out, and its branch; "" for none.
+func (w Worktree) Head() (commit, branch string) {
+	text, err := PointerText(filepath.Join(w.Dir, "HEAD"))
+	ref, symbolic := strings.CutPrefix(text, "ref: ")
+	switch {
+	case err != nil:
+		return "", ""
+	case !symbolic && IsHash(text):
+		return text, ""
+	case !symbolic:
+		return "", ""
+	}
+	branch = strings.TrimPrefix(ref, "refs/heads/")
+	root, err := w.Root()
+	if err != nil {
+		return "", branch
+	}
+	defer root.Close()
+	return Ref(root, ref), branch
+}
+
+// Root is the worktree's repository, in which no link is followed.
+func (w Worktree) Root() (*safeopen.Root, error) {
+	var nobody *safeopen.Own // whose place it is was checked when it was attached
+	return nobody.Root(w.Common)
+}
+
