@@ -320,7 +320,7 @@ func resources(sup *cell.Supervisor, data, dir string, opt *engine.Options) erro
 	if err != nil {
 		return err
 	}
-	if opt.ForkDir, err = filepath.Abs(data + ".forks"); err != nil {
+	if opt.ForkDir, err = filepath.Abs(data + ".trees"); err != nil {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir, opt.Changes = dir, kept

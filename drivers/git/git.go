@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -38,9 +39,22 @@ type Call struct {
 	More     []string // directories of objects to read from besides
 	Write    []string // directories that it writes besides the repository, which are there
 	Settings []string // more settings, KEY=VALUE
+	Env      []string // more of its environment, KEY=VALUE
 	In       io.Reader
 	Args     []string // the command and its arguments
+	// Own runs it as the person whom the engine belongs to runs it: with the
+	// configuration, the keys and the helpers of theirs, and no wall. It is for what
+	// a person allowed.
+	Own bool
 }
+
+// Failed is the error of a git that ended with another code than 0.
+type Failed struct {
+	Code int
+	Said string
+}
+
+func (f *Failed) Error() string { return f.Said }
 
 // off are the settings that switch off what could be run, in any repository.
 func off() []string {
@@ -53,18 +67,24 @@ func off() []string {
 	}
 }
 
-// environ is all that git is told of its surroundings: nothing of the user's.
-func environ(c Call) map[string]string {
-	env := map[string]string{
-		"LC_ALL": "C", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
-		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
-		"GIT_ALLOW_PROTOCOL": "none", "GIT_PROTOCOL_FROM_USER": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
-		"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "SSH_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
-		"GIT_EDITOR": "false", "GIT_SEQUENCE_EDITOR": "false", "GIT_PAGER": "cat", "GIT_OPTIONAL_LOCKS": "0", "GIT_ADVICE": "0",
-		"GIT_TRACE": "0", "GIT_TRACE2": "0", "GIT_TRACE2_EVENT": "0", "GIT_TRACE2_PERF": "0", "GIT_ALLOC_LIMIT": "1g",
-		"GIT_AUTHOR_NAME": "swarmdeck", "GIT_AUTHOR_EMAIL": "swarmdeck@localhost", "GIT_AUTHOR_DATE": "@0 +0000",
-		"GIT_COMMITTER_NAME": "swarmdeck", "GIT_COMMITTER_EMAIL": "swarmdeck@localhost", "GIT_COMMITTER_DATE": "@0 +0000",
+// Configured is what the user's own configuration says of a key; "" for nothing.
+func (g Git) Configured(ctx context.Context, key string) string {
+	out, _ := g.Run(ctx, Call{Own: true, Args: []string{"config", "--global", "--get", key}}) // none is there
+	return strings.TrimSpace(string(out))
+}
+
+// offFor are the settings that switch off what a repository could have run.
+func offFor(c Call) []string {
+	if c.Own {
+		return []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "safe.directory=*"}
 	}
+	return off()
+}
+
+// environ is all that git is told of its surroundings: nothing of the user's,
+// unless it is to be as the user's own.
+func environ(c Call) map[string]string {
+	env := surroundings(c.Own)
 	for _, v := range []struct{ name, value string }{
 		{"GIT_DIR", c.GitDir}, {"GIT_WORK_TREE", c.WorkTree}, {"GIT_INDEX_FILE", c.Index}, {"GIT_OBJECT_DIRECTORY", c.Objects},
 	} {
@@ -75,7 +95,33 @@ func environ(c Call) map[string]string {
 	if len(c.More) > 0 {
 		env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = alternates(c.More)
 	}
+	for _, v := range c.Env {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
 	return env
+}
+
+func surroundings(own bool) map[string]string {
+	if own {
+		env := map[string]string{"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+		for _, name := range []string{"XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_SSH_COMMAND"} {
+			if value := os.Getenv(name); value != "" {
+				env[name] = value
+			}
+		}
+		return env
+	}
+	return map[string]string{
+		"LC_ALL": "C", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
+		"GIT_ALLOW_PROTOCOL": "none", "GIT_PROTOCOL_FROM_USER": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
+		"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "false", "SSH_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
+		"GIT_EDITOR": "false", "GIT_SEQUENCE_EDITOR": "false", "GIT_PAGER": "cat", "GIT_OPTIONAL_LOCKS": "0", "GIT_ADVICE": "0",
+		"GIT_TRACE": "0", "GIT_TRACE2": "0", "GIT_TRACE2_EVENT": "0", "GIT_TRACE2_PERF": "0", "GIT_ALLOC_LIMIT": "1g",
+		"GIT_AUTHOR_NAME": "swarmdeck", "GIT_AUTHOR_EMAIL": "swarmdeck@localhost", "GIT_AUTHOR_DATE": "@0 +0000",
+		"GIT_COMMITTER_NAME": "swarmdeck", "GIT_COMMITTER_EMAIL": "swarmdeck@localhost", "GIT_COMMITTER_DATE": "@0 +0000",
+	}
 }
 
 // alternates is a list of directories as git reads it: a name that holds the
@@ -101,15 +147,17 @@ type Git struct{ Cells *cell.Supervisor }
 // spec is the one place that says how git is started.
 func spec(c Call) cell.Spec {
 	argv := []string{program}
-	for _, s := range append(off(), c.Settings...) {
+	for _, s := range append(offFor(c), c.Settings...) {
 		argv = append(argv, "-c", s)
 	}
 	wall := cell.Wall{Profile: cell.Reader, Write: c.Write} // a worker could have a way out
-	if c.GitDir != "" {
+	if c.Own {
+		wall = cell.Wall{Profile: cell.Open}
+	} else if c.GitDir != "" {
 		wall.Write = append([]string{c.GitDir}, wall.Write...)
 	}
 	for _, dir := range append([]string{c.WorkTree, c.Objects}, c.More...) {
-		if dir != "" {
+		if dir != "" && !c.Own {
 			wall.Read = append(wall.Read, dir)
 		}
 	}
@@ -128,7 +176,7 @@ func (g Git) run(ctx context.Context, c Call, in io.Reader, out io.Writer) error
 	case err != nil:
 		return err
 	case exit.Code != 0:
-		return fmt.Errorf("git %s %s: %s", c.Args[0], exit.Describe(), first(says.Bytes()))
+		return &Failed{exit.Code, fmt.Sprintf("git %s %s: %s", c.Args[0], exit.Describe(), first(says.Bytes()))}
 	}
 	return nil
 }

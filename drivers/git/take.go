@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,6 +59,23 @@ func (r Repository) Take(ctx context.Context, w Worktree, most Limits) (string, 
 		return "", err
 	}
 	return tree, os.Rename(index, known)
+}
+
+// State takes a work tree's files, and makes them a commit that says what was
+// checked out, a commit and its branch. The same state is the same commit. What
+// is to be kept of it is for the caller to name.
+func (r Repository) State(ctx context.Context, w Worktree, most Limits) (string, error) {
+	tree, err := r.Take(ctx, w, most)
+	if err != nil {
+		return "", err
+	}
+	head, branch := w.Head()
+	if !core.Printable(branch) {
+		branch = ""
+	}
+	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, branch)
+	out, err := r.Call(ctx, Call{In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
+	return strings.TrimSpace(string(out)), err
 }
 
 // treeOf takes what an index does not know yet, and returns the tree of it all.

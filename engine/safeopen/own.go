@@ -36,11 +36,11 @@ func OwnFiles(data string, dirs ...string) (*Own, error) {
 	if err != nil {
 		return nil, core.Errorf(core.Internal, "find the data file: %v", err)
 	}
-	o := &Own{data: data, forks: data + ".forks"}
+	o := &Own{data: data, forks: data + ".trees"}
 	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
 		o.files = append(o.files, data+suffix)
 	}
-	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".homes", ".servers", ".workspaces", ".forks", ".cells"} {
+	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".homes", ".servers", ".workspaces", ".trees", ".cells"} {
 		o.dirs = append(o.dirs, data+suffix)
 	}
 	for _, dir := range dirs {

@@ -30,7 +30,7 @@ func newPlace(t *testing.T) place {
 	p.write("swarm.db", "data")
 	p.write("swarm.db.key", "KEY")
 	p.write("swarm.db.spill/t_a/out", "another tenant's")
-	p.write("swarm.db.forks/t_a/f-1/work/main.go", "a fork's")
+	p.write("swarm.db.trees/t_a/f-1/work/main.go", "a fork's")
 	p.write("socket/engine.lock", "")
 	p.write("work/a.txt", "text")
 	p.write("work/sub/b.txt", "more")
@@ -118,7 +118,7 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 	p.no(os.Link(p.data, p.at("work/hard.db")))
 	r := p.root(".")
 	for _, name := range []string{
-		"swarm.db", "swarm.db.key", "swarm.db.secrets.key", "swarm.db.spill/t_a/out", "swarm.db.forks/t_a/f-1/work/main.go", "swarm.db.agents/new",
+		"swarm.db", "swarm.db.key", "swarm.db.secrets.key", "swarm.db.spill/t_a/out", "swarm.db.trees/t_a/f-1/work/main.go", "swarm.db.agents/new",
 		"swarm.db.before-restore-20260102T030405Z", ".swarm.db.new-1", "socket/engine.lock", "work/hard", "work/hard.db", "swarm.db.spill",
 	} {
 		_, err := r.Read(name, 100)
@@ -140,12 +140,12 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		}
 		p.no(at.Close())
 	}
-	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.forks", "socket"} {
+	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.trees", "socket"} {
 		if _, err := p.own.Root(p.at(dir)); !safeopen.IsOwn(err) {
 			t.Errorf("root %s: %v", dir, err)
 		}
 	}
-	if got, err := p.root("swarm.db.forks/t_a/f-1/work").Read("main.go", 100); err != nil || string(got) != "a fork's" {
+	if got, err := p.root("swarm.db.trees/t_a/f-1/work").Read("main.go", 100); err != nil || string(got) != "a fork's" {
 		t.Errorf("in a fork: %q %v", got, err)
 	}
 	for _, name := range []string{"swarm.db.bak", "swarm.dbx", "work/swarm.db.key", "work/a.txt", "."} {

@@ -12,7 +12,7 @@ import (
 func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
 	base := t.TempDir()
 	data := filepath.Join(base, "swarm.db")
-	fork := data + ".forks/t_test/ada-2/work"
+	fork := data + ".trees/t_test/ada-2/work"
 	for name, text := range map[string]string{data: "data", data + ".key": "KEY", data + ".spill/out": "another's", fork + "/main.go": "a fork's", base + "/work/a": "text"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)

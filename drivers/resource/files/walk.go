@@ -202,7 +202,7 @@ func (w *walker) directory(dir int, name, path string, depth int) error {
 
 // owned reports files of the engine itself, which change with every snapshot.
 func (w *walker) owned(path string) bool {
-	if w.own == "" || inside(w.root, w.own+".forks") {
+	if w.own == "" || inside(w.root, w.own+".trees") {
 		return false
 	}
 	full := filepath.Join(w.root, path)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"swarmdeck/drivers/git"
-	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
@@ -39,17 +38,9 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	// A pipe where git wants a file would hold it up for ever.
 	adding, stop := context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
 	defer stop()
-	tree, err := repo.Take(adding, w, git.Limits{Files: d.opt.Limits.Files, Bytes: d.opt.Limits.Bytes})
+	commit, err := repo.State(adding, w, git.Limits{Files: d.opt.Limits.Files, Bytes: d.opt.Limits.Bytes})
 	if err != nil {
 		return resource.Taken{}, fmt.Errorf("take a snapshot of %s: %w", w.Path, err)
-	}
-	// The commit says what was checked out. The same state is the same commit.
-	head, branch := w.Head()
-	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, files.Printable(branch))
-	out, err := repo.Git.Run(ctx, git.Call{GitDir: repo.Dir, In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
-	commit := strings.TrimSpace(string(out))
-	if err != nil {
-		return resource.Taken{}, err
 	}
 	if last == nil || last.ID != commit {
 		if _, err := repo.Do(ctx, "update-ref", keptRef(id), commit); err != nil {

@@ -1,0 +1,121 @@
+package tree
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tree"
+)
+
+// Bounds of a command that checks a state.
+const (
+	maxCheck   = time.Hour
+	maxTail    = 4 << 10 // bytes of what it printed last
+	maxLogLine = 4 << 10
+)
+
+// Run implements tree.Driver. What the command leaves behind goes with it.
+func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []string, log func(string)) (ran tree.Ran, err error) {
+	ran.Command = command
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return ran, err
+	}
+	dir := filepath.Join(d.opt.Dir, t.TenantID, ".checks", strings.ToLower(rand.Text()[:10]), filepath.Base(t.Path))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return ran, err
+	}
+	defer files.RemoveTree(filepath.Dir(dir)) //nolint:errcheck // swept with the next
+	if err := lay(ctx, r, state, dir, filepath.Join(r.Dir, "index-check-"+filepath.Base(filepath.Dir(dir)))); err != nil {
+		return ran, fmt.Errorf("lay out %s: %w", hex12(state), err)
+	}
+	defer os.Remove(filepath.Join(r.Dir, "index-check-"+filepath.Base(filepath.Dir(dir))))
+	var mu sync.Mutex // the two streams are read side by side
+	var tail tailing
+	emit := func(line []byte, _ int) {
+		mu.Lock()
+		defer mu.Unlock()
+		text := pipe.Text(line)
+		tail.add(text)
+		log(text)
+	}
+	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
+	began := time.Now()
+	exit, err := d.opt.Cells.Run(ctx, cell.Spec{
+		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: filepath.Join(dir, t.Sub), Deadline: maxCheck,
+		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
+	}, nil, &out, &errs)
+	if err != nil {
+		return ran, fmt.Errorf("run %s: %w", command[0], err)
+	}
+	ran.Code, ran.Took, ran.Tail = exit.Code, time.Since(began), tail.String()
+	return ran, nil
+}
+
+// tailing keeps the last lines.
+type tailing struct {
+	lines []string
+	size  int
+}
+
+func (t *tailing) add(line string) {
+	t.lines, t.size = append(t.lines, line), t.size+len(line)+1
+	for t.size > maxTail && len(t.lines) > 1 {
+		t.size -= len(t.lines[0]) + 1
+		t.lines = t.lines[1:]
+	}
+}
+
+func (t *tailing) String() string { return strings.Join(t.lines, "\n") }
+
+// Remote implements tree.Driver. What the repository's configuration says is read
+// as text alone: nothing of it is included or run.
+func (d *Driver) Remote(ctx context.Context, t tree.Tree, name string) (string, error) {
+	if t.Kind != tree.Git {
+		return "", core.Errorf(core.Conflict, "agent: the tree of %s is of no git repository: there is nowhere to push", t.Agent).With("field", "agent")
+	}
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return "", gone(t, err)
+	}
+	g := git.Git{Cells: d.opt.Cells}
+	for _, key := range []string{"pushurl", "url"} {
+		out, err := g.Run(ctx, git.Call{More: []string{w.Common}, Args: []string{"config", "--no-includes", "--file", filepath.Join(w.Common, "config"), "--get", "remote." + name + "." + key}})
+		url := strings.TrimSpace(string(out))
+		if err == nil && url != "" {
+			if strings.HasPrefix(url, "-") || strings.Contains(url, "::") || !core.Printable(url) {
+				return "", core.Invalid("remote", url, "a URL or a path")
+			}
+			if strings.HasPrefix(url, ".") {
+				url = filepath.Join(t.Source, url)
+			}
+			return url, nil
+		}
+	}
+	return "", core.Invalid("remote", name, "a remote of "+t.Source)
+}
+
+// Push implements tree.Driver: by the user's own git, with its keys and helpers.
+func (d *Driver) Push(ctx context.Context, t tree.Tree, p tree.Push) error {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return err
+	}
+	args := []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules"}
+	if p.Was != "" {
+		args = append(args, "--force-with-lease=refs/heads/"+p.Branch+":"+p.Was)
+	}
+	_, err = r.Call(ctx, git.Call{Own: true, Args: append(args, "--", p.URL, p.Commit+":refs/heads/"+p.Branch)})
+	return wrap(err, "push %s to %s", p.Branch, p.URL)
+}

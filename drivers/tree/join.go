@@ -1,0 +1,301 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tree"
+)
+
+// Bounds of what an agent has committed.
+const (
+	maxCommits = 1000
+	maxPack    = "2147483648" // bytes
+)
+
+// joining is one join.
+type joining struct {
+	git.Repository
+	d *Driver
+	t tree.Tree
+	j tree.Join
+	// sign says that commits are made by the user's own git: with a key they are
+	// for good.
+	sign bool
+}
+
+// landed is the ref that keeps what a key was joined to.
+func landed(key string) string { return "refs/landed/" + strings.ReplaceAll(key, ":", "-") }
+
+// Join implements tree.Driver.
+func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.Joined, err error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return out, err
+	}
+	j := joining{r, d, t, q, false}
+	if q.Key != "" {
+		if commit, err := r.Do(ctx, "rev-parse", "--verify", "--quiet", landed(q.Key)); err == nil {
+			out.Commit = commit
+			out.Tree, err = j.tree(ctx, commit)
+			return out, err
+		}
+		j.sign = r.Configured(ctx, "commit.gpgSign") == "true"
+	}
+	state := q.State
+	if len(q.Only) > 0 {
+		if state, err = j.pick(ctx); err != nil {
+			return out, err
+		}
+	}
+	switch {
+	case t.Kind == tree.Plain:
+		err = j.plain(ctx, state, &out)
+	case q.Mode == tree.Squash:
+		err = j.squash(ctx, state, &out)
+	case len(q.Only) > 0:
+		err = core.Invalid("only", len(q.Only), "with squash: a part of what changed is a commit of its own")
+	default:
+		err = j.commits(ctx, &out)
+	}
+	if len(out.Conflicts) > 0 {
+		out.Commit, out.Tree = "", ""
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Tree, err = j.tree(ctx, out.Commit); err != nil || q.Key == "" {
+		return out, err
+	}
+	_, err = r.Do(ctx, "update-ref", landed(q.Key), out.Commit)
+	return out, err
+}
+
+func (j *joining) tree(ctx context.Context, commit string) (string, error) {
+	return j.Do(ctx, "rev-parse", "--verify", commit+"^{tree}")
+}
+
+var errConflicts = errors.New("conflicts")
+
+// merge3 joins two trees that came from one. Commits that nobody sees stand for
+// them, since git joins commits only.
+func (j *joining) merge3(ctx context.Context, base, ours, theirs string, out *tree.Joined) (string, error) {
+	var commits []string
+	for _, state := range []string{base, ours, theirs} {
+		args := []string{"commit-tree", "-m", "a state", state + "^{tree}"}
+		if len(commits) > 0 {
+			args = append(args, "-p", commits[0])
+		}
+		commit, err := j.Do(ctx, args...)
+		if err != nil {
+			return "", err
+		}
+		commits = append(commits, commit)
+	}
+	text, err := j.Call(ctx, git.Call{Args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commits[1], commits[2]}})
+	parts := strings.Split(strings.TrimRight(string(text), "\x00\n"), "\x00")
+	var failed *git.Failed
+	if errors.As(err, &failed) && failed.Code == 1 && len(parts) > 1 {
+		out.Conflicts = slices.Compact(parts[1:])
+		return "", errConflicts
+	}
+	return parts[0], err
+}
+
+// who are the names of a commit: whoever the user's configuration names, else who
+// takes it over.
+func (j *joining) who(ctx context.Context) []string {
+	name, address := j.Configured(ctx, "user.name"), j.Configured(ctx, "user.email")
+	if name == "" || address == "" {
+		name, address = j.j.By, j.j.By+"@localhost"
+	}
+	at := j.date(j.j.At)
+	return []string{
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + at,
+		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + address, "GIT_COMMITTER_DATE=" + at,
+	}
+}
+
+func (*joining) date(at time.Time) string { return fmt.Sprintf("@%d +0000", at.Unix()) }
+
+// commit makes a commit of a tree.
+func (j *joining) commit(ctx context.Context, names []string, message, tree string, parents ...string) (string, error) {
+	args := []string{"commit-tree", tree, "-F", "-"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	call := git.Call{In: strings.NewReader(message), Env: names, Args: args}
+	if j.sign {
+		call.Own, call.Args = true, append(args, "-S")
+	}
+	out, err := j.Call(ctx, call)
+	return strings.TrimSpace(string(out)), err
+}
+
+// message is what the commit says, with the agent as an author beside.
+func (j *joining) message() string {
+	return strings.TrimSpace(j.j.Message) + fmt.Sprintf("\n\nCo-authored-by: %s <%s>\n", j.t.Agent, email(j.t.Agent))
+}
+
+func nothing(t tree.Tree) error {
+	return core.Errorf(core.Conflict, "agent: %s has changed nothing since %s", t.Agent, hex12(t.Since)).With("field", "agent")
+}
+
+// squash makes one commit.
+func (j *joining) squash(ctx context.Context, state string, out *tree.Joined) error {
+	joined, err := j.joined(ctx, state, out)
+	if err != nil {
+		return err
+	}
+	subject, _, _ := strings.Cut(j.message(), "\n")
+	out.Commits = []string{subject}
+	out.Commit, err = j.commit(ctx, j.who(ctx), j.message(), joined, j.j.Onto)
+	return err
+}
+
+// joined is the base's tree with a state on top; the same tree is an error.
+func (j *joining) joined(ctx context.Context, state string, out *tree.Joined) (string, error) {
+	joined, err := j.merge3(ctx, j.t.Since, j.j.Onto, state, out)
+	if err != nil {
+		return "", err
+	}
+	was, err := j.tree(ctx, j.j.Onto)
+	if err == nil && was == joined {
+		err = nothing(j.t)
+	}
+	return joined, err
+}
+
+// plain makes a state of the directory.
+func (j *joining) plain(ctx context.Context, state string, out *tree.Joined) error {
+	joined, err := j.joined(ctx, state, out)
+	if err != nil {
+		return err
+	}
+	out.Commit, err = j.Do(ctx, "commit-tree", "-m", "a state", joined)
+	return err
+}
+
+// commits takes the agent's own commits over: on top of the base one by one, or
+// as they are beside it. What was not committed is one more.
+func (j *joining) commits(ctx context.Context, out *tree.Joined) error {
+	head, list, err := j.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		subject, err := j.Do(ctx, "log", "-1", "--format=%s", c)
+		if err != nil {
+			return err
+		}
+		out.Commits = append(out.Commits, subject)
+	}
+	names := j.who(ctx)
+	theirs := slices.Concat([]string{"GIT_AUTHOR_NAME=" + j.t.Agent, "GIT_AUTHOR_EMAIL=" + email(j.t.Agent)}, names[2:])
+	top, err := j.tree(ctx, head)
+	if err != nil {
+		return err
+	}
+	all, err := j.tree(ctx, j.j.State)
+	if err != nil {
+		return err
+	}
+	rest := top != all
+	if len(list) == 0 && !rest {
+		return nothing(j.t)
+	}
+	if rest {
+		subject, _, _ := strings.Cut(j.message(), "\n")
+		out.Commits = append(out.Commits, subject)
+	}
+	if j.j.Mode == tree.Merge {
+		if rest {
+			if head, err = j.commit(ctx, theirs, j.message(), all, head); err != nil {
+				return err
+			}
+		}
+		joined, err := j.joined(ctx, j.j.State, out)
+		if err != nil {
+			return err
+		}
+		out.Commit, err = j.commit(ctx, names, "Merge "+j.t.Branch+"\n\n"+j.message(), joined, j.j.Onto, head)
+		return err
+	}
+	at := j.j.Onto
+	for _, c := range list {
+		if at, err = j.replay(ctx, c, at, names, out); err != nil {
+			return err
+		}
+	}
+	if rest {
+		joined, err := j.merge3(ctx, head, at, j.j.State, out)
+		if err != nil {
+			return err
+		}
+		if at, err = j.commit(ctx, theirs, j.message(), joined, at); err != nil {
+			return err
+		}
+	}
+	out.Commit = at
+	return nil
+}
+
+// replay makes a commit anew on top of another.
+func (j *joining) replay(ctx context.Context, c, onto string, names []string, out *tree.Joined) (string, error) {
+	joined, err := j.merge3(ctx, c+"^", onto, c, out)
+	if err != nil {
+		return "", err
+	}
+	text, err := j.Do(ctx, "log", "-1", "--format=%an%x00%ae%x00%at%x00%B", c)
+	if err != nil {
+		return "", err
+	}
+	f := strings.SplitN(text, "\x00", 4)
+	if len(f) != 4 {
+		return "", fmt.Errorf("the commit %s can't be read", hex12(c))
+	}
+	author := []string{"GIT_AUTHOR_NAME=" + f[0], "GIT_AUTHOR_EMAIL=" + f[1], "GIT_AUTHOR_DATE=@" + f[2] + " +0000"}
+	return j.commit(ctx, append(author, names[3:]...), f[3]+"\n", joined, onto)
+}
+
+// fetch brings what the agent committed into the engine's repository, checked
+// (git-index-pack(1), --strict), and lists it, the oldest first.
+func (j *joining) fetch(ctx context.Context) (head string, list []string, err error) {
+	w, err := git.FindWorktree(j.t.Path)
+	if err != nil || w.Dir != filepath.Join(j.t.Path, ".git") {
+		return "", nil, core.Errorf(core.Conflict, "mode: the repository of %s was changed so that its commits can't be read; allowed: squash", j.t.Agent).With("field", "mode")
+	}
+	head, _ = w.Head()
+	if head == "" {
+		return "", nil, core.Errorf(core.Conflict, "mode: %s has nothing checked out; allowed: squash", j.t.Agent).With("field", "mode")
+	}
+	theirs := append(slices.Clone(j.Objects), filepath.Join(w.Dir, "objects"))
+	pack := git.Call{
+		GitDir: j.Dir, Dir: j.Dir, More: theirs, In: strings.NewReader(head + "\n^" + j.t.Head + "\n"),
+		Args: []string{"pack-objects", "-q", "--revs", "--stdout", "--thin", "--delta-base-offset"},
+	}
+	keep := git.Call{GitDir: j.Dir, Dir: j.Dir, More: j.Objects, Args: []string{"index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size=" + maxPack}}
+	err = j.Git.Read(ctx, pack, func(in io.Reader) error {
+		return j.Git.Write(ctx, keep, func(out io.Writer) error {
+			_, err := io.Copy(out, in)
+			return err
+		})
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("take over the commits of %s: %w", j.t.Agent, err)
+	}
+	text, err := j.Do(ctx, "rev-list", "--reverse", "--topo-order", "--no-merges", fmt.Sprintf("--max-count=%d", maxCommits+1), head, "^"+j.t.Head)
+	if list = strings.Fields(text); err == nil && len(list) > maxCommits {
+		err = core.Errorf(core.Conflict, "mode: %s has made more than %d commits; allowed: squash", j.t.Agent, maxCommits).With("field", "mode")
+	}
+	return head, list, err
+}

@@ -1,0 +1,318 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/tree"
+)
+
+// includes lists files that git ignores and a tree has all the same, by patterns
+// as of gitignore(5).
+const includes = ".worktreeinclude"
+
+// Bounds of what is copied besides.
+const (
+	maxIncluded      = 1000
+	maxIncludedBytes = 1 << 30
+)
+
+// Make implements tree.Driver. The files are laid out beside their place, and put
+// there by one rename.
+func (d *Driver) Make(ctx context.Context, t tree.Tree) error {
+	if _, err := os.Lstat(t.Path); err == nil {
+		return nil // made, and not written down
+	}
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return err
+	}
+	stage := filepath.Join(d.home(t), ".making")
+	if err := files.RemoveTree(stage); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.home(t), 0o711); err != nil {
+		return fmt.Errorf("make a place for the tree: %w", err)
+	}
+	index := filepath.Join(d.home(t), ".index")
+	if t.Kind == tree.Git {
+		if err := pin(t, t.BaseCommit); err != nil {
+			return fmt.Errorf("pin the base of the tree: %w", err)
+		}
+		if err := d.begin(ctx, r, t, stage); err != nil {
+			return err
+		}
+		index = filepath.Join(stage, ".git", "index")
+	} else if err := os.Mkdir(stage, 0o755); err != nil {
+		return err
+	}
+	defer os.Remove(filepath.Join(d.home(t), ".index"))
+	if err := lay(ctx, r, t.Since, stage, index); err != nil {
+		return fmt.Errorf("lay out the files of %s: %w", hex12(t.Since), err)
+	}
+	if t.Kind == tree.Git {
+		if err := d.include(ctx, r, t, stage); err != nil {
+			return fmt.Errorf("copy what %s lists: %w", includes, err)
+		}
+	}
+	// The next look at the tree finds its files as this index has them.
+	if data, err := os.ReadFile(index); err == nil {
+		if err := os.WriteFile(r.Known(git.Worktree{Path: t.Path}), data, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := settle(stage); err != nil {
+		return err
+	}
+	return os.Rename(stage, t.Path)
+}
+
+// settle has all of a file system's changes on the disk.
+func settle(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}
+
+// lay writes the files of a state to a directory, with an index that knows them.
+func lay(ctx context.Context, r git.Repository, state, dir, index string) error {
+	if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, args := range [][]string{{"read-tree", state}, {"checkout-index", "--all", "--quiet", "-u"}} {
+		if _, err := r.Call(ctx, git.Call{Dir: dir, WorkTree: dir, Index: index, Write: []string{dir, filepath.Dir(index)}, Args: args}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes the repository of a tree, with the agent's branch checked out and
+// nothing in it that leads elsewhere but the objects.
+func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage string) error {
+	if err := os.Mkdir(stage, 0o755); err != nil {
+		return err
+	}
+	format := "sha1"
+	if len(t.BaseCommit) == 64 {
+		format = "sha256"
+	}
+	if _, err := r.Git.Run(ctx, git.Call{Write: []string{stage}, Args: []string{"init", "--quiet", "--template=", "--object-format=" + format, "--initial-branch=" + t.Branch, stage}}); err != nil {
+		return err
+	}
+	dot := filepath.Join(stage, ".git")
+	own, err := os.OpenFile(filepath.Join(dot, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(own, "[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))
+	if err = errors.Join(err, own.Close()); err != nil {
+		return err
+	}
+	small := map[string]string{
+		"objects/info/alternates": strings.Join(r.Objects, "\n") + "\n",
+		"refs/heads/" + t.Branch:  t.BaseCommit + "\n",
+	}
+	if t.Base != "" && t.Base != "swarmdeck" && !strings.HasPrefix(t.Base, t.Branch) {
+		small["refs/heads/"+t.Base] = t.BaseCommit + "\n"
+	}
+	for name, text := range small {
+		path := filepath.Join(dot, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return gone(t, err)
+	}
+	return shallow(w, filepath.Join(dot, "shallow"))
+}
+
+// email is the address of an agent, which leads nowhere (RFC 2606).
+func email(agent string) string { return agent + "@swarmdeck.invalid" }
+
+// pinned is the ref of a source that keeps the objects which a tree needs.
+func pinned(t tree.Tree) string { return "refs/swarmdeck/" + t.TenantID + "/" + t.Agent }
+
+// pin keeps a commit of a source for a tree; "" lets it go.
+func pin(t tree.Tree, commit string) error {
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return gone(t, err)
+	}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if commit == "" {
+		if err := root.At(pinned(t), (*safeopen.Place).Remove); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return unpacked(w, pinned(t))
+	}
+	for _, dir := range []string{"refs", "refs/swarmdeck", "refs/swarmdeck/" + t.TenantID} {
+		if err := root.At(dir, (*safeopen.Place).Mkdir); err != nil {
+			return err
+		}
+	}
+	return root.At(pinned(t), func(p *safeopen.Place) error {
+		_, err := p.Put([]byte(commit+"\n"), nil)
+		return err
+	})
+}
+
+// unpacked takes a ref out of those that git has packed, under the lock that git
+// takes for it.
+func unpacked(w git.Worktree, ref string) error {
+	path := filepath.Join(w.Common, "packed-refs")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Contains(data, []byte(" "+ref+"\n")) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return core.Errorf(core.Unavailable, "another git works there: %v", err)
+	}
+	defer os.Remove(lock.Name())
+	if data, err = os.ReadFile(path); err == nil { // nobody changes it from now on
+		var kept []byte
+		peeled := false
+		for line := range bytes.Lines(data) {
+			if peeled = peeled && line[0] == '^' || bytes.HasSuffix(line, []byte(" "+ref+"\n")); !peeled {
+				kept = append(kept, line...)
+			}
+		}
+		_, err = lock.Write(kept)
+	}
+	if err = errors.Join(err, lock.Sync(), lock.Close()); err != nil {
+		return err
+	}
+	return os.Rename(lock.Name(), path)
+}
+
+// include copies the ignored files that the source lists.
+func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, stage string) error {
+	from, err := d.opt.Own.Root(t.Source)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	patterns, err := from.Read(includes, 64<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	index := filepath.Join(d.home(t), ".include")
+	list := filepath.Join(d.home(t), ".patterns")
+	defer os.Remove(index)
+	defer os.Remove(list)
+	if err := os.WriteFile(list, patterns, 0o600); err != nil {
+		return err
+	}
+	call := git.Call{Dir: t.Source, WorkTree: t.Source, Index: index, Write: []string{d.home(t)}}
+	call.Args = []string{"read-tree", t.Since}
+	if _, err := r.Call(ctx, call); err != nil {
+		return err
+	}
+	call.Args = []string{"ls-files", "-z", "--others", "--ignored", "--exclude-from=" + list}
+	names, err := r.Call(ctx, call)
+	if err != nil {
+		return err
+	}
+	to, err := d.opt.Own.Root(stage)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	left := int64(maxIncludedBytes)
+	for n, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if name == "" || strings.HasPrefix(name, ".git/") {
+			continue
+		}
+		if n >= maxIncluded {
+			return core.Errorf(core.InvalidInput, "%s: more than %d files", includes, maxIncluded)
+		}
+		if err := copied(from, stage, name, &left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copied copies one regular file to the same name below a new directory, which
+// nobody else knows yet.
+func copied(from *safeopen.Root, stage, name string, left *int64) error {
+	in, err := from.Open(name)
+	if err != nil {
+		return nil // a link, a pipe, or gone: no file to copy
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if *left -= info.Size(); *left < 0 {
+		return core.Errorf(core.InvalidInput, "%s: more than %d bytes; %q alone has %d", includes, int64(maxIncludedBytes), name, info.Size())
+	}
+	path := filepath.Join(stage, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
+	return errors.Join(err, out.Close())
+}
+
+// Remove implements tree.Driver.
+func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
+	if err := files.RemoveTree(d.home(t)); err != nil {
+		return fmt.Errorf("remove the tree: %w", err)
+	}
+	if t.Kind == tree.Git {
+		if err := pin(t, ""); err != nil && core.AsError(err).Code != core.Unavailable {
+			return fmt.Errorf("let the base of the tree go: %w", err)
+		}
+	}
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return nil // its source is gone: nothing there is read any more
+	}
+	if err := os.Remove(r.Known(git.Worktree{Path: t.Path})); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	refs, err := r.Do(ctx, "for-each-ref", "--format=delete %(refname)", "refs/trees/"+t.Agent+"/")
+	if err != nil || refs == "" {
+		return err
+	}
+	_, err = r.Call(ctx, git.Call{In: strings.NewReader(refs + "\n"), Args: []string{"update-ref", "--stdin"}})
+	return err
+}

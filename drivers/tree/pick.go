@@ -1,0 +1,101 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tree"
+)
+
+// pick is a state with only some of what changed: what the tree was made from,
+// with these files and hunks.
+func (j *joining) pick(ctx context.Context) (string, error) {
+	all, err := j.d.Changes(ctx, j.t, j.t.Since, j.j.State)
+	if err != nil {
+		return "", err
+	}
+	index := filepath.Join(j.Dir, "index-pick-"+strings.ToLower(rand.Text()[:10]))
+	defer os.Remove(index)
+	if _, err := j.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", j.t.Since}}); err != nil {
+		return "", err
+	}
+	for n, p := range j.j.Only {
+		at := slices.IndexFunc(all, func(c tree.Change) bool { return c.Path == p.Path })
+		if at < 0 {
+			return "", core.Invalid(fmt.Sprintf("only[%d]", n), p.Path, "a file that "+j.t.Agent+" has changed")
+		}
+		if len(p.Hunks) > 0 {
+			err = j.pickHunks(ctx, index, p)
+		} else {
+			err = j.pickFile(ctx, index, all[at])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	out, err := j.Call(ctx, git.Call{Index: index, Args: []string{"write-tree"}})
+	if err != nil {
+		return "", err
+	}
+	return j.Do(ctx, "commit-tree", "-m", "a state", strings.TrimSpace(string(out)))
+}
+
+// pickFile takes a whole file into an index as a state has it.
+func (j *joining) pickFile(ctx context.Context, index string, c tree.Change) error {
+	entry, err := j.Do(ctx, "--literal-pathspecs", "ls-tree", "-z", j.j.State, "--", c.Path)
+	if err != nil {
+		return err
+	}
+	none := "0 " + strings.Repeat("0", len(j.t.Since)) + "\t"
+	lines := strings.TrimRight(entry, "\x00") + "\x00"
+	if c.Status == "deleted" {
+		lines = none + c.Path + "\x00"
+	}
+	if c.From != "" {
+		lines += none + c.From + "\x00"
+	}
+	_, err = j.Call(ctx, git.Call{Index: index, In: strings.NewReader(lines), Args: []string{"update-index", "-z", "--index-info"}})
+	return err
+}
+
+// pickHunks takes some hunks of a file into an index.
+func (j *joining) pickHunks(ctx context.Context, index string, p tree.Piece) error {
+	var text bytes.Buffer
+	if err := j.d.Diff(ctx, j.t, j.t.Since, j.j.State, []string{p.Path}, &text); err != nil {
+		return err
+	}
+	patch, err := someHunks(text.String(), p)
+	if err != nil {
+		return err
+	}
+	_, err = j.Call(ctx, git.Call{Index: index, In: strings.NewReader(patch), Args: []string{"apply", "--cached", "--recount", "--whitespace=nowarn", "-"}})
+	return wrap(err, "take hunks %v of %s", p.Hunks, p.Path)
+}
+
+// someHunks is a patch of one file with only these hunks.
+func someHunks(patch string, p tree.Piece) (string, error) {
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(patch) {
+		if strings.HasPrefix(line, "@@ ") {
+			n++
+		}
+		if n == 0 || slices.Contains(p.Hunks, n) {
+			b.WriteString(line)
+		}
+	}
+	for _, h := range p.Hunks {
+		if h < 1 || h > n {
+			return "", core.Invalid("hunk", h, fmt.Sprintf("1 to %d of %s", n, p.Path))
+		}
+	}
+	return b.String(), nil
+}

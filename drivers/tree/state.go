@@ -1,0 +1,149 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tree"
+)
+
+// patience is how long git may look at a tree: a pipe where it wants a file would
+// hold it up for ever.
+const patience = 10 * time.Minute
+
+// Now implements tree.Driver. The state is kept as long as the tree is.
+func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return s, err
+	}
+	w := git.Worktree{Path: t.Path}
+	if t.Kind == tree.Git {
+		if found, err := git.FindWorktree(t.Path); err == nil { // else its agent broke it: the files are there
+			w = found
+		}
+	}
+	if s.Commit, err = d.state(ctx, r, t, w); err != nil {
+		return s, fmt.Errorf("look at the tree of %s: %w", t.Agent, err)
+	}
+	if t.Kind == tree.Git {
+		s.Head, _ = w.Head()
+	}
+	s.Tree, err = r.Do(ctx, "rev-parse", "--verify", s.Commit+"^{tree}")
+	return s, err
+}
+
+// state takes a state and keeps it.
+func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git.Worktree) (string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
+	defer stop()
+	commit, err := r.State(ctx, w, d.opt.Most)
+	if err != nil {
+		return "", err
+	}
+	_, err = r.Do(ctx, "update-ref", "refs/trees/"+t.Agent+"/"+commit, commit)
+	return commit, err
+}
+
+// Tip implements tree.Driver.
+func (d *Driver) Tip(ctx context.Context, t tree.Tree) (string, error) {
+	if t.Kind == tree.Plain {
+		r, err := d.repo(ctx, t)
+		if err != nil {
+			return "", err
+		}
+		return d.state(ctx, r, t, git.Worktree{Path: t.Source})
+	}
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return "", gone(t, err)
+	}
+	if t.Base == "" {
+		return "", core.Errorf(core.InvalidInput, "into: the tree of %s was made from no branch; say which it goes into", t.Agent).With("field", "into")
+	}
+	return refOf(w, t.Base)
+}
+
+// Changes implements tree.Driver.
+func (d *Driver) Changes(ctx context.Context, t tree.Tree, from, to string) ([]tree.Change, error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.Call(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "-M", "--no-commit-id", "--raw", "--numstat", from, to}})
+	if err != nil {
+		return nil, fmt.Errorf("compare %s and %s: %w", hex12(from), hex12(to), err)
+	}
+	return changes(out)
+}
+
+var errChanges = errors.New("git's list of changes can't be read")
+
+// changes reads what diff-tree prints with -z --raw --numstat: first a line of
+// each kind of change, then the lines of each file.
+func changes(out []byte) (all []tree.Change, err error) {
+	words := map[byte]string{'A': "added", 'M': "changed", 'D': "deleted", 'R': "moved", 'T': "type"}
+	at := map[string]int{}
+	fields := bytes.Split(out, []byte{0})
+	for i := 0; i < len(fields) && len(fields[i]) > 0; i++ {
+		if fields[i][0] == ':' {
+			meta := bytes.Fields(fields[i])
+			if len(meta) != 5 || i+1 >= len(fields) {
+				return nil, errChanges
+			}
+			c := tree.Change{Path: string(fields[i+1]), Status: words[meta[4][0]]}
+			i++
+			if c.Status == "moved" {
+				if i++; i >= len(fields) {
+					return nil, errChanges
+				}
+				c.From, c.Path = c.Path, string(fields[i])
+			}
+			at[c.Path] = len(all)
+			all = append(all, c)
+			continue
+		}
+		count := strings.SplitN(string(fields[i]), "\t", 3)
+		if len(count) != 3 {
+			return nil, errChanges
+		}
+		path := count[2]
+		if path == "" { // moved: both paths follow
+			if i += 2; i >= len(fields) {
+				return nil, errChanges
+			}
+			path = string(fields[i])
+		}
+		n, ok := at[path]
+		if !ok {
+			return nil, errChanges
+		}
+		c := &all[n]
+		c.Binary = count[0] == "-"
+		c.Added, _ = strconv.Atoi(count[0])
+		c.Removed, _ = strconv.Atoi(count[1])
+	}
+	return all, nil
+}
+
+// Diff implements tree.Driver.
+func (d *Driver) Diff(ctx context.Context, t tree.Tree, from, to string, paths []string, out io.Writer) error {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return err
+	}
+	args := []string{"--literal-pathspecs", "diff-tree", "-p", "-r", "-M", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-textconv", "--histogram", from, to, "--"}
+	call := git.Call{GitDir: r.Dir, Dir: r.Dir, More: r.Objects, Args: append(args, paths...)}
+	return r.Git.Read(ctx, call, func(in io.Reader) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
+}

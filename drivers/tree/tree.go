@@ -1,0 +1,243 @@
+// Package tree makes the work trees of agents with git, and takes over what an
+// agent changed.
+//
+// A tree has a repository of its own, which its agent may write as it likes. The
+// objects of the repository that it was made of are read there as alternates,
+// and pinned there by a ref. So nothing of that repository is ever writable in
+// the cell of an agent, which a work tree of git's own would need.
+//
+// Both repositories are somebody else's: git is never run on them, but on one of
+// the engine's for each source, that reads their objects. What changes a source
+// is written here: packs, refs with their locks as git takes them, and files,
+// each put in its place by one rename.
+package tree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/tree"
+)
+
+// Options of New.
+type Options struct {
+	Cells *cell.Supervisor // starts git, and the commands that check
+	Dir   string           // below which trees lie, by tenant and agent
+	Kept  string           // below which their states are kept, by tenant
+	Own   *safeopen.Own    // the engine's own files, of which no tree is made
+	Most  git.Limits       // of a tree; the zero value means 500,000 files and 16 GiB
+}
+
+// Driver implements tree.Driver.
+type Driver struct {
+	opt Options
+
+	mu sync.Mutex // one repository is made at a time
+}
+
+var _ tree.Driver = (*Driver)(nil)
+
+// New makes a driver. It runs nothing yet.
+func New(opt Options) (*Driver, error) {
+	for _, dir := range []*string{&opt.Dir, &opt.Kept} {
+		abs, err := filepath.Abs(*dir)
+		if err != nil || *dir == "" {
+			return nil, core.Invalid("dir", *dir, "a directory")
+		}
+		*dir = abs
+	}
+	if opt.Most == (git.Limits{}) {
+		opt.Most = git.Limits{Files: 500_000, Bytes: 16 << 30}
+	}
+	return &Driver{opt: opt}, nil
+}
+
+// repo opens the engine's repository of what a tree is made of, and makes it
+// first.
+func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) {
+	if err := core.CheckTenant(t.TenantID); err != nil {
+		return git.Repository{}, err
+	}
+	sum := sha256.Sum256([]byte(t.Source))
+	format := "sha1"
+	if len(t.BaseCommit) == 64 {
+		format = "sha256"
+	}
+	r := git.Repository{Git: git.Git{Cells: d.opt.Cells}, Dir: filepath.Join(d.opt.Kept, t.TenantID, "trees", hex.EncodeToString(sum[:8])+".git")}
+	if t.Kind == tree.Git {
+		w, err := git.FindWorktree(t.Source)
+		if err != nil {
+			return r, gone(t, err)
+		}
+		r.Objects = objects(w)
+		if err := shallow(w, filepath.Join(r.Dir, "shallow")); err != nil {
+			return r, err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return r, r.Make(ctx, format)
+}
+
+// gone is the error of a source that is not where it was.
+func gone(t tree.Tree, err error) error {
+	return core.Errorf(core.Unavailable, "the repository of agent %s is not there: %v", t.Agent, err)
+}
+
+// maxAlternates bounds how many repositories a repository may borrow from.
+const maxAlternates = 16
+
+// objects are the directories of a repository's objects, with those that it
+// borrows from (gitrepository-layout(5), objects/info/alternates).
+func objects(w git.Worktree) []string {
+	all := []string{filepath.Join(w.Common, "objects")}
+	for i := 0; i < len(all) && len(all) < maxAlternates; i++ {
+		data, err := os.ReadFile(filepath.Join(all[i], "info", "alternates"))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, `"`) {
+				continue
+			}
+			if !filepath.IsAbs(line) {
+				line = filepath.Join(all[i], line)
+			}
+			all = append(all, filepath.Clean(line))
+		}
+	}
+	return all
+}
+
+// shallow keeps in a repository of ours where the history of another ends.
+func shallow(w git.Worktree, file string) error {
+	data, err := os.ReadFile(filepath.Join(w.Common, "shallow"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o600)
+}
+
+// Look implements tree.Driver.
+func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t tree.Tree, err error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return t, core.Errorf(core.InvalidInput, "dir: %v", err).With("field", "dir").With("value", dir)
+	}
+	if err := d.opt.Own.CheckWork(real); err != nil {
+		return t, err
+	}
+	t = tree.Tree{TenantID: tenant, Agent: agent, Kind: tree.Plain, Source: real}
+	w, err := above(real)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		if base != "" {
+			return t, core.Invalid("base", base, "none: "+real+" is in no git repository")
+		}
+		if home, _ := os.UserHomeDir(); real == "/" || real == home {
+			return t, core.Invalid("dir", real, "a directory that can be copied: neither / nor a home, or one in a git repository")
+		}
+		t.Path = d.place(t)
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	t.Kind, t.Source, t.Branch = tree.Git, w.Path, "swarmdeck/"+agent
+	if t.Sub, err = filepath.Rel(w.Path, real); err != nil || t.Sub == "." {
+		t.Sub = ""
+	}
+	t.Path = d.place(t)
+	commit, branch := w.Head()
+	if base != "" {
+		if commit, err = refOf(w, base); err != nil {
+			return t, err
+		}
+		branch = base
+	}
+	if commit == "" {
+		return t, core.Errorf(core.Conflict, "dir: nothing was committed in %s yet, and a tree begins with a commit; commit first, or share the directory with --dir", w.Path).With("field", "dir")
+	}
+	t.Base, t.BaseCommit, t.Since, t.Head = branch, commit, commit, commit
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return t, err
+	}
+	if _, err := r.Do(ctx, "rev-list", "--objects", "--no-object-names", "--max-count=1", commit+"^{tree}"); err != nil {
+		return t, core.Errorf(core.Conflict, "dir: the files of %s are not all in %s, which may be a partial clone: %v", commit[:12], w.Path, err).With("field", "dir")
+	}
+	return t, nil
+}
+
+// refOf is the commit of a branch.
+func refOf(w git.Worktree, branch string) (string, error) {
+	root, err := w.Root()
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if !core.Printable(branch) || strings.Contains(branch, "..") || strings.HasPrefix(branch, "/") {
+		return "", core.Invalid("base", branch, "a branch of "+w.Path)
+	}
+	if commit := git.Ref(root, "refs/heads/"+branch); commit != "" {
+		return commit, nil
+	}
+	return "", core.Invalid("base", branch, "a branch of "+w.Path)
+}
+
+// above finds the work tree that a directory is in.
+func above(dir string) (w git.Worktree, err error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if w, err = git.FindWorktree(at); err == nil || !errors.Is(err, core.Kind(core.NotFound)) || at == filepath.Dir(at) {
+			return w, err
+		}
+	}
+}
+
+// home is where all of an agent's tree lies.
+func (d *Driver) home(t tree.Tree) string { return filepath.Join(d.opt.Dir, t.TenantID, t.Agent) }
+
+// place is the root of a tree: named after what it is of, as programs show it.
+func (d *Driver) place(t tree.Tree) string {
+	return filepath.Join(d.home(t), strings.TrimLeft(filepath.Base(t.Source), "."))
+}
+
+// Reads implements tree.Driver.
+func (d *Driver) Reads(t tree.Tree) []string {
+	if t.Kind != tree.Git {
+		return nil
+	}
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return nil
+	}
+	return objects(w)
+}
+
+// hex12 is a commit as it is shown.
+func hex12(commit string) string { return commit[:min(12, len(commit))] }
+
+// command wraps what a step wanted around its error.
+func wrap(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(what+": %w", append(args, err)...)
+}

@@ -1,0 +1,193 @@
+// Package tree keeps the work trees of agents: the files that each works on
+// alone, how they differ from those that they were made of, and how what an
+// agent did there is taken over.
+//
+// A tree belongs to one agent, whose name is its own. It is made of a git
+// repository, of which it is a branch, or of any directory. Its state at an
+// instant is a commit of a repository of the engine's, whatever the agent
+// committed itself. What changes somebody else's files is a task of the kinds
+// here: it passes the gate like every other, bound to the state that was looked
+// at and to what it is taken over into.
+package tree
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Kind says what a tree is made of.
+type Kind string
+
+// The kinds.
+const (
+	Git   Kind = "git"   // a branch of a repository
+	Plain Kind = "plain" // a copy of a directory
+)
+
+// Phase says where a tree stands.
+type Phase string
+
+// The phases.
+const (
+	Making  Phase = "making"  // its files are being laid out
+	Ready   Phase = "ready"   // an agent can work in it
+	Leaving Phase = "leaving" // its agent is gone, and so will it be
+)
+
+// Tree is the record of one.
+type Tree struct {
+	Agent    string `json:"agent"`
+	TenantID string `json:"tenant_id"`
+	Kind     Kind   `json:"kind"`
+	Phase    Phase  `json:"phase"`
+	Source   string `json:"source"`           // the work tree or directory that it was made of
+	Path     string `json:"path"`             // its root
+	Sub      string `json:"sub,omitempty"`    // where its agent works, below both
+	Branch   string `json:"branch,omitempty"` // its own, of a git tree
+	Base     string `json:"base,omitempty"`   // the branch that it was made from, into which it is taken over; "" of a detached head
+	// BaseCommit is the commit of the repository that it was made from.
+	BaseCommit string `json:"base_commit,omitempty"`
+	// Since is the state that changes are told from: what it was made from, then what
+	// of it was last taken over. Head is what the agent had committed by then.
+	Since string `json:"since"`
+	Head  string `json:"head,omitempty"`
+	// Kept says that its directory has work that was not taken over, at a deletion
+	// that somebody wanted all the same: this state of it stays.
+	Kept      string    `json:"kept,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+// State is a tree at an instant.
+type State struct {
+	Commit string `json:"commit"`         // in the engine's repository
+	Head   string `json:"head,omitempty"` // what the agent has committed
+	Tree   string `json:"tree"`           // the object of its files
+}
+
+// Change is how one file differs between two states.
+type Change struct {
+	Path    string `json:"path"`
+	From    string `json:"from,omitempty"` // its path before, of one that was moved
+	Status  string `json:"status"`         // added, changed, deleted, moved, type
+	Added   int    `json:"added"`          // lines
+	Removed int    `json:"removed"`
+	Binary  bool   `json:"binary,omitzero"`
+}
+
+// Mode says how the commits of a tree become commits of its base.
+type Mode string
+
+// The modes.
+const (
+	Squash Mode = "squash" // one commit with all that changed
+	Rebase Mode = "rebase" // the agent's commits one after another, and one with the rest
+	Merge  Mode = "merge"  // a commit of two parents, the second the agent's
+)
+
+// Modes are all of them.
+func Modes() []Mode { return []Mode{Squash, Rebase, Merge} }
+
+// Piece is a part of what changed: a file, or hunks of it, counted from 1.
+type Piece struct {
+	Path  string `json:"path"`
+	Hunks []int  `json:"hunks,omitempty"`
+}
+
+// Join asks for what a base would be with the changes of a tree on top.
+type Join struct {
+	// Key names the landing that it is for: joined again under the same, it is what
+	// it was. "" is only to look.
+	Key     string
+	State   string  // of the tree
+	Onto    string  // a commit of the base; of a plain tree a state of the directory
+	Mode    Mode    // of a git tree
+	Only    []Piece // nil is all
+	Message string
+	Agent   string // the author beside
+	By      string // who takes it over, where the user's configuration names nobody
+	At      time.Time
+}
+
+// Joined is that.
+type Joined struct {
+	Commit    string   `json:"commit,omitempty"` // a state, of a plain tree
+	Tree      string   `json:"tree,omitempty"`
+	Commits   []string `json:"commits,omitempty"`   // subjects, the oldest first
+	Conflicts []string `json:"conflicts,omitempty"` // paths; there is no commit then
+}
+
+// Driver makes trees and works on them. Drivers provide it. What changes
+// something is given a key or has a state that says whether it is done: done
+// again after a crash it goes on, and nobody sees it half done.
+type Driver interface {
+	// Look finds what a tree of a directory would be made of; base is a branch,
+	// "" the one that is checked out.
+	Look(ctx context.Context, tenant, agent, dir, base string) (Tree, error)
+	// Make lays its files out, and Remove takes them away.
+	Make(ctx context.Context, t Tree) error
+	Remove(ctx context.Context, t Tree) error
+	// Reads are places outside of it that its agent reads as its own.
+	Reads(t Tree) []string
+	// Now is its state, Tip that of what it is taken over into.
+	Now(ctx context.Context, t Tree) (State, error)
+	Tip(ctx context.Context, t Tree) (string, error)
+	// Changes lists the files that differ between two states, Diff writes how, in
+	// git's format of patches; of no paths all.
+	Changes(ctx context.Context, t Tree, from, to string) ([]Change, error)
+	Diff(ctx context.Context, t Tree, from, to string, paths []string, out io.Writer) error
+	// Join makes the commits, and changes nothing outside of the engine's repository.
+	Join(ctx context.Context, t Tree, j Join) (Joined, error)
+	// Land brings what the tree is of from one commit to another: its branch, and the
+	// files where that is checked out.
+	Land(ctx context.Context, t Tree, key, from, to string) error
+	// Published reports a commit that a remote's branch is known to have.
+	Published(ctx context.Context, t Tree, commit string) (where string, err error)
+	// Run lays a state out in a directory of its own and runs a command there, in a
+	// cell.
+	Run(ctx context.Context, t Tree, state string, command []string, log func(line string)) (Ran, error)
+	// Remote is where a remote of the repository leads, Push sends a commit there.
+	Remote(ctx context.Context, t Tree, name string) (url string, err error)
+	Push(ctx context.Context, t Tree, p Push) error
+}
+
+// Ran is how a command ended.
+type Ran struct {
+	Command []string      `json:"command"`
+	Code    int           `json:"rc"`
+	Took    time.Duration `json:"took"`
+	Tail    string        `json:"tail,omitempty"` // the last lines that it printed
+}
+
+// Push asks to send a commit to a branch elsewhere.
+type Push struct {
+	URL    string
+	Commit string
+	Branch string
+	// Was is what that branch is known to be there, which may then be replaced; ""
+	// replaces nothing.
+	Was string
+}
+
+// Dir is where the tree's agent works.
+func (t *Tree) Dir() string {
+	if t.Sub == "" {
+		return t.Path
+	}
+	return t.Path + "/" + t.Sub
+}
+
+func (t *Tree) state() any {
+	c := *t
+	c.CreatedAt, c.UpdatedAt, c.AuditSeq = time.Time{}, time.Time{}, 0
+	return c
+}
+
+// notThere is the error of an agent that has no tree.
+func notThere(agent string) error {
+	return core.Errorf(core.NotFound, "agent: %q has no tree: it shares the directory that it works in; allowed: an agent that was made with --tree", core.Clip(agent)).With("field", "agent").With("value", agent)
+}
