@@ -32,6 +32,7 @@ import (
 	"swarmdeck/drivers/resource/git"
 	"swarmdeck/drivers/resource/process"
 	"swarmdeck/drivers/terminal"
+	"swarmdeck/drivers/tree"
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -248,7 +249,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
-	opt.Contents = pins
+	opt.Contents, opt.KeepText = pins, pins.Keep
 	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
 		h.cadPool(need, sup, opt)
 		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
@@ -324,6 +325,11 @@ func resources(sup *cell.Supervisor, data, dir string, opt *engine.Options) erro
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir, opt.Changes = dir, kept
+	made, err := tree.New(tree.Options{Cells: sup, Dir: opt.ForkDir, Kept: data + ".snapshots", Own: opt.Own})
+	if err != nil {
+		return err
+	}
+	opt.Trees = made
 	trees, err := git.New(git.Options{Cells: sup, Dir: data + ".snapshots", Files: kept})
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/engine/tree"
 	"swarmdeck/engine/witness"
 	"swarmdeck/store"
 )
@@ -70,6 +71,9 @@ type Options struct {
 	Formats map[string]dag.Format   // what records are exported to and imported from
 	Sources map[string]dag.Source   // what else events are imported from
 	Effects map[string]control.Kind // what carries intents out, by action
+
+	Trees    tree.Driver                                      // makes the work trees of agents; nil where nothing does
+	KeepText func(tenant string, text []byte) (sha256 string) // keeps what a card shows, for Contents
 
 	Resources map[string]resource.Driver // what looks after resources, by the word of its targets
 	ForkDir   string                     // below which forks get their directories; "" makes none
@@ -110,6 +114,8 @@ type Engine struct {
 	Egress *egress.Service
 	// Files decides what processes may read and write.
 	Files *files.Service
+	// Trees are what agents work in alone, and how that is taken over.
+	Trees *tree.Trees
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
 	// Retention lets what is old leave.
@@ -204,6 +210,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
+	if e.Trees, err = tree.New(ctx, tree.Options{
+		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Tenants, Health: e.Health, Keep: opt.KeepText, Landing: e.landing,
+		There:   e.Fleet.Known,
+		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
+		Project: func(tenant, agent string) string { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.Project },
+	}); err != nil {
+		return nil, fmt.Errorf("open the trees: %w", err)
+	}
 	if e.Resources, err = resource.New(resource.Options{
 		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: forkable{e, opt.Dir}, Drivers: opt.Resources, Dir: opt.ForkDir,
 	}); err != nil {
@@ -236,6 +250,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
+	for _, kind := range tree.Kinds() {
+		e.Swarm.Runner(kind, treeRunner{e, kind})
+	}
+	e.Fleet.Leaver(e.Trees.Left)
 	e.Tasks.Leaver(e.Skills)
 	e.Fleet.Leaver(e.Resources.Left)
 	e.Fleet.Leaver(e.CAD.Left)
@@ -321,7 +339,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 10)
+	failed := make(chan error, 11)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := health.Caught(func() error { return fn(ctx) }); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -339,6 +357,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
 	all.Go(func() { run("notices", ctx, e.Notices.Run) })
 	all.Go(func() { run("intents", ctx, e.Intents.Run) })
+	all.Go(func() { run("trees", ctx, e.Trees.Run) })
 	all.Go(func() {
 		defer stopFleet()
 		run("swarm", ctx, e.Swarm.Run)

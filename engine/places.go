@@ -23,5 +23,7 @@ func (e *Engine) PlacesOf(ctx context.Context, tenant, role, agent, task string)
 			}
 		}
 	}
-	return e.Files.Places(tenant, role, agent), nil
+	p := e.Files.Places(tenant, role, agent)
+	p.Read = append(p.Read, e.Trees.Reads(tenant, agent)...)
+	return p, nil
 }

@@ -23,7 +23,7 @@ var _ fleet.Observer = observer{}
 // Began implements fleet.Observer. Without the states a run is recorded all
 // the same: what is lacking is told at its end.
 func (o observer) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
-	err := o.e.Resources.Begin(ctx, t.TenantID, a.Name)
+	err := errors.Join(o.e.Resources.Begin(ctx, t.TenantID, a.Name), o.e.Trees.Mark(ctx, t.TenantID, a.Name, t.TaskID))
 	seen, bad := o.began(ctx, a, t, message)
 	if bad != nil {
 		return nil, bad
@@ -43,6 +43,7 @@ type observing struct {
 	looking sync.Mutex
 	watch   *watch
 	acting  []string // calls that are carried out
+	marks sync.WaitGroup // states of the agent's tree that are being taken
 
 	mu   sync.Mutex
 	open map[string]bool // calls that may be having their effect
@@ -74,6 +75,7 @@ func (o *observing) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "tool_request", "tool_call": // one that was not asked for may have begun
 		o.keep(ctx, e.Type == "tool_call")
+		o.marks.Go(func() { o.note(o.e.Trees.Mark(ctx, o.tenant, o.agent, e.CallID)) })
 		o.calls(e, true)
 	case "tool_result":
 		o.calls(e, false)
@@ -92,6 +94,7 @@ func (o *observing) Event(ctx context.Context, e fleet.Event) {
 
 // Answered implements fleet.Observed.
 func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
+	o.marks.Wait() // taken while a person was asked, and before the effect
 	if a.Decision != "approve" {
 		o.calls(e, false)
 		o.recording.Answered(ctx, e, a)
@@ -105,6 +108,10 @@ func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAns
 func (o *observing) Ended(ctx context.Context, out task.Outcome) error {
 	o.keep(ctx, false)
 	o.wrote(ctx, "", "")
+	o.marks.Wait()
+	overlap, err := o.e.Trees.Ended(context.WithoutCancel(ctx), o.tenant, o.agent)
+	o.note(err)
+	o.e.overlap(o.tenant, o.agent, overlap)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return errors.Join(o.recording.Ended(ctx, out), o.err)
@@ -124,7 +131,11 @@ func (o *observing) keep(ctx context.Context, begun bool) {
 	o.mu.Lock()
 	during := begun || len(o.open) > 0
 	o.mu.Unlock()
-	err := o.e.Resources.Keep(ctx, o.tenant, o.agent, during)
+	o.note(o.e.Resources.Keep(ctx, o.tenant, o.agent, during))
+}
+
+// note keeps the first thing that was not kept.
+func (o *observing) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil && o.err == nil {

@@ -135,4 +135,3 @@ func (r Repository) bounded(ctx context.Context, w Worktree, index string, most 
 	}
 	return nil
 }
-

@@ -124,4 +124,3 @@ func (w Worktree) Root() (*safeopen.Root, error) {
 	var nobody *safeopen.Own // whose place it is was checked when it was attached
 	return nobody.Root(w.Common)
 }
-

@@ -59,7 +59,7 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 	if err != nil {
 		return ran, fmt.Errorf("run %s: %w", command[0], err)
 	}
-	ran.Code, ran.Took, ran.Tail = exit.Code, time.Since(began), tail.String()
+	ran.Code, ran.TookMS, ran.Tail = exit.Code, time.Since(began).Milliseconds(), tail.String()
 	return ran, nil
 }
 
@@ -118,4 +118,33 @@ func (d *Driver) Push(ctx context.Context, t tree.Tree, p tree.Push) error {
 	}
 	_, err = r.Call(ctx, git.Call{Own: true, Args: append(args, "--", p.URL, p.Commit+":refs/heads/"+p.Branch)})
 	return wrap(err, "push %s to %s", p.Branch, p.URL)
+}
+
+// forges are the programs that open a request, and how they are asked.
+func forges(q tree.Request) [][]string {
+	subject, body, _ := strings.Cut(strings.TrimSpace(q.Message), "\n")
+	body = strings.TrimSpace(body)
+	return [][]string{
+		{"gh", "pr", "create", "--head", q.Branch, "--base", q.Base, "--title", subject, "--body", body},
+		{"glab", "mr", "create", "--yes", "--source-branch", q.Branch, "--target-branch", q.Base, "--title", subject, "--description", body},
+	}
+}
+
+// Request implements tree.Driver. The program runs as the user's own, with the
+// credentials that it keeps.
+func (d *Driver) Request(ctx context.Context, t tree.Tree, q tree.Request) (string, error) {
+	for _, argv := range forges(q) {
+		said := pipe.Kept{Most: maxTail}
+		exit, err := d.opt.Cells.Run(ctx, cell.Spec{Run: argv[0], Argv: argv, Dir: t.Source, Deadline: patience, Wall: cell.Wall{Profile: cell.Open}}, nil, &said, &said)
+		switch {
+		case cell.NotFound(err, argv[0]):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("ask %s for a request: %w", argv[0], err)
+		case exit.Code != 0:
+			return "", core.Errorf(core.Unavailable, "%s %s: %s", argv[0], exit.Describe(), core.ClipTo(pipe.Text(said.Bytes()), 500))
+		}
+		return pipe.Text(said.Bytes()), nil
+	}
+	return "", core.Errorf(core.Unavailable, "no program opens a request here: install gh or glab")
 }

@@ -35,6 +35,9 @@ type joining struct {
 // landed is the ref that keeps what a key was joined to.
 func landed(key string) string { return "refs/landed/" + strings.ReplaceAll(key, ":", "-") }
 
+// onto is the ref that keeps what it was put on top of.
+func onto(key string) string { return "refs/onto/" + strings.ReplaceAll(key, ":", "-") }
+
 // Join implements tree.Driver.
 func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.Joined, err error) {
 	r, err := d.repo(ctx, t)
@@ -42,25 +45,27 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 		return out, err
 	}
 	j := joining{r, d, t, q, false}
+	out.State = q.State
+	if len(q.Only) > 0 {
+		if out.State, err = j.pick(ctx); err != nil {
+			return out, err
+		}
+		if _, err := r.Do(ctx, "update-ref", "refs/trees/"+t.Agent+"/"+out.State, out.State); err != nil {
+			return out, err
+		}
+	}
+	out.Onto = q.Onto
 	if q.Key != "" {
-		if commit, err := r.Do(ctx, "rev-parse", "--verify", "--quiet", landed(q.Key)); err == nil {
-			out.Commit = commit
-			out.Tree, err = j.tree(ctx, commit)
+		if done, err := j.before(ctx, &out); done || err != nil {
 			return out, err
 		}
 		j.sign = r.Configured(ctx, "commit.gpgSign") == "true"
 	}
-	state := q.State
-	if len(q.Only) > 0 {
-		if state, err = j.pick(ctx); err != nil {
-			return out, err
-		}
-	}
 	switch {
 	case t.Kind == tree.Plain:
-		err = j.plain(ctx, state, &out)
+		err = j.plain(ctx, out.State, &out)
 	case q.Mode == tree.Squash:
-		err = j.squash(ctx, state, &out)
+		err = j.squash(ctx, out.State, &out)
 	case len(q.Only) > 0:
 		err = core.Invalid("only", len(q.Only), "with squash: a part of what changed is a commit of its own")
 	default:
@@ -76,8 +81,38 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 	if out.Tree, err = j.tree(ctx, out.Commit); err != nil || q.Key == "" {
 		return out, err
 	}
-	_, err = r.Do(ctx, "update-ref", landed(q.Key), out.Commit)
-	return out, err
+	for _, ref := range [][2]string{{onto(q.Key), q.Onto}, {landed(q.Key), out.Commit}} {
+		if _, err := r.Do(ctx, "update-ref", ref[0], ref[1]); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// before finds what the same key was joined to, as long as that is on top of the
+// base, or in it by now.
+func (j *joining) before(ctx context.Context, out *tree.Joined) (done bool, err error) {
+	base, never := j.Do(ctx, "rev-parse", "--verify", "--quiet", onto(j.j.Key))
+	commit, ended := j.Do(ctx, "rev-parse", "--verify", "--quiet", landed(j.j.Key))
+	if never != nil || ended != nil {
+		return false, nil // or not to the end
+	}
+	made, err := j.tree(ctx, commit)
+	if err != nil {
+		return false, err
+	}
+	if base != j.j.Onto {
+		now, err := j.tree(ctx, j.j.Onto)
+		if err != nil {
+			return false, err
+		}
+		if _, not := j.Do(ctx, "merge-base", "--is-ancestor", commit, j.j.Onto); not != nil && (j.t.Kind == tree.Git || made != now) {
+			return false, nil
+		}
+		out.Landed = true
+	}
+	out.Onto, out.Commit, out.Tree = base, commit, made
+	return true, nil
 }
 
 func (j *joining) tree(ctx context.Context, commit string) (string, error) {
@@ -86,7 +121,33 @@ func (j *joining) tree(ctx context.Context, commit string) (string, error) {
 
 var errConflicts = errors.New("conflicts")
 
-// merge3 joins two trees that came from one. Commits that nobody sees stand for
+// Update implements tree.Driver.
+func (d *Driver) Update(ctx context.Context, t tree.Tree, key, state, onto string) ([]string, error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	j := joining{r, d, t, tree.Join{State: state, Onto: onto}, false}
+	var out tree.Joined
+	joined, err := j.merge3(ctx, t.Since, onto, state, &out)
+	if err != nil && !errors.Is(err, errConflicts) {
+		return nil, err
+	}
+	next, err := r.Do(ctx, "commit-tree", "-m", "a state", joined)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind == tree.Git {
+		if err := pin(t, onto); err != nil {
+			return nil, err
+		}
+	}
+	l := landing{Repository: r, d: d, t: t, key: key, from: state, to: next, root: t.Path}
+	return out.Conflicts, l.files(ctx)
+}
+
+// merge3 joins two trees that came from one. Of a conflict both sides stand in
+// the files of the tree that it returns beside the error. Commits that nobody sees stand for
 // them, since git joins commits only.
 func (j *joining) merge3(ctx context.Context, base, ours, theirs string, out *tree.Joined) (string, error) {
 	var commits []string
@@ -106,7 +167,7 @@ func (j *joining) merge3(ctx context.Context, base, ours, theirs string, out *tr
 	var failed *git.Failed
 	if errors.As(err, &failed) && failed.Code == 1 && len(parts) > 1 {
 		out.Conflicts = slices.Compact(parts[1:])
-		return "", errConflicts
+		return parts[0], errConflicts
 	}
 	return parts[0], err
 }
@@ -125,7 +186,8 @@ func (j *joining) who(ctx context.Context) []string {
 	}
 }
 
-func (*joining) date(at time.Time) string { return fmt.Sprintf("@%d +0000", at.Unix()) }
+// date is a time as git reads it; who only looks gives none.
+func (*joining) date(at time.Time) string { return fmt.Sprintf("@%d +0000", max(0, at.Unix())) }
 
 // commit makes a commit of a tree.
 func (j *joining) commit(ctx context.Context, names []string, message, tree string, parents ...string) (string, error) {

@@ -92,10 +92,12 @@ func (l *landing) land(ctx context.Context) error {
 	return errors.Join(synced(filepath.Dir(path)), l.release())
 }
 
-// includes reports whether a later commit of the branch has ours in it.
+// includes reports whether a later commit of the branch has ours in it. Of a way
+// back that says nothing: what was before is in every commit.
 func (l *landing) includes(ctx context.Context, tip string) bool {
+	_, ahead := l.Do(ctx, "merge-base", "--is-ancestor", l.to, l.from)
 	_, err := l.Do(ctx, "merge-base", "--is-ancestor", l.to, tip)
-	return err == nil
+	return ahead != nil && err == nil
 }
 
 // find finds where the branch is checked out: in the repository's own work tree, or

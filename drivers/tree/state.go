@@ -3,6 +3,8 @@ package tree
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +53,42 @@ func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git
 	}
 	_, err = r.Do(ctx, "update-ref", "refs/trees/"+t.Agent+"/"+commit, commit)
 	return commit, err
+}
+
+// markRef keeps the state of a label, which may be of an agent's making.
+func markRef(t tree.Tree, label string) string {
+	sum := sha256.Sum256([]byte(label))
+	return "refs/trees/" + t.Agent + "/marks/" + hex.EncodeToString(sum[:16])
+}
+
+// Mark implements tree.Driver.
+func (d *Driver) Mark(ctx context.Context, t tree.Tree, label string) error {
+	s, err := d.Now(ctx, t)
+	if err != nil {
+		return err
+	}
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return err
+	}
+	_, err = r.Do(ctx, "update-ref", markRef(t, label), s.Commit)
+	return err
+}
+
+// Marked implements tree.Driver.
+func (d *Driver) Marked(ctx context.Context, t tree.Tree, label string) (string, error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	if git.IsHash(label) {
+		return label, nil
+	}
+	commit, err := r.Do(ctx, "rev-parse", "--verify", "--quiet", markRef(t, label))
+	if err != nil {
+		return "", core.Errorf(core.NotFound, "since: nothing is kept of the tree of %s from %q; allowed: base, task, the id of a task or call since it has a tree, a commit", t.Agent, core.Clip(label)).With("field", "since").With("value", label)
+	}
+	return commit, nil
 }
 
 // Tip implements tree.Driver.

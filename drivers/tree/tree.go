@@ -136,6 +136,20 @@ func shallow(w git.Worktree, file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
+// Repository implements tree.Driver. One without a commit is none yet.
+func (d *Driver) Repository(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || d.opt.Own.CheckWork(real) != nil {
+		return false
+	}
+	w, err := above(real)
+	if err != nil {
+		return false
+	}
+	commit, _ := w.Head()
+	return commit != ""
+}
+
 // Look implements tree.Driver.
 func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t tree.Tree, err error) {
 	real, err := filepath.EvalSymlinks(dir)

@@ -164,8 +164,10 @@ func TestWhatChangedIsListedAndShown(t *testing.T) {
 	all, err := r.d.Changes(t.Context(), ada, ada.Since, s.Commit)
 	no(t, err)
 	want := []tree.Change{
-		{Path: "a", Status: "changed", Added: 1, Removed: 1}, {Path: "bytes", Status: "added", Binary: true},
-		{Path: "gone", Status: "deleted", Removed: 1}, {Path: "new", Status: "added", Added: 1},
+		{Path: "a", Status: "changed", Added: 1, Removed: 1},
+		{Path: "bytes", Status: "added", Binary: true},
+		{Path: "gone", Status: "deleted", Removed: 1},
+		{Path: "new", Status: "added", Added: 1},
 	}
 	if len(all) != len(want) {
 		t.Fatalf("%+v", all)

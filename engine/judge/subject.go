@@ -116,6 +116,14 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return "call " + word("tool") + " of " + word("server") + s.object(nested(args, "args"))
 	case "agent.prompt":
 		return "tell agent " + word("agent") + ": " + word("message")
+	case "tree.merge":
+		return "take " + word("agent") + "'s work over into " + word("into")
+	case "tree.undo":
+		return "take back the merge " + word("task") + " of " + word("agent") + "'s work"
+	case "tree.push":
+		return "push " + word("agent") + "'s work to " + word("branch") + " of " + word("url")
+	case "tree.check":
+		return "test " + word("agent") + "'s work"
 	case "plan.decompose":
 		return "make a plan of the goal: " + word("goal")
 	}

@@ -43,6 +43,14 @@ func undo(gate Gate, a *Action, effects []string) (can, how string) {
 	case GateResult:
 		return undoPartly, "The task can be dispatched again with task retry; what waits for this result goes on with it."
 	}
+	switch a.Kind {
+	case "tree.merge", "tree.undo":
+		return undoYes, "merge undo takes it back until the base moves on or a remote has it; the work stays in the tree."
+	case "tree.push":
+		return undoNo, "Others have it then. It can be withdrawn, not unsent."
+	case "tree.check":
+		return undoYes, "It runs in a cell, on a copy that goes afterwards."
+	}
 	for _, u := range undos {
 		if slices.Contains(effects, u.effect) {
 			return u.can, u.how

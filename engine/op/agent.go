@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/tree"
 )
 
 func agents() []*Op {
@@ -39,6 +40,7 @@ func agents() []*Op {
 				return c.Fleet.History(ctx, c.By.Tenant, name, f)
 			}),
 		agentLog(),
+		agentDiff(),
 	}
 }
 
@@ -46,6 +48,7 @@ func agents() []*Op {
 type ShownAgent struct {
 	fleet.Agent
 	Files *files.Places    `json:"files,omitempty"`
+	Tree  *tree.Tree       `json:"tree,omitempty"`
 	Queue []*fleet.Message `json:"queue,omitempty"` // what waits for it, the next first
 }
 
@@ -54,6 +57,9 @@ func shownAgent(ctx context.Context, c *Call, name string) (s ShownAgent, err er
 	s.Queue = c.Fleet.Queued(c.By.Tenant, name)
 	if p := c.Files.Places(c.By.Tenant, s.Role, s.Name); p.Any() && (s.Profile == "reader" || s.Profile == "worker") {
 		s.Files = &p
+	}
+	if t, ok := c.Trees.Has(c.By.Tenant, s.Name); ok {
+		s.Tree = &t
 	}
 	return s, err
 }
@@ -96,11 +102,12 @@ func agentList() *Op {
 type DeletedAgent struct{ fleet.Agent }
 
 func agentDelete() *Op {
-	var yes bool
+	var yes, discard bool
 	return change(Op{
 		Name: "agent delete", Short: "Delete an agent in any state", Effect: Destroys, Confirm: ConfirmType, Done: "deleted",
 		Tool:   Tool{Name: "delete_agent", About: "Delete an agent in any state: its task is cancelled, its processes end."},
-		Params: []*Param{sure(&yes)},
+		Long:   "Delete an agent in any state: its task is cancelled, its processes end. Its tree goes with it: where that holds work\nwhich was not taken over, the agent stays, unless --discard says that the work may be lost.",
+		Params: []*Param{sure(&yes), flag(&discard, "discard", "lose the work in its tree that was not taken over")},
 		Check: func(*Call) error {
 			if !yes {
 				return usage("yes", "agent delete: this can't be undone; say --yes to delete it")
@@ -108,7 +115,10 @@ func agentDelete() *Op {
 			return nil
 		},
 	}, arg("NAME", "agent"), func(ctx context.Context, c *Call, name string) (gone DeletedAgent, err error) {
-		if gone.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name); err == nil {
+		if gone.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name); err == nil && !discard {
+			err = c.Trees.MayLeave(ctx, c.By.Tenant, name)
+		}
+		if err == nil {
 			err = c.Fleet.Delete(ctx, c.By, name)
 		}
 		return gone, err

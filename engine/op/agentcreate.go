@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -14,8 +15,8 @@ func agentCreate() *Op {
 	var a fleet.Create
 	var line, after Words
 	var env []string
-	var shell, like string
-	var yes, own bool // own: it is made of what its maker says, not like another
+	var shell, like, base string
+	var yes, own, treed bool // own: it is made of what its maker says, not like another
 	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").from("json")
 	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after)}
 	name := place(&a.Name, "NAME", "").bounds(1, 20).client("unique short name, such as Sony or Papi: letters, digits, hyphens")
@@ -33,10 +34,13 @@ func agentCreate() *Op {
 		alike.Given = true
 		return nil
 	}
+	tree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
+	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
 	return define(Op{
 		Name: "agent create", Short: "Make an agent", Undo: "agent delete", Done: "created",
-		Long: "Make an agent. The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
+		Long: "Make an agent. In a git repository it gets a work tree and a branch of its own, swarmdeck/NAME (see agent diff, merge); --dir shares a directory.\n" +
+			"The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
 			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
 			"is fine too. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
@@ -47,7 +51,7 @@ func agentCreate() *Op {
 			Name: "create_agent", Need: []string{"task"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
 			Names: map[string]string{
-				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-",
+				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-",
 			},
 		},
 		Params: []*Param{
@@ -59,7 +63,9 @@ func agentCreate() *Op {
 			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
 			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
 			alike,
-			flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in"),
+			tree,
+			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
+			dir,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
 			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
@@ -101,7 +107,11 @@ func agentCreate() *Op {
 			if err != nil {
 				return made, fmt.Errorf("like: %w", err)
 			}
-			a.Runtime, a.Command, a.Env, a.Options, a.Dir = other.Runtime, other.Command, other.Env, other.Options, cmp.Or(a.Dir, other.Dir)
+			a.Runtime, a.Command, a.Env, a.Options = other.Runtime, other.Command, other.Env, other.Options
+			if t, has := c.Trees.Has(c.By.Tenant, other.Name); has && a.Dir == "" {
+				other.Dir = filepath.Join(t.Source, t.Sub)
+			}
+			a.Dir = cmp.Or(a.Dir, other.Dir)
 		}
 		a.Runtime, a.Session = cmp.Or(a.Runtime, "exec"), cmp.Or(a.Session, c.Session)
 		if err := c.Reach(a.Runtime, a.Options); err != nil {
@@ -109,6 +119,21 @@ func agentCreate() *Op {
 		}
 		if err := c.MayOpen("agent", a.Profile); err != nil {
 			return made, err
+		}
+		switch {
+		case treed && a.Runtime == "coder":
+			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
+		case base != "":
+			treed = true
+		case !tree.Given && !dir.Given && a.Runtime != "coder":
+			treed = c.Trees.Repository(a.Dir)
+		}
+		if treed {
+			t, err := c.Trees.Prepare(ctx, c.By, a.Name, a.Dir, base)
+			if err != nil {
+				return made, err
+			}
+			a.Dir = t.Dir()
 		}
 		made, err = c.Fleet.Create(ctx, c.By, a)
 		c.concealed(a.Env, made.Env)

@@ -10,6 +10,7 @@ import (
 func projects() []*Op {
 	return []*Op{
 		projectLearn(),
+		projectChecks(),
 		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)

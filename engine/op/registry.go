@@ -20,6 +20,9 @@ func Nouns() []Noun {
 		{Name: "task", About: "Units of work", Ops: tasks},
 		{Name: "result", About: "What came of tasks", Ops: results},
 		{Name: "agent", About: "The fleet", Ops: agents},
+		{Name: "review", About: "What agents changed in their trees, and what you say of it", Ops: reviews},
+		{Name: "merge", About: "Take agents' work over", Ops: merges},
+		{Name: "push", About: "Send agents' work to a remote", Ops: pushes},
 		{Name: "project", About: "Sets of agents' roles", Ops: projects},
 		{Name: "role", About: "What agents of a project are for", Ops: roles},
 		{

@@ -54,12 +54,11 @@ type Tree struct {
 	// of it was last taken over. Head is what the agent had committed by then.
 	Since string `json:"since"`
 	Head  string `json:"head,omitempty"`
-	// Kept says that its directory has work that was not taken over, at a deletion
-	// that somebody wanted all the same: this state of it stays.
-	Kept      string    `json:"kept,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+	// Pushed are the commits that were sent elsewhere, by URL and branch.
+	Pushed    map[string]string `json:"pushed,omitempty"`
+	CreatedAt time.Time         `json:"created_at"`
+	UpdatedAt time.Time         `json:"updated_at"`
+	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
 
 // State is a tree at an instant.
@@ -115,8 +114,11 @@ type Join struct {
 
 // Joined is that.
 type Joined struct {
+	State     string   `json:"state"`            // of the tree that is in it: the one that was asked for, or the part of it
 	Commit    string   `json:"commit,omitempty"` // a state, of a plain tree
 	Tree      string   `json:"tree,omitempty"`
+	Onto      string   `json:"onto"`                // what it is on top of
+	Landed    bool     `json:"landed,omitzero"`     // the base has it already, by the same key
 	Commits   []string `json:"commits,omitempty"`   // subjects, the oldest first
 	Conflicts []string `json:"conflicts,omitempty"` // paths; there is no commit then
 }
@@ -125,6 +127,8 @@ type Joined struct {
 // something is given a key or has a state that says whether it is done: done
 // again after a crash it goes on, and nobody sees it half done.
 type Driver interface {
+	// Repository reports a directory in a git repository.
+	Repository(dir string) bool
 	// Look finds what a tree of a directory would be made of; base is a branch,
 	// "" the one that is checked out.
 	Look(ctx context.Context, tenant, agent, dir, base string) (Tree, error)
@@ -136,12 +140,18 @@ type Driver interface {
 	// Now is its state, Tip that of what it is taken over into.
 	Now(ctx context.Context, t Tree) (State, error)
 	Tip(ctx context.Context, t Tree) (string, error)
+	// Mark keeps its state under a label, Marked finds that, or a commit.
+	Mark(ctx context.Context, t Tree, label string) error
+	Marked(ctx context.Context, t Tree, label string) (string, error)
 	// Changes lists the files that differ between two states, Diff writes how, in
 	// git's format of patches; of no paths all.
 	Changes(ctx context.Context, t Tree, from, to string) ([]Change, error)
 	Diff(ctx context.Context, t Tree, from, to string, paths []string, out io.Writer) error
 	// Join makes the commits, and changes nothing outside of the engine's repository.
 	Join(ctx context.Context, t Tree, j Join) (Joined, error)
+	// Update brings what the base became into the tree, and marks conflicts in the
+	// files. It changes the tree's files alone.
+	Update(ctx context.Context, t Tree, key, state, onto string) (conflicts []string, err error)
 	// Land brings what the tree is of from one commit to another: its branch, and the
 	// files where that is checked out.
 	Land(ctx context.Context, t Tree, key, from, to string) error
@@ -153,14 +163,20 @@ type Driver interface {
 	// Remote is where a remote of the repository leads, Push sends a commit there.
 	Remote(ctx context.Context, t Tree, name string) (url string, err error)
 	Push(ctx context.Context, t Tree, p Push) error
+	// Request opens a request to take a pushed branch over, with the program that the
+	// forge has for that, and returns what it says.
+	Request(ctx context.Context, t Tree, q Request) (said string, err error)
 }
+
+// Request asks others to take a branch over.
+type Request struct{ Branch, Base, Message string }
 
 // Ran is how a command ended.
 type Ran struct {
-	Command []string      `json:"command"`
-	Code    int           `json:"rc"`
-	Took    time.Duration `json:"took"`
-	Tail    string        `json:"tail,omitempty"` // the last lines that it printed
+	Command []string `json:"command"`
+	Code    int      `json:"rc"`
+	TookMS  int64    `json:"duration_ms"`
+	Tail    string   `json:"tail,omitempty"` // the last lines that it printed
 }
 
 // Push asks to send a commit to a branch elsewhere.

@@ -82,7 +82,7 @@ func newDeck(t testing.TB) *deck {
 		Formats:   formats.All(sup),
 		Sources:   formats.Sources(),
 		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
-		Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
+		Trees:     worktrees(t, sup, dir), KeepText: pins.Keep, Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
 		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
 	})
 	d.no(err)

@@ -66,6 +66,7 @@ func TestEveryCommand(t *testing.T) {
 		{"record", w.record},
 		{"forks", w.forks},
 		{"intents", w.intents},
+		{"trees", w.trees},
 		{"operators", w.operators},
 		{"secrets", w.secrets},
 		{"notices", w.notices},

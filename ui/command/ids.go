@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	trees "swarmdeck/engine/tree"
 	"swarmdeck/ui/term"
 )
 
@@ -91,6 +92,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 			found = append(found, candidates(sessions.Items, err, func(s session.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
 		}
 		return found
+	case "tree":
+		return candidates(eng.Trees.All(by.Tenant), nil, func(t trees.Tree) Candidate { return Candidate{t.Agent, t.Base} })
 	case "approval":
 		page.Status = detail
 		all, err := eng.Judge.Approvals(c.ctx, by.Tenant, page)

@@ -24,7 +24,15 @@ func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Co
 			all = append(all, make())
 		}
 		n := op.Of(noun)
-		return t.group(n.Name, n.About, t.below(n, all...)...)
+		below := t.below(n, all...)
+		for _, o := range n.Ops() {
+			if o.Name == noun { // it can be done by its name alone
+				top := t.operation(o)
+				top.AddCommand(below...)
+				return top
+			}
+		}
+		return t.group(n.Name, n.About, below...)
 	}
 }
 
@@ -32,10 +40,11 @@ func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Co
 func (t *tree) below(n op.Noun, all ...*cobra.Command) []*cobra.Command {
 	parts := map[string][]*cobra.Command{}
 	for _, o := range n.Ops() {
-		words := strings.Fields(o.Name)
-		if len(words) == 2 {
+		switch words := strings.Fields(o.Name); len(words) {
+		case 1:
+		case 2:
 			all = append(all, t.operation(o))
-		} else {
+		default:
 			parts[words[1]] = append(parts[words[1]], t.operation(o))
 		}
 	}

@@ -24,7 +24,6 @@ import (
 	"sync"
 	"time"
 
-
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/resource/files"

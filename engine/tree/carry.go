@@ -1,0 +1,263 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
+)
+
+// Carry carries out a task of one of the kinds. pass is called where it can stand
+// still.
+func (s *Trees) Carry(ctx context.Context, job swarm.Job, pass func(context.Context) error) (core.Raw, error) {
+	in, t, err := s.read(job.Task.TenantID, job.Task.Kind, job.Task.Input)
+	if err != nil {
+		return nil, err
+	}
+	if err := pass(ctx); err != nil {
+		return nil, err
+	}
+	c := carrying{s, job, in, t}
+	if job.Task.Kind == KindCheck {
+		return c.check(ctx)
+	}
+	if err := s.claim(t.Source, job.Task.TaskID); err != nil {
+		return nil, err
+	}
+	defer s.release(t.Source)
+	switch job.Task.Kind {
+	case KindMerge:
+		return c.merge(ctx)
+	case KindPush:
+		return c.push(ctx)
+	}
+	return c.undo(ctx)
+}
+
+// claim has one task at a time change a source; the others wait in the queue.
+func (s *Trees) claim(source, task string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.landing[source]; other != "" && other != task {
+		return core.Errorf(core.Unavailable, "%s is being changed by %s", source, other)
+	}
+	s.landing[source] = task
+	return nil
+}
+
+func (s *Trees) release(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.landing, source)
+}
+
+// Free reports whether a task that changes something can start, and why not: merges
+// of one repository come one after another, each on top of those before it.
+func (s *Trees) Free(tenant string) (bool, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for source, task := range s.landing {
+		for _, t := range s.trees[tenant] {
+			if t.Source == source {
+				return false, "another merge is at work: " + task
+			}
+		}
+	}
+	return true, ""
+}
+
+// carrying is one task at work.
+type carrying struct {
+	s   *Trees
+	job swarm.Job
+	in  Input
+	t   Tree
+}
+
+// self is who writes down what came of it.
+func (c *carrying) self() core.Caller { return core.Self(c.job.Task.TenantID, "trees") }
+
+// key names the landing of the task.
+func (c *carrying) key() string { return c.job.Task.TaskID }
+
+func (c *carrying) join(ctx context.Context, onto string) (Joined, error) {
+	j, err := c.s.opt.Driver.Join(ctx, c.t, Join{
+		Key: c.key(), State: c.in.State, Onto: onto, Mode: c.in.Mode, Only: c.in.Only, Message: c.in.Message,
+		Agent: c.t.Agent, By: c.job.Task.CreatedBy, At: c.job.Task.CreatedAt,
+	})
+	if err == nil && len(j.Conflicts) > 0 {
+		err = conflicts(c.t, j)
+	}
+	return j, err
+}
+
+// conflicts is the error of work that can't be put on top of its base.
+func conflicts(t Tree, j Joined) error {
+	return core.Errorf(core.Conflict, "%s and the work of %s both changed %s; review update %s brings both into the tree", into(t), t.Agent, strings.Join(j.Conflicts, ", "), t.Agent).With("field", "agent").With("conflicts", strings.Join(j.Conflicts, " "))
+}
+
+// merge tests the candidate on top of what the base is now, and lands it.
+func (c *carrying) merge(ctx context.Context) (core.Raw, error) {
+	d := c.s.opt.Driver
+	tip, err := d.Tip(ctx, c.t)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.join(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	out := Landed{Agent: c.t.Agent, Into: into(c.t), From: made.Onto, Commits: made.Commits, Since: c.t.Since, Head: c.t.Head}
+	if !c.in.Unchecked && !made.Landed {
+		ok := false
+		if out.Checks, ok, err = c.checks(ctx, made.Commit); err != nil || !ok {
+			return nil, c.refused(out.Checks, err)
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // nothing is left half done
+	if err := d.Land(ctx, c.t, c.key(), made.Onto, made.Commit); err != nil {
+		return nil, err
+	}
+	out.To = made.Commit
+	all, err := d.Changes(ctx, c.t, out.From, out.To)
+	if err != nil {
+		return nil, err
+	}
+	out.Files = len(all)
+	out.Added, out.Removed = sums(all)
+	head := c.t.Head
+	if len(c.in.Only) == 0 && c.t.Kind == Git {
+		if now, err := d.Now(ctx, c.t); err == nil && now.Commit == c.in.State {
+			head = now.Head
+		}
+	}
+	err = c.s.save(ctx, c.self(), "tree.merged", &c.t, func(t *Tree) { t.Since, t.Head = made.State, head })
+	return core.MustEncode(out), err
+}
+
+// refused is the error of a candidate that its checks did not pass.
+func (c *carrying) refused(runs []Ran, err error) error {
+	if err != nil {
+		return err
+	}
+	last := runs[len(runs)-1]
+	return core.Errorf(core.Conflict, "the checks do not pass on top of %s: %q ended with %d: %s", into(c.t), strings.Join(last.Command[2:], " "), last.Code, core.ClipTo(last.Tail, 500))
+}
+
+// checks runs the project's checks on a state, up to the first that fails.
+func (c *carrying) checks(ctx context.Context, state string) (runs []Ran, ok bool, err error) {
+	for _, line := range c.s.ChecksOf(c.job.Task.TenantID, c.s.opt.Project(c.job.Task.TenantID, c.t.Agent)).Lines {
+		c.job.Log("INFO", "$ "+line)
+		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, []string{"sh", "-c", line}, func(line string) { c.job.Log("INFO", line) })
+		if err != nil {
+			return runs, false, err
+		}
+		if runs = append(runs, ran); ran.Code != 0 {
+			return runs, false, nil
+		}
+	}
+	return runs, true, nil
+}
+
+// check tests a state, and keeps what came of it beside the remarks.
+func (c *carrying) check(ctx context.Context) (core.Raw, error) {
+	runs, ok, err := c.checks(ctx, c.in.State)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		return nil, core.Errorf(core.Conflict, "agent: the project of %s has no checks; set them with project checks", c.t.Agent).With("field", "agent")
+	}
+	checked := Checked{State: c.in.State, OK: ok, Runs: runs, At: time.Now().UTC()}
+	if err := c.s.checked(ctx, c.self(), c.t.Agent, checked); err != nil {
+		return nil, err
+	}
+	return core.MustEncode(checked), nil
+}
+
+// undo brings a base back to what it was before a merge, while nobody else has seen
+// it.
+func (c *carrying) undo(ctx context.Context) (core.Raw, error) {
+	l, err := c.s.opt.Landing(ctx, c.job.Task.TenantID, c.in.Task)
+	if err != nil {
+		return nil, err
+	}
+	d := c.s.opt.Driver
+	where, err := d.Published(ctx, c.t, l.To)
+	if err != nil {
+		return nil, err
+	}
+	if where != "" {
+		return nil, core.Errorf(core.Conflict, "task: what %s merged was pushed to %s: others may have it; make a commit that takes it back", c.in.Task, where).With("field", "task")
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.Land(ctx, c.t, c.key(), l.To, l.From); err != nil {
+		return nil, err
+	}
+	err = c.s.save(ctx, c.self(), "tree.unmerged", &c.t, func(t *Tree) { t.Since, t.Head = l.Since, l.Head })
+	l.From, l.To = l.To, l.From
+	return core.MustEncode(l), err
+}
+
+// push sends the work, on top of what the base is now, to a branch elsewhere.
+func (c *carrying) push(ctx context.Context) (core.Raw, error) {
+	d := c.s.opt.Driver
+	tip, err := d.Tip(ctx, c.t)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.join(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Push(ctx, c.t, Push{URL: c.in.URL, Commit: made.Commit, Branch: c.in.Branch, Was: c.t.Pushed[c.in.URL+" "+c.in.Branch]}); err != nil {
+		return nil, err
+	}
+	out := map[string]any{"agent": c.t.Agent, "url": c.in.URL, "branch": c.in.Branch, "commit": made.Commit, "commits": made.Commits}
+	err = c.s.save(ctx, c.self(), "tree.pushed", &c.t, func(t *Tree) {
+		next := map[string]string{c.in.URL + " " + c.in.Branch: made.Commit}
+		for k, v := range t.Pushed {
+			if _, is := next[k]; !is && len(next) < 20 {
+				next[k] = v
+			}
+		}
+		t.Pushed = next
+	})
+	if err == nil && c.in.Request {
+		var said string
+		if said, err = d.Request(ctx, c.t, Request{Branch: c.in.Branch, Base: c.t.Base, Message: c.in.Message}); err == nil {
+			out["request"] = said
+		}
+	}
+	return core.MustEncode(out), err
+}
+
+// Update brings what the base became into a tree whose agent is idle. Files with
+// conflicts hold both sides, marked as git marks them.
+func (s *Trees) Update(ctx context.Context, by core.Caller, agent string) (conflicts []string, err error) {
+	t, err := s.Tree(by.Tenant, agent)
+	if err != nil {
+		return nil, err
+	}
+	if s.opt.Busy(by.Tenant, agent) {
+		return nil, core.Errorf(core.Conflict, "agent: %s works; its files are changed while it is idle", agent).With("field", "agent").With("value", agent)
+	}
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := s.opt.Driver.Tip(ctx, t)
+	if err != nil || tip == t.Since {
+		return nil, err
+	}
+	if conflicts, err = s.opt.Driver.Update(ctx, t, "update-"+t.Agent, now.Commit, tip); err != nil {
+		return nil, fmt.Errorf("bring %s into the tree of %s: %w", into(t), agent, err)
+	}
+	return conflicts, s.save(ctx, by, "tree.updated", &t, func(t *Tree) { t.Since, t.BaseCommit = tip, tip })
+}

@@ -1,0 +1,73 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+)
+
+// Bounds of what tests a project.
+const (
+	maxChecks = 20
+	maxLine   = 4096
+)
+
+// Checks are the commands that test the work of a project's agents: shell lines,
+// each in a cell, in a copy of what would be taken over.
+type Checks struct {
+	Project   string    `json:"project"`
+	TenantID  string    `json:"tenant_id"`
+	Lines     []string  `json:"checks"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+func (c *Checks) state() any {
+	return struct {
+		Lines []string `json:"checks"`
+	}{c.Lines}
+}
+
+// ChecksOf are those of a project.
+func (s *Trees) ChecksOf(tenant, project string) Checks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.checks[tenant][project]; ok {
+		return c
+	}
+	return Checks{Project: project, TenantID: tenant}
+}
+
+// SetChecks makes them those given; none removes them.
+func (s *Trees) SetChecks(ctx context.Context, by core.Caller, project string, lines []string) (out Checks, err error) {
+	if err := s.lists.ByOperator(ctx, by, project); err != nil {
+		return out, err
+	}
+	if len(lines) > maxChecks {
+		return out, core.Invalid("check", len(lines), fmt.Sprintf("at most %d", maxChecks))
+	}
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" || len(line) > maxLine || !utf8.ValidString(line) {
+			return out, core.Invalid("check", core.Clip(line), fmt.Sprintf("a shell line of 1-%d bytes", maxLine))
+		}
+	}
+	out = Checks{Project: project, TenantID: by.Tenant, Lines: lines}
+	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.lists.Load(tx, project)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			out.CreatedAt = old.CreatedAt
+		}
+		return s.lists.Save(tx, record.Event{Type: "project.checks"}, old, &out)
+	})
+	return out, err
+}

@@ -1,0 +1,208 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
+)
+
+// The task kinds.
+const (
+	KindMerge = "tree.merge" // takes a tree over
+	KindUndo  = "tree.undo"  // takes that back
+	KindPush  = "tree.push"  // sends it to a remote
+	KindCheck = "tree.check" // tests it
+)
+
+// Kinds are all of them.
+func Kinds() []string { return []string{KindMerge, KindUndo, KindPush, KindCheck} }
+
+// Input is that of a task of any of the kinds.
+type Input struct {
+	Agent   string  `json:"agent"`
+	State   string  `json:"state,omitempty"` // of its tree: what is taken over, pushed or tested
+	Into    string  `json:"into,omitempty"`  // the branch, or of a plain tree the directory
+	Mode    Mode    `json:"mode,omitempty"`
+	Only    []Piece `json:"only,omitempty"`
+	Message string  `json:"message,omitempty"`
+	// Unchecked says that the checks of the project do not run.
+	Unchecked bool   `json:"unchecked,omitzero"`
+	Task      string `json:"task,omitempty"`   // that an undo takes back
+	Remote    string `json:"remote,omitempty"` // of a push, and where it leads
+	URL       string `json:"url,omitempty"`
+	Branch    string `json:"branch,omitempty"`
+	Request   bool   `json:"request,omitzero"` // a push opens a pull request too
+}
+
+const maxMessage = 10_000 // bytes of a commit's message
+
+func (in *Input) check(kind string) error {
+	switch {
+	case !core.IsAgent(in.Agent):
+		return core.Invalid("agent", in.Agent, "the name of an agent with a tree")
+	case kind != KindUndo && !isObject(in.State):
+		return core.Invalid("state", in.State, "a state of the tree, a commit")
+	case (kind == KindMerge || kind == KindPush) && !slices.Contains(Modes(), in.Mode):
+		return core.Invalid("mode", string(in.Mode), "squash, rebase, merge")
+	case len(in.Message) > maxMessage:
+		return core.Invalid("message", len(in.Message), fmt.Sprintf("at most %d bytes", maxMessage))
+	case len(in.Only) > 1000:
+		return core.Invalid("only", len(in.Only), "at most 1000 files")
+	case kind == KindUndo && in.Task == "":
+		return core.Invalid("task", in.Task, "the task of a merge")
+	case kind == KindPush && (in.URL == "" || in.Branch == ""):
+		return core.Invalid("branch", in.Branch, "a branch, and the URL that it goes to")
+	}
+	return nil
+}
+
+func isObject(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Check reads the input of a task.
+func (s *Trees) Check(tenant, kind string, input core.Raw) (title string, action judge.Action, err error) {
+	in, t, err := s.read(tenant, kind, input)
+	if err != nil {
+		return "", action, err
+	}
+	switch kind {
+	case KindMerge:
+		title = fmt.Sprintf("take %s over into %s", in.Agent, in.Into)
+	case KindUndo:
+		title = fmt.Sprintf("take %s back out of %s", in.Agent, into(t))
+	case KindPush:
+		title = fmt.Sprintf("push %s to %s of %s", in.Agent, in.Branch, in.URL)
+	case KindCheck:
+		title = "test the work of " + in.Agent
+	}
+	return title, judge.Action{Kind: kind, Args: core.MustEncode(in)}, nil
+}
+
+func (s *Trees) read(tenant, kind string, input core.Raw) (in Input, t Tree, err error) {
+	if err = core.Decode(input, &in); err != nil {
+		return in, t, err
+	}
+	if err = in.check(kind); err != nil {
+		return in, t, err
+	}
+	if t, err = s.Tree(tenant, in.Agent); err == nil && t.Phase != Ready {
+		err = core.Errorf(core.Conflict, "agent: the tree of %s is still being made", in.Agent).With("field", "agent")
+	}
+	return in, t, err
+}
+
+// into is what a tree is taken over into, in words.
+func into(t Tree) string {
+	if t.Kind == Plain {
+		return t.Source
+	}
+	return t.Base
+}
+
+// Landed is the result of a merge, and what an undo needs.
+type Landed struct {
+	Agent     string   `json:"agent"`
+	Into      string   `json:"into"`
+	From      string   `json:"from"` // what the base was, and is now
+	To        string   `json:"to"`
+	Commits   []string `json:"commits,omitempty"` // subjects
+	Files     int      `json:"files"`
+	Added     int      `json:"added"`
+	Removed   int      `json:"removed"`
+	Since     string   `json:"since"` // of the tree, before
+	Head      string   `json:"head,omitempty"`
+	Checks    []Ran    `json:"checks,omitempty"`
+	Published string   `json:"published,omitempty"`
+}
+
+// Bind is what an approval of such a task is bound to: exactly what it would do.
+// Its text is what the card shows. A base that has moved makes another.
+func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []judge.File {
+	in, t, err := s.read(tenant, action.Kind, action.Args)
+	if err != nil || action.Kind == KindCheck {
+		return nil
+	}
+	name := fmt.Sprintf("%s-%s.diff", in.Agent, short(in.State))
+	text, err := s.preview(ctx, t, action.Kind, in)
+	if err != nil {
+		return []judge.File{{Path: name, Unbound: core.ClipTo(err.Error(), 200)}}
+	}
+	sum := s.opt.Keep(tenant, text)
+	return []judge.File{{Path: name, SHA256: sum, Size: int64(len(text)), Mode: "644", Runs: true}}
+}
+
+// maxPreview bounds the text of a preview, in bytes; what is beyond is told apart by
+// the object of all files in its head.
+const maxPreview = 200 << 10
+
+// preview says what a task would do.
+func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]byte, error) {
+	var b bytes.Buffer
+	if kind == KindUndo {
+		fmt.Fprintf(&b, "%s back to what it was before %s\n", into(t), in.Task)
+		return b.Bytes(), nil
+	}
+	tip, err := s.opt.Driver.Tip(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.opt.Driver.Join(ctx, t, Join{State: in.State, Onto: tip, Mode: in.Mode, Only: in.Only, Message: in.Message, By: "preview"})
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
+	if kind == KindPush {
+		fmt.Fprintf(&b, "goes to branch %s of %s\n", in.Branch, in.URL)
+	}
+	for _, c := range j.Commits {
+		fmt.Fprintf(&b, "commit (%s): %s\n", in.Mode, c)
+	}
+	if len(j.Conflicts) > 0 {
+		fmt.Fprintf(&b, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
+		return b.Bytes(), nil
+	}
+	if kind == KindMerge && !in.Unchecked {
+		for _, line := range s.ChecksOf(t.TenantID, s.opt.Project(t.TenantID, t.Agent)).Lines {
+			fmt.Fprintf(&b, "first runs: %s\n", line)
+		}
+	}
+	fmt.Fprintf(&b, "all files are then %s\n\n", short(j.Tree))
+	out := &Bounded{Buffer: &b, Most: maxPreview}
+	err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, nil, out)
+	if out.Over > 0 {
+		fmt.Fprintf(&b, "\n… and %d bytes more: agent diff %s\n", out.Over, in.Agent)
+	}
+	return []byte(strings.ToValidUTF8(b.String(), "?")), err
+}
+
+// Bounded keeps the first Most bytes, and counts those beyond.
+type Bounded struct {
+	*bytes.Buffer
+	Most, Over int
+}
+
+// Write implements io.Writer; it never fails.
+func (w *Bounded) Write(p []byte) (int, error) {
+	fits := max(0, min(w.Most-w.Len(), len(p)))
+	w.Buffer.Write(p[:fits])
+	w.Over += len(p) - fits
+	return len(p), nil
+}
+
+func short(commit string) string { return commit[:min(12, len(commit))] }
+
+// Message is what a commit says that takes a tree over, where nobody says more: the
+// newest task of its agent.
+func Message(agent string, last *task.Task) string {
+	if last == nil {
+		return "Work of " + agent
+	}
+	return last.Title
+}

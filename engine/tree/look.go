@@ -1,0 +1,233 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
+)
+
+// Look is the work in a tree, as it is reviewed.
+type Look struct {
+	Tree    `json:",embed"`
+	State   string   `json:"state"`
+	Changes []Change `json:"changes"`
+	Added   int      `json:"added"`
+	Removed int      `json:"removed"`
+	Behind  bool     `json:"behind,omitzero"` // the base has moved on since
+	Remarks []Remark `json:"remarks,omitempty"`
+	Viewed  []string `json:"viewed,omitempty"`
+	Checked *Checked `json:"checked,omitempty"`
+	Overlap []string `json:"overlap,omitempty"` // agents of the same source that changed the same files, with those
+}
+
+// Look looks at the tree of an agent.
+func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err error) {
+	t, err := s.Tree(tenant, agent)
+	if err != nil {
+		return l, err
+	}
+	l = Look{Tree: t, Changes: []Change{}}
+	if t.Phase != Ready || s.opt.Driver == nil {
+		return l, nil
+	}
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return l, err
+	}
+	l.State = now.Commit
+	if l.Changes, err = s.opt.Driver.Changes(ctx, t, t.Since, now.Commit); err != nil {
+		return l, err
+	}
+	l.Added, l.Removed = sums(l.Changes)
+	if tip, err := s.opt.Driver.Tip(ctx, t); err == nil && t.Kind == Git {
+		l.Behind = tip != t.BaseCommit
+	}
+	r := s.Review(tenant, agent)
+	l.Remarks, l.Viewed, l.Checked = r.Remarks, r.Viewed, r.Checked
+	s.note(t, l.Changes)
+	l.Overlap = s.overlaps(t)
+	return l, nil
+}
+
+// note remembers which files an agent has changed, for the others.
+func (s *Trees) note(t Tree, changes []Change) {
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.touched[t.TenantID] == nil {
+		s.touched[t.TenantID] = map[string][]string{}
+	}
+	s.touched[t.TenantID][t.Agent] = paths
+}
+
+// maxOverlap bounds the files that are named of two agents.
+const maxOverlap = 5
+
+// overlaps says who else changed the same files.
+func (s *Trees) overlaps(t Tree) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := s.touched[t.TenantID][t.Agent]
+	for agent, other := range s.trees[t.TenantID] {
+		if agent == t.Agent || other.Source != t.Source || other.Phase == Leaving {
+			continue
+		}
+		n, text := 0, ""
+		for _, path := range s.touched[t.TenantID][agent] {
+			if slices.Contains(mine, path) {
+				if n++; n <= maxOverlap {
+					text += " " + path
+				}
+			}
+		}
+		if n > maxOverlap {
+			text += fmt.Sprintf(" and %d more", n-maxOverlap)
+		}
+		if n > 0 {
+			all = append(all, agent+":"+text)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Mark keeps the state of an agent's tree under a label, if it has one: what a task
+// or a call began from.
+func (s *Trees) Mark(ctx context.Context, tenant, agent, label string) error {
+	t, ok := s.Has(tenant, agent)
+	if !ok || t.Phase != Ready || s.opt.Driver == nil {
+		return nil
+	}
+	return s.opt.Driver.Mark(ctx, t, label)
+}
+
+// Ended notes what an agent has changed when a task of its has ended, and says who
+// else works on the same files.
+func (s *Trees) Ended(ctx context.Context, tenant, agent string) (overlap []string, err error) {
+	if t, ok := s.Has(tenant, agent); !ok || t.Phase != Ready || s.opt.Driver == nil {
+		return nil, nil
+	}
+	l, err := s.Look(ctx, tenant, agent)
+	return l.Overlap, err
+}
+
+// Query says what to compare.
+type Query struct {
+	// Since is "base" (or ""), "task" for the newest one, or the id of a task, of a
+	// call, or a commit.
+	Since   string
+	Against string // another agent of the same source, whose work is on the old side
+	Paths   []string
+}
+
+// Compared are two states of what a tree is of.
+type Compared struct {
+	Tree    Tree     `json:"-"`
+	Agent   string   `json:"agent"`
+	From    string   `json:"from"`
+	To      string   `json:"to"`
+	Changes []Change `json:"changes"`
+	Paths   []string `json:"-"`
+}
+
+// Compare finds two states and how they differ.
+func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query, last *task.Task) (c Compared, err error) {
+	t, err := s.Tree(tenant, agent)
+	if err != nil {
+		return c, err
+	}
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return c, err
+	}
+	c = Compared{Tree: t, Agent: agent, From: t.Since, To: now.Commit, Paths: q.Paths}
+	switch {
+	case q.Against != "":
+		other, err := s.Tree(tenant, q.Against)
+		if err != nil {
+			return c, err
+		}
+		if other.Source != t.Source {
+			return c, core.Invalid("against", q.Against, "an agent with a tree of "+t.Source)
+		}
+		theirs, err := s.opt.Driver.Now(ctx, other)
+		if err != nil {
+			return c, err
+		}
+		c.From = theirs.Commit
+	case q.Since == "task" && last != nil:
+		c.From, err = s.opt.Driver.Marked(ctx, t, last.TaskID)
+	case q.Since != "" && q.Since != "base" && q.Since != "task":
+		c.From, err = s.opt.Driver.Marked(ctx, t, q.Since)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Changes, err = s.opt.Driver.Changes(ctx, t, c.From, c.To)
+	if len(q.Paths) > 0 {
+		c.Changes = slices.DeleteFunc(c.Changes, func(ch Change) bool { return !slices.Contains(q.Paths, ch.Path) })
+	}
+	return c, err
+}
+
+// Write writes how they differ, in git's format of patches.
+func (s *Trees) Write(ctx context.Context, c Compared, out io.Writer) error {
+	return s.opt.Driver.Diff(ctx, c.Tree, c.From, c.To, c.Paths, out)
+}
+
+// Asks is what to take over.
+type Asks struct {
+	Agent     string
+	Mode      Mode
+	Only      []Piece
+	Message   string
+	Unchecked bool
+	Remote    string // of a push
+	Branch    string
+	Request   bool
+}
+
+// Input is that of a task that does what is asked, of the work as it is now.
+func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Input, err error) {
+	t, err := s.Tree(tenant, q.Agent)
+	if err != nil {
+		return in, err
+	}
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return in, err
+	}
+	in = Input{Agent: q.Agent, State: now.Commit}
+	if kind == KindCheck {
+		return in, nil
+	}
+	if q.Mode == "" {
+		q.Mode = Squash
+	}
+	in.Into, in.Mode, in.Only, in.Message, in.Unchecked = into(t), q.Mode, q.Only, q.Message, q.Unchecked
+	if kind == KindPush {
+		in.Remote, in.Branch, in.Request, in.Unchecked = q.Remote, q.Branch, q.Request, true
+		if in.Branch == "" {
+			in.Branch = t.Branch
+		}
+		if in.URL, err = s.opt.Driver.Remote(ctx, t, q.Remote); err != nil {
+			return in, err
+		}
+	}
+	tip, err := s.opt.Driver.Tip(ctx, t)
+	if err != nil {
+		return in, err
+	}
+	j, err := s.opt.Driver.Join(ctx, t, Join{State: in.State, Onto: tip, Mode: in.Mode, Only: in.Only, Message: in.Message, By: "preview"})
+	if err == nil && len(j.Conflicts) > 0 {
+		err = conflicts(t, j)
+	}
+	return in, err
+}

@@ -1,0 +1,200 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
+)
+
+// Bounds of a review.
+const (
+	maxRemarks = 500
+	maxRemark  = 10_000 // bytes of its text
+	maxPath    = 4096
+)
+
+// Review is what people say about the work in a tree, before it is sent.
+type Review struct {
+	Agent     string    `json:"agent"`
+	TenantID  string    `json:"tenant_id"`
+	Remarks   []Remark  `json:"remarks"`
+	Viewed    []string  `json:"viewed,omitempty"` // paths, each with the object that was looked at: OBJECT PATH
+	Checked   *Checked  `json:"checked,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+}
+
+// Remark is about a line of a file, or about a file or all of it.
+type Remark struct {
+	ID   int       `json:"id"` // from 1, in the review
+	File string    `json:"file,omitempty"`
+	Line int       `json:"line,omitzero"` // of the file as the agent left it
+	Last int       `json:"last,omitzero"` // the last line, of several
+	Text string    `json:"text"`
+	By   string    `json:"by"`
+	At   time.Time `json:"at"`
+	Sent string    `json:"sent,omitempty"` // the task that it became part of
+}
+
+// Place is where a remark stands: FILE:LINE.
+func (r Remark) Place() string {
+	switch {
+	case r.File == "":
+		return "all of it"
+	case r.Line == 0:
+		return r.File
+	case r.Last > r.Line:
+		return fmt.Sprintf("%s:%d-%d", r.File, r.Line, r.Last)
+	}
+	return fmt.Sprintf("%s:%d", r.File, r.Line)
+}
+
+// Checked is what the checks of a project said of a state.
+type Checked struct {
+	State string    `json:"state"`
+	OK    bool      `json:"ok"`
+	Runs  []Ran     `json:"runs"`
+	At    time.Time `json:"at"`
+}
+
+func (r *Review) state() any {
+	return struct {
+		Remarks int `json:"remarks"`
+	}{len(r.Remarks)}
+}
+
+// Review is that of an agent's tree; an empty one where nobody has said anything.
+func (s *Trees) Review(tenant, agent string) Review {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.reviews[tenant][agent]; ok {
+		return r
+	}
+	return Review{Agent: agent, TenantID: tenant}
+}
+
+// Open are the remarks that were not sent yet.
+func (r *Review) Open() (all []Remark) {
+	for _, m := range r.Remarks {
+		if m.Sent == "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// amend changes a review in a transaction of its own.
+func (s *Trees) amend(ctx context.Context, by core.Caller, agent, event string, change func(tx *audit.Tx, r *Review) error) (out Review, err error) {
+	if _, err := s.Tree(by.Tenant, agent); err != nil {
+		return out, err
+	}
+	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.drafts.Load(tx, agent)
+		if err != nil {
+			return err
+		}
+		out = Review{Agent: agent}
+		if old != nil {
+			out = *old
+			out.Remarks, out.Viewed = slices.Clone(old.Remarks), slices.Clone(old.Viewed)
+		}
+		if err := change(tx, &out); err != nil {
+			return err
+		}
+		return s.drafts.Save(tx, record.Event{Type: event, Detail: map[string]any{"remarks": len(out.Remarks)}}, old, &out)
+	})
+	return out, err
+}
+
+// Remark adds a remark to the draft.
+func (s *Trees) Remark(ctx context.Context, by core.Caller, agent string, m Remark) (Remark, error) {
+	switch {
+	case strings.TrimSpace(m.Text) == "" || len(m.Text) > maxRemark || !utf8.ValidString(m.Text):
+		return m, core.Invalid("text", core.Clip(m.Text), fmt.Sprintf("1-%d bytes of text", maxRemark))
+	case len(m.File) > maxPath || !core.Printable(m.File):
+		return m, core.Invalid("file", core.Clip(m.File), "a path in the tree")
+	case m.Line < 0 || m.Line > 1<<30 || m.Last != 0 && m.Last < m.Line:
+		return m, core.Invalid("line", m.Line, "a line of the file, or FIRST-LAST")
+	}
+	_, err := s.amend(ctx, by, agent, "review.remarked", func(tx *audit.Tx, r *Review) error {
+		if len(r.Remarks) >= maxRemarks {
+			return core.Errorf(core.Conflict, "a review holds at most %d remarks; send it", maxRemarks)
+		}
+		m.ID, m.By, m.At = 1, by.Name, tx.Now()
+		if n := len(r.Remarks); n > 0 {
+			m.ID = r.Remarks[n-1].ID + 1
+		}
+		r.Remarks = append(r.Remarks, m)
+		return nil
+	})
+	return m, err
+}
+
+// Unremark takes a remark that was not sent back out of the draft.
+func (s *Trees) Unremark(ctx context.Context, by core.Caller, agent string, id int) (gone Remark, err error) {
+	_, err = s.amend(ctx, by, agent, "review.unremarked", func(_ *audit.Tx, r *Review) error {
+		at := slices.IndexFunc(r.Remarks, func(m Remark) bool { return m.ID == id && m.Sent == "" })
+		if at < 0 {
+			return core.Errorf(core.NotFound, "remark: the review of %s has no unsent remark %d", agent, id).With("field", "remark")
+		}
+		gone = r.Remarks[at]
+		r.Remarks = slices.Delete(r.Remarks, at, at+1)
+		return nil
+	})
+	return gone, err
+}
+
+// View notes that a file was looked at as it is, or takes that back.
+func (s *Trees) View(ctx context.Context, by core.Caller, agent, path, object string, viewed bool) error {
+	_, err := s.amend(ctx, by, agent, "review.viewed", func(_ *audit.Tx, r *Review) error {
+		r.Viewed = slices.DeleteFunc(r.Viewed, func(v string) bool { return strings.HasSuffix(v, " "+path) })
+		if viewed && len(r.Viewed) < 10_000 {
+			r.Viewed = append(r.Viewed, object+" "+path)
+		}
+		return nil
+	})
+	return err
+}
+
+// Message is what the agent is told of the remarks that were not sent yet.
+func (r *Review) Message() string {
+	var b strings.Builder
+	b.WriteString("Your changes were reviewed. Please work these remarks in, and say what you did about each.\n")
+	for _, m := range r.Open() {
+		fmt.Fprintf(&b, "\n%s\n", m.Place())
+		for line := range strings.Lines(strings.TrimSpace(m.Text)) {
+			b.WriteString("    " + line)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// Sent notes the task that the open remarks became.
+func (s *Trees) Sent(ctx context.Context, by core.Caller, agent, task string) (Review, error) {
+	return s.amend(ctx, by, agent, "review.sent", func(_ *audit.Tx, r *Review) error {
+		for n := range r.Remarks {
+			if r.Remarks[n].Sent == "" {
+				r.Remarks[n].Sent = task
+			}
+		}
+		return nil
+	})
+}
+
+// checked keeps what the checks said.
+func (s *Trees) checked(ctx context.Context, by core.Caller, agent string, c Checked) error {
+	_, err := s.amend(ctx, by, agent, "review.checked", func(_ *audit.Tx, r *Review) error {
+		r.Checked = &c
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,316 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/record"
+)
+
+const maxTrees = 1000 // of a tenant
+
+// Options of New.
+type Options struct {
+	Ledger  *audit.Ledger
+	Driver  Driver // nil where nothing makes trees
+	Tenants func(context.Context) ([]string, error)
+	Health  *health.Troubles
+	// There reports an agent that there is; Busy one that works.
+	There func(tenant, agent string) bool
+	Busy  func(tenant, agent string) bool
+	// Keep keeps what a card shows, and returns its digest.
+	Keep func(tenant string, text []byte) (sha256 string)
+	// Project is that of an agent.
+	Project func(tenant, agent string) string
+	// Landing is what a merge did, by its task.
+	Landing func(ctx context.Context, tenant, task string) (Landed, error)
+}
+
+// Trees keeps the trees of every tenant. It is safe for concurrent use.
+type Trees struct {
+	opt    Options
+	kind   record.Table[Tree]
+	drafts record.Table[Review]
+	lists  record.Table[Checks]
+
+	leave chan struct{} // one slot: a tree is to be removed
+
+	mu      sync.Mutex                     // guards what follows
+	trees   map[string]map[string]Tree     // by tenant and agent
+	reviews map[string]map[string]Review   // the same
+	checks  map[string]map[string]Checks   // by tenant and project
+	touched map[string]map[string][]string // paths that an agent had changed when it was last looked at
+	landing map[string]string              // task by source that it changes
+}
+
+// New reads the trees of every tenant.
+func New(ctx context.Context, opt Options) (*Trees, error) {
+	s := &Trees{opt: opt, leave: make(chan struct{}, 1), trees: map[string]map[string]Tree{}, reviews: map[string]map[string]Review{}, checks: map[string]map[string]Checks{}, touched: map[string]map[string][]string{}, landing: map[string]string{}}
+	s.kind = &record.Kind[*Tree]{
+		Noun: "tree", Subject: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger,
+		Follow: func(tenant, agent string, t *Tree) {
+			follow(&s.mu, s.trees, tenant, agent, t)
+			if t != nil && t.Phase == Leaving {
+				select {
+				case s.leave <- struct{}{}:
+				default:
+				}
+			}
+		},
+		ID: func(t *Tree) string { return t.Agent },
+		Head: func(t *Tree) record.Head {
+			return record.Head{Tenant: &t.TenantID, Created: &t.CreatedAt, Updated: &t.UpdatedAt, Seq: &t.AuditSeq}
+		},
+		State: (*Tree).state,
+	}
+	s.drafts = &record.Kind[*Review]{
+		Noun: "review", Subject: "review", Bucket: "review", Limit: maxTrees, Ledger: opt.Ledger,
+		Follow: func(tenant, agent string, r *Review) { follow(&s.mu, s.reviews, tenant, agent, r) },
+		ID:     func(r *Review) string { return r.Agent },
+		Head: func(r *Review) record.Head {
+			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
+		},
+		State: (*Review).state,
+	}
+	s.lists = &record.Kind[*Checks]{
+		Noun: "checks of a project", Subject: "project.checks", Bucket: "project.checks", Limit: maxTrees, Ledger: opt.Ledger,
+		Follow: func(tenant, project string, c *Checks) { follow(&s.mu, s.checks, tenant, project, c) },
+		ID:     func(c *Checks) string { return c.Project },
+		Head: func(c *Checks) record.Head {
+			return record.Head{Tenant: &c.TenantID, Created: &c.CreatedAt, Updated: &c.UpdatedAt, Seq: &c.AuditSeq}
+		},
+		State: (*Checks).state,
+	}
+	opt.Ledger.Register(s.kind.Auditable(), s.drafts.Auditable(), s.lists.Auditable())
+	for _, read := range []func(context.Context, *health.Troubles, func(context.Context) ([]string, error)) error{s.kind.ReadAll, s.drafts.ReadAll, s.lists.ReadAll} {
+		if err := read(ctx, opt.Health, opt.Tenants); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// follow takes over what a commit did to a record; nil removed it.
+func follow[T any](mu *sync.Mutex, all map[string]map[string]T, tenant, agent string, r *T) {
+	mu.Lock()
+	defer mu.Unlock()
+	if r == nil {
+		delete(all[tenant], agent)
+		return
+	}
+	if all[tenant] == nil {
+		all[tenant] = map[string]T{}
+	}
+	all[tenant][agent] = *r
+}
+
+// Has is the tree of an agent, where it has one of its own.
+func (s *Trees) Has(tenant, agent string) (Tree, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.trees[tenant][agent]
+	return t, ok && t.Phase != Leaving
+}
+
+// Tree is the tree of an agent; one without is NOT_FOUND.
+func (s *Trees) Tree(tenant, agent string) (Tree, error) {
+	t, ok := s.Has(tenant, agent)
+	if !ok {
+		return t, notThere(agent)
+	}
+	return t, nil
+}
+
+// All are the trees of a tenant, by agent.
+func (s *Trees) All(tenant string) []Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Tree
+	for _, t := range s.trees[tenant] {
+		if t.Phase != Leaving {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b Tree) int { return strings.Compare(a.Agent, b.Agent) })
+	return all
+}
+
+// Reads are the places outside of its tree that an agent reads as its own.
+func (s *Trees) Reads(tenant, agent string) []string {
+	if t, ok := s.Has(tenant, agent); ok && s.opt.Driver != nil {
+		return s.opt.Driver.Reads(t)
+	}
+	return nil
+}
+
+// Repository reports a directory in a git repository, of which trees are made
+// unless somebody says otherwise.
+func (s *Trees) Repository(dir string) bool {
+	return s.opt.Driver != nil && s.opt.Driver.Repository(dir)
+}
+
+// Prepare makes a tree of a directory for an agent that is about to be made. One
+// that an earlier try has left without its agent is used, or made anew where it
+// is of something else.
+func (s *Trees) Prepare(ctx context.Context, by core.Caller, agent, dir, base string) (Tree, error) {
+	if s.opt.Driver == nil {
+		return Tree{}, core.Errorf(core.Unavailable, "tree: nothing makes trees here").With("field", "tree")
+	}
+	if s.opt.There(by.Tenant, agent) {
+		return Tree{}, core.Errorf(core.Conflict, "name: agent %q exists already", agent).With("error", "AgentAlreadyExistsError").With("field", "name").With("value", agent)
+	}
+	t, err := s.opt.Driver.Look(ctx, by.Tenant, agent, dir, base)
+	if err != nil {
+		return t, err
+	}
+	s.mu.Lock()
+	old, is := s.trees[by.Tenant][agent]
+	s.mu.Unlock()
+	if is && (old.Phase != Ready || old.Source != t.Source || old.Base != t.Base || old.BaseCommit != t.BaseCommit) {
+		if err := s.remove(ctx, old); err != nil {
+			return t, err
+		}
+		is = false
+	}
+	if is {
+		return old, nil
+	}
+	if t.Kind == Plain {
+		if t.Since, err = s.opt.Driver.Tip(ctx, t); err != nil {
+			return t, fmt.Errorf("copy %s: %w", t.Source, err)
+		}
+	}
+	t.Phase = Making
+	if err := s.save(ctx, by, "tree.making", &t, nil); err != nil {
+		return t, err
+	}
+	if err := s.opt.Driver.Make(ctx, t); err != nil {
+		return t, errors.Join(fmt.Errorf("make the tree of %s: %w", agent, err), s.remove(context.WithoutCancel(ctx), t))
+	}
+	err = s.save(ctx, by, "tree.made", &t, func(t *Tree) { t.Phase = Ready })
+	return t, err
+}
+
+// save writes a tree with a change, in a transaction of its own.
+func (s *Trees) save(ctx context.Context, by core.Caller, event string, t *Tree, change func(*Tree)) error {
+	return s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := s.kind.Load(tx, t.Agent)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			*t = *old
+		}
+		if change != nil {
+			change(t)
+		}
+		return s.kind.Save(tx, record.Event{Type: event, Detail: map[string]any{"source": t.Source, "since": t.Since}}, old, t)
+	})
+}
+
+// remove takes a tree away, and its record last.
+func (s *Trees) remove(ctx context.Context, t Tree) error {
+	if err := s.opt.Driver.Remove(ctx, t); err != nil {
+		return fmt.Errorf("remove the tree of %s: %w", t.Agent, err)
+	}
+	_, err := s.kind.Delete(ctx, core.Self(t.TenantID, "trees"), "tree.removed", t.Agent)
+	return err
+}
+
+// MayLeave refuses to let a tree go that has work which was not taken over.
+func (s *Trees) MayLeave(ctx context.Context, tenant, agent string) error {
+	t, ok := s.Has(tenant, agent)
+	if !ok || t.Phase != Ready || s.opt.Driver == nil {
+		return nil
+	}
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return err
+	}
+	all, err := s.opt.Driver.Changes(ctx, t, t.Since, now.Commit)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	added, removed := sums(all)
+	return core.Errorf(core.Conflict, "agent: %s has work that was not taken over: %d files, +%d -%d; merge it, or say --discard to lose it", agent, len(all), added, removed).With("field", "discard").With("value", agent)
+}
+
+func sums(all []Change) (added, removed int) {
+	for _, c := range all {
+		added, removed = added+c.Added, removed+c.Removed
+	}
+	return added, removed
+}
+
+// Left notes that an agent is gone, in the transaction that deletes it. Its tree
+// goes after that.
+func (s *Trees) Left(tx *audit.Tx, agent string) error {
+	t, err := s.kind.Load(tx, agent)
+	if err != nil || t == nil {
+		return err
+	}
+	old := *t
+	t.Phase = Leaving
+	if err := s.kind.Save(tx, record.Event{Type: "tree.leaving"}, &old, t); err != nil {
+		return err
+	}
+	if r, err := s.drafts.Load(tx, agent); err != nil {
+		return err
+	} else if r != nil {
+		if err := s.drafts.Remove(tx, record.Event{Type: "review.removed"}, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepRest is the pause after a tree that could not be removed.
+const sweepRest = time.Minute
+
+// Run removes trees whose agents are gone, until ctx ends.
+func (s *Trees) Run(ctx context.Context) error {
+	for {
+		again := s.sweep(ctx)
+		var rest <-chan time.Time
+		if again {
+			rest = time.After(sweepRest)
+		}
+		select {
+		case <-s.leave:
+		case <-rest:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sweep removes what is to go, and reports whether something is left to.
+func (s *Trees) sweep(ctx context.Context) (again bool) {
+	s.mu.Lock()
+	var all []Tree
+	for tenant, trees := range s.trees {
+		for agent, t := range trees {
+			if t.Phase == Leaving || t.Phase == Making && !s.opt.There(tenant, agent) && time.Since(t.UpdatedAt) > sweepRest {
+				all = append(all, t)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range all {
+		if err := s.remove(ctx, t); err != nil {
+			s.opt.Health.Report(t.TenantID, "trees", t.Agent, err)
+			again = true
+			continue
+		}
+		s.opt.Health.Clear(t.TenantID, "trees", t.Agent)
+	}
+	return again
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
+	"swarmdeck/engine/tree"
+)
+
+// treeRunner carries out the tasks of trees, of one kind.
+type treeRunner struct {
+	e    *Engine
+	kind string
+}
+
+var _ swarm.Runner = treeRunner{}
+
+// Check implements swarm.Runner.
+func (r treeRunner) Check(tenant string, input core.Raw) (string, judge.Action, error) {
+	return r.e.Trees.Check(tenant, r.kind, input)
+}
+
+// Bind finds what an approval of it is bound to: exactly what would be done.
+func (r treeRunner) Bind(tenant string, action judge.Action) []judge.File {
+	return r.e.Trees.Bind(context.Background(), tenant, action)
+}
+
+// Slot implements swarm.Runner.
+func (r treeRunner) Slot(tenant, _ string) (bool, string) {
+	if r.kind == tree.KindCheck {
+		return true, ""
+	}
+	return r.e.Trees.Free(tenant)
+}
+
+// Resumes says that an engine that dies under such a task costs no attempt: begun
+// once more it goes on where it was.
+func (treeRunner) Resumes(core.Raw) bool { return true }
+
+// Start implements swarm.Runner.
+func (r treeRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &treeWork{cancel: cancel, done: make(chan struct{})}
+	go w.run(ctx, r.e.Trees, job)
+	return w, nil
+}
+
+// treeWork is one such task at work. Once it has begun to change somebody's files
+// it is brought to its end.
+type treeWork struct {
+	state  core.Condition // of what follows
+	paused bool
+	still  bool
+
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	out    task.Outcome // valid after done
+}
+
+// pass is where it can stand still.
+func (w *treeWork) pass(ctx context.Context) error {
+	w.state.Change(func() { w.still = true })
+	defer w.state.Change(func() { w.still = false })
+	_ = w.state.Until(ctx, func() bool { return !w.paused }) // or until ctx ends
+	return context.Cause(ctx)
+}
+
+func (w *treeWork) run(ctx context.Context, trees *tree.Trees, job swarm.Job) {
+	defer close(w.done)
+	defer w.cancel(nil)
+	over := make(chan struct{})
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for beat := time.NewTicker(250 * time.Millisecond); ; {
+			select {
+			case <-beat.C:
+				job.Beat()
+			case <-over:
+				beat.Stop()
+				return
+			}
+		}
+	})
+	out, err := trees.Carry(ctx, job, w.pass)
+	close(over)
+	beats.Wait()
+	w.out = task.Outcome{Status: task.Succeeded, Output: out}
+	if err == nil {
+		return
+	}
+	w.out = task.Outcome{Status: task.Failed, Error: &task.Error{Code: "failed", Message: core.ClipTo(err.Error(), 4096)}}
+	if c := core.AsError(err); c.Code != core.Internal {
+		w.out.Error.Code, w.out.Error.Retryable = strings.ToLower(string(c.Code)), c.Code == core.Unavailable
+	}
+	if why := context.Cause(ctx); why != nil {
+		w.out.Status, w.out.Error.Code, w.out.Error.Message = task.Cancelled, "cancelled", why.Error()
+	}
+}
+
+func (w *treeWork) Done() <-chan struct{} { return w.done }
+func (w *treeWork) Outcome() task.Outcome { <-w.done; return w.out }
+func (w *treeWork) Cancel(reason string)  { w.cancel(errors.New(reason)) }
+
+func (w *treeWork) Pause(ctx context.Context) error {
+	w.state.Change(func() { w.paused = true })
+	return w.state.Until(ctx, func() bool {
+		select {
+		case <-w.done:
+			return true
+		default:
+			return w.still
+		}
+	})
+}
+
+func (w *treeWork) Resume(context.Context) error {
+	w.state.Change(func() { w.paused = false })
+	return nil
+}
+
+// landing is what a merge did, by its task.
+func (e *Engine) landing(ctx context.Context, tenant, id string) (l tree.Landed, err error) {
+	t, err := e.Tasks.Get(ctx, tenant, id)
+	if err != nil {
+		return l, err
+	}
+	if t.Kind != tree.KindMerge || t.Status != task.Succeeded {
+		return l, core.Errorf(core.Conflict, "task: %s is no merge that succeeded", id).With("field", "task").With("value", id)
+	}
+	r, err := e.Tasks.Result(ctx, tenant, id)
+	if err == nil {
+		err = core.DecodeStored(r.Output, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("read what %s did: %w", id, err)
+	}
+	return l, nil
+}
+
+// overlap tells of agents that changed the same files: they will be in each
+// other's way when they are taken over.
+func (e *Engine) overlap(tenant, agent string, others []string) {
+	if len(others) == 0 {
+		e.Health.Clear(tenant, "trees", "overlap "+agent)
+		return
+	}
+	e.Health.Report(tenant, "trees", "overlap "+agent, fmt.Errorf("%s changed the same files as %s", agent, strings.Join(others, "; ")))
+}

@@ -1,0 +1,124 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cell"
+	driver "swarmdeck/drivers/tree"
+	"swarmdeck/engine/tree"
+)
+
+func worktrees(t testing.TB, sup *cell.Supervisor, dir string) tree.Driver {
+	t.Helper()
+	d, err := driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// repository makes one with a commit, and a remote.
+func (w *walk) repository() string {
+	w.t.Helper()
+	repo := filepath.Join(w.dir, "repo")
+	w.no(os.MkdirAll(repo, 0o755))
+	w.no(os.WriteFile(filepath.Join(repo, "a"), []byte("one\ntwo\nthree\n"), 0o644))
+	w.git("init", "-q", "-b", "main")
+	w.git("init", "-q", "--bare", "../remote.git")
+	w.git("remote", "add", "origin", "../remote.git")
+	w.git("add", ".")
+	w.git("commit", "-q", "-m", "first")
+	return repo
+}
+
+func (w *walk) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	cmd.Dir = filepath.Join(w.dir, "repo")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// approved approves what waits, and waits for the task.
+func (w *walk) approved(task map[string]any) {
+	w.t.Helper()
+	open := w.objects("approval list --open")
+	if len(open) != 1 {
+		w.t.Fatalf("%d approvals: %v", len(open), open)
+	}
+	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
+	if done := w.do(fmt.Sprintf("task wait %v --timeout 60s", task["task_id"])); done["status"] != "succeeded" {
+		w.text(fmt.Sprintf("result show %v", task["task_id"]), "succeeded")
+	}
+}
+
+func (w *walk) trees() {
+	w.t.Helper()
+	repo := w.repository()
+	script := "read line; case $line in *reviewed*) sed -i s/TWO/Two/ a;; *) sed -i s/two/TWO/ a; echo new >new; echo b >b;; esac"
+	made := w.do(fmt.Sprintf("agent create tess --project trees --dir %s --tree -- sh -c %q", repo, script))
+	if dir := fmt.Sprint(made["dir"]); dir == repo || !strings.HasSuffix(dir, "/tess/repo") {
+		w.t.Errorf("it works in %s", dir)
+	}
+	w.do("agent assign tess 'in upper case' --wait")
+	w.do("review list")
+	w.do("review show tess")
+	w.do("agent diff tess")
+	w.text("review list", "tess", "main")
+	w.text("review show tess", "changed   3 files, +3 -1", "tree  ")
+	w.text("agent diff tess", "-two", "+TWO")
+	w.text("agent diff tess a --since task --stat", "changed   +1 -1")
+	w.fails(1, "agent diff tess --since nothing")
+	w.fails(1, "review show asker")
+	w.do("review remark tess a:2 'not all of it'")
+	w.do("review remark tess . 'and a test'")
+	w.fails(1, "review unremark tess --remark 9")
+	w.do("review unremark tess --remark 2")
+	w.do("review send tess --wait")
+	w.text("agent diff tess a", "+Two")
+	w.fails(1, "review send tess")
+	w.do("project checks trees --check 'grep -q one a' --check 'test -f new'")
+	if c := w.do("project checks trees"); fmt.Sprint(c["checks"]) != "[grep -q one a test -f new]" {
+		w.t.Errorf("%v", c)
+	}
+	w.do("review check tess --wait")
+	w.text("review show tess", "checks    pass", "not all of it")
+	// A part is taken over first: the checks look at the result, and not at the tree.
+	part := w.do("review accept tess a --message 'Only a'")
+	w.do("merge queue")
+	w.text("merge queue", "take tess over into main")
+	open := w.objects("approval list --open")
+	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
+	if done := w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", part["task_id"])); done["status"] != "failed" {
+		w.t.Errorf("merged against its checks: %v", done)
+	}
+	w.approved(w.do("review accept tess a --message 'Only a' --no-checks"))
+	w.text("review show tess", "changed   2 files")
+	merged := w.do("merge tess --message 'The rest'")
+	w.approved(merged)
+	if log := w.git("log", "--format=%s"); log != "The rest\nOnly a\nfirst" || w.git("status", "--short") != "" {
+		w.t.Errorf("%s\n%s", log, w.git("status", "--short"))
+	}
+	w.fails(1, "merge tess") // nothing is left to merge
+	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
+	if log := w.git("log", "--format=%s"); log != "Only a\nfirst" {
+		w.t.Error(log)
+	}
+	w.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
+	w.do("review update tess")
+	w.text("review update tess", "up to date")
+	w.approved(w.do("push tess --to fix"))
+	if log := w.git("ls-remote", "origin", "fix"); log == "" {
+		w.t.Error("nothing was pushed")
+	}
+	w.fails(1, "agent delete tess --yes")
+	w.do("agent delete tess --yes --discard")
+}
