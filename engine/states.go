@@ -42,8 +42,8 @@ type observing struct {
 
 	looking sync.Mutex
 	watch   *watch
-	acting  []string // calls that are carried out
-	marks sync.WaitGroup // states of the agent's tree that are being taken
+	acting  []string       // calls that are carried out
+	marks   sync.WaitGroup // states of the agent's tree that are being taken
 
 	mu   sync.Mutex
 	open map[string]bool // calls that may be having their effect
