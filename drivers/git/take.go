@@ -36,10 +36,9 @@ func (r Repository) Take(ctx context.Context, w Worktree, most Limits) (string, 
 	known := r.Known(w)
 	index := known + "." + strings.ToLower(rand.Text()[:10]) // one that was killed leaves its lock on another
 	defer os.Remove(index)
-	if data, err := os.ReadFile(known); err == nil {
-		if err := os.WriteFile(index, data, 0o600); err != nil {
-			return "", err
-		}
+	if there, err := CopyIndex(known, index); err != nil {
+		return "", err
+	} else if there {
 		if err := r.dropNested(ctx, w, index); err != nil {
 			return "", err
 		}
@@ -59,6 +58,27 @@ func (r Repository) Take(ctx context.Context, w Worktree, most Limits) (string, 
 		return "", err
 	}
 	return tree, os.Rename(index, known)
+}
+
+// CopyIndex copies an index with its time, if it is there. By that time git knows
+// which files may have changed in the very second that it looked at them: of a
+// later one it would believe that none did (Racy Git, api-index-skel of git).
+func CopyIndex(from, to string) (there bool, err error) {
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return false, err
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return false, err
+	}
+	return true, os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
 // State takes a work tree's files, and makes them a commit that says what was

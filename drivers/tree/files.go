@@ -49,11 +49,7 @@ func (l *landing) checkedOut(ctx context.Context) error {
 	// The new index is made of the one that is there: what else is in it stays.
 	work := filepath.Join(l.Dir, "index-land")
 	_ = os.Remove(work + ".lock") // of one that was killed
-	data, err := os.ReadFile(filepath.Join(l.dot, "index"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.WriteFile(work, data, 0o600); err != nil {
+	if _, err := git.CopyIndex(filepath.Join(l.dot, "index"), work); err != nil {
 		return err
 	}
 	defer os.Remove(work)
@@ -73,11 +69,11 @@ func (l *landing) checkedOut(ctx context.Context) error {
 		return fmt.Errorf("bring the index of %s up to date: %w", l.root, err)
 	}
 	_, _ = l.Over(ctx, l.root, work, nil, "update-index", "-q", "--refresh") // only times, for the speed of the next git
-	if data, err = os.ReadFile(work); err != nil {
+	next := filepath.Join(l.dot, "swarmdeck-index")
+	if _, err := git.CopyIndex(work, next); err != nil {
 		return err
 	}
-	next := filepath.Join(l.dot, "swarmdeck-index")
-	if err := os.WriteFile(next, data, 0o644); err != nil {
+	if err := os.Chmod(next, 0o644); err != nil {
 		return err
 	}
 	if err := synced(next); err != nil {

@@ -69,10 +69,8 @@ func (d *Driver) Make(ctx context.Context, t tree.Tree) error {
 		}
 	}
 	// The next look at the tree finds its files as this index has them.
-	if data, err := os.ReadFile(index); err == nil {
-		if err := os.WriteFile(r.Known(git.Worktree{Path: t.Path}), data, 0o600); err != nil {
-			return err
-		}
+	if _, err := git.CopyIndex(index, r.Known(git.Worktree{Path: t.Path})); err != nil {
+		return err
 	}
 	if err := settle(stage); err != nil {
 		return err

@@ -145,7 +145,8 @@ func treeFor(env *Env, ctx context.Context, args []string) *tree {
 	t.root = root
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		_, runs := cmd.Annotations[noteEffect]
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && (cmd == root || !runs) && len(words) > 0 {
 			return unknownCommand(cmd, words[0]) // its flags are unknown because it is
 		}
 		return flagError(err)

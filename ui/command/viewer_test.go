@@ -108,7 +108,7 @@ func TestNoLineNamesTheEnginesOwnFiles(t *testing.T) {
 	d.no(os.Mkdir(d.data+".spill", 0o700))
 	for _, line := range []string{
 		"keys check deck.db.key", "keys check link", "keys check hard", "policy propose link", "dag import jsonl deck.db", "skill load link",
-		"skill load deck.db.spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.spill/x", "dag export git deck.db.forks",
+		"skill load deck.db.spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.spill/x", "dag export git deck.db.trees",
 		"bus publish x @link", "dag resource attach ada files:hard", "agent create a --dir deck.db.spill",
 	} {
 		if code, message, _ := d.fails(1, line); code != "DENIED" || !strings.Contains(message, "one of the engine's own files") {
