@@ -11,6 +11,7 @@ package emulator
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync"
 
@@ -112,6 +113,13 @@ func (e *Emulator) answers(t *vt.Emulator) {
 	}
 }
 
+// hangUp ends the reader of answers. The library's own Close and Read race.
+func hangUp(t *vt.Emulator) {
+	if c, is := t.InputPipe().(io.Closer); is {
+		_ = c.Close()
+	}
+}
+
 func (e *Emulator) mode(m ansi.Mode, on bool) {
 	switch m {
 	case ansi.ModeCursorKeys:
@@ -190,9 +198,9 @@ func (e *Emulator) keep() {
 
 // restart begins with an empty screen.
 func (e *Emulator) restart() {
-	_ = e.main.Close()
+	hangUp(e.main)
 	if e.full != nil {
-		_ = e.full.Close()
+		hangUp(e.full)
 	}
 	e.main, e.full, e.inFull, e.hidden = e.fresh(), nil, false, false
 }
@@ -238,9 +246,9 @@ func (e *Emulator) Resize(to terminal.Size) {
 // Close ends it; what it shows can still be read.
 func (e *Emulator) Close() {
 	e.mu.Lock()
-	_ = e.main.Close()
+	hangUp(e.main)
 	if e.full != nil {
-		_ = e.full.Close()
+		hangUp(e.full)
 	}
 	e.mu.Unlock()
 	e.readers.Wait()
