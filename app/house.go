@@ -275,7 +275,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
 	if err != nil {
 		return err
 	}

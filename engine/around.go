@@ -148,7 +148,11 @@ func (s surroundings) output(ctx context.Context, a *judge.Approval) ([]string, 
 		}
 	}
 	out := make([]string, 0, len(lines))
+	question := "asks for " + a.Action.Tool + " " + a.Action.CallID + ":"
 	for _, l := range lines {
+		if strings.HasPrefix(l.Message, question) { // the card itself says it
+			continue
+		}
 		out = append(out, core.ClipTo(strings.TrimSpace(l.Message), 200))
 	}
 	return out, nil

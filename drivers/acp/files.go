@@ -129,12 +129,23 @@ func (t *turn) bindFile(args core.Raw) []judge.File {
 	if err := jsonrpc.Decode(args, &in); err != nil {
 		return nil
 	}
-	p := t.s.a.place
-	rel, err := p.within(in.Path)
-	if err != nil {
+	return t.bindPaths([]string{in.Path})
+}
+
+// bindWritten is bindFile for what the agent writes by itself.
+func (t *turn) bindWritten(args core.Raw) []judge.File { return t.bindPaths(judge.Written(args)) }
+
+func (t *turn) bindPaths(paths []string) []judge.File {
+	p, argv := t.s.a.place, []string{"tee"}
+	for _, path := range paths {
+		if rel, err := p.within(path); err == nil {
+			argv = append(argv, rel)
+		}
+	}
+	if len(argv) == 1 {
 		return nil
 	}
-	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, named.Line{Argv: []string{"tee", rel}, Dir: p.dir()})
+	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, named.Line{Argv: argv, Dir: p.dir()})
 }
 
 // ours is a question about something that we do for the agent.

@@ -148,7 +148,11 @@ func (t *turn) question(c *call) fleet.Event {
 	}
 	t.asked[core.ClipTo(c.id, maxGateID)]++
 	c.gates = append(c.gates, id)
-	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true}
+	e := fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true}
+	if len(judge.Written(e.Args)) > 0 {
+		e.Bind = t.bindWritten
+	}
+	return e
 }
 
 // maxGateID leaves room for a number within what the fleet takes.

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
@@ -39,6 +40,8 @@ type RuntimeOptions struct {
 	// Models records what agents say to their models; nil refuses agents that
 	// ask for it.
 	Models *modelproxy.Proxy
+	// Pins keeps what files hold that agents want to write; nil keeps none.
+	Pins *pin.Keeper
 	// Secrets gives agents what their environment refers to; nil knows none.
 	Secrets secret.Resolver
 	// Grace is how long an interrupted prompt may take until its processes

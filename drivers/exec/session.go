@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/secret"
 )
 
@@ -180,6 +181,9 @@ func (s *session) line(line []byte, cut int) {
 	case t == nil:
 		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + core.ClipTo(pipe.Text(line), maxLogLine)})
 	case e.Type == "tool_request":
+		if len(judge.Written(e.Args)) > 0 {
+			e.Bind = s.a.written
+		}
 		t.ask(s, e)
 	case e.Type == "result":
 		t.finish(s, e)

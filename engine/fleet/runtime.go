@@ -55,8 +55,8 @@ type Event struct {
 	// Fixed says that a tool_request's arguments can't be edited: the agent carries it
 	// out, and takes a yes or a no alone.
 	Fixed bool
-	// Bind, of a tool_request that we carry out for the agent, finds the files
-	// that its arguments name, as they are now; nil where there are none.
+	// Bind, of a tool_request, finds the files that its arguments name, as they are now;
+	// nil where there are none.
 	Bind func(args core.Raw) []judge.File
 	// Asks, of a tool_request, is what it asks a person: it is put as that. Who asks is
 	// filled in.

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,6 +70,23 @@ func (a *Action) changes(kept func(path string) (string, bool)) (out []Change) {
 	return out
 }
 
+// Written are the files whose whole content is in an action's arguments, in order, at most
+// 50: what they hold before tells how they would change.
+func Written(args core.Raw) (paths []string) {
+	var in map[string]any
+	if json.Unmarshal(args, &in) != nil {
+		return nil
+	}
+	r := editReader{kept: func(path string) (string, bool) {
+		if len(paths) < maxChanges && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return "", false
+	}}
+	r.look(in, "", "", 0)
+	return paths
+}
+
 // editReader finds edits in arguments.
 type editReader struct {
 	kept  func(path string) (string, bool)
@@ -133,7 +151,9 @@ func once(edits []edit) (out []edit) {
 			if k == i || covered[k] || e.patch != "" || !sameFile(of.path, e.path) {
 				continue
 			}
-			same := of.before == e.before && of.after == e.after && k > i
+			// A file that is there is told of as a new one, where the text before is not known.
+			same := of.whole && !e.whole && e.before == "" && of.after == e.after
+			same = same || of.before == e.before && of.after == e.after && k > i
 			if same || e.whole && e.after == of.after && (e.note != "" || e.before == of.before) {
 				of.args, covered[k] = append(of.args, e.args...), true
 				continue

@@ -29,6 +29,7 @@ func TestTheChangesOfFilesAreReadInWhatToolsAreGiven(t *testing.T) {
 			"/diffs/0/oldText /diffs/0/newText /input/edits/0/oldText /input/edits/0/newText /input/edits/1/oldText /input/edits/1/newText",
 		},
 		{"a new file that is told twice", `{"input":{"file_path":"n","content":"x\n"},"diffs":[{"path":"/w/n","newText":"x\n"}]}`, "n", "n\n@@ -0,0 +1 @@\n+x", "what the file holds now is not known here", "/input/content /diffs/0/newText"},
+		{"a file that is there and told as a new one", `{"input":{"file_path":"a.txt","content":"one\n2\n"},"diffs":[{"path":"a.txt","oldText":null,"newText":"one\n2\n"}]}`, "a.txt", "a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2", "", "/input/content /diffs/0/newText"},
 		{"lines that only the agent says are there", string(core.MustEncode(map[string]string{"path": "l", "oldText": long + "a\n", "newText": long + "b\n"})), "l", "l\n@@ -18,4 +18,4 @@\n line\n line\n line\n-a\n+b", "lines that stay, as the agent says, are left out", "/oldText /newText"},
 		{"the end of a line", `{"path":"e","oldText":"a\n","newText":"a"}`, "e", "e\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file", "", "/oldText /newText"},
 		{"none", `{"path":"a.txt"}`, "", "", "", ""},

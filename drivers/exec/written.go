@@ -1,0 +1,32 @@
+package exec
+
+import (
+	"path/filepath"
+
+	"swarmdeck/drivers/cell/pin/named"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+)
+
+// written finds the files of the agent's directory that a tool request writes whole, as
+// they are before: who is asked sees how they would change, and an answer holds for that
+// alone.
+func (a *agent) written(args core.Raw) []judge.File {
+	argv := []string{"tee"}
+	for _, path := range judge.Written(args) {
+		if filepath.IsAbs(path) {
+			rel, err := filepath.Rel(a.spec.Dir, path)
+			if err != nil {
+				continue
+			}
+			path = rel
+		}
+		if filepath.IsLocal(path) {
+			argv = append(argv, filepath.Clean(path))
+		}
+	}
+	if len(argv) == 1 {
+		return nil
+	}
+	return a.opt.Pins.Look(a.tenant, named.Line{Argv: argv, Dir: a.spec.Dir})
+}

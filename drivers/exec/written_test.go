@@ -1,0 +1,41 @@
+package exec
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/core"
+)
+
+func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{tenant: "t_x", spec: cell.Spec{Dir: dir}, opt: RuntimeOptions{Pins: newPins(t)}}
+	for _, c := range []struct {
+		args        string
+		files, held int
+	}{
+		{`{"path":"a.txt","content":"two\n"}`, 1, 1},
+		{`{"path":` + string(core.MustEncode(filepath.Join(dir, "a.txt"))) + `,"text":"two\n"}`, 1, 1},
+		{`{"path":"../a.txt","content":"x"}`, 0, 0},
+		{`{"path":"/etc/passwd","content":"x"}`, 0, 0},
+		{`{"path":"a.txt","old_string":"one","new_string":"two"}`, 0, 0},
+		{`{"path":"new.txt","content":"x"}`, 0, 0},
+		{`{"argv":["ls"]}`, 0, 0},
+	} {
+		held := 0
+		got := a.written(core.Raw(c.args))
+		for _, f := range got {
+			if f.Unbound == "" {
+				held++
+			}
+		}
+		if len(got) != c.files || held != c.held {
+			t.Errorf("%s: %+v", c.args, got)
+		}
+	}
+}
