@@ -230,7 +230,7 @@ func (m *Model) openPicture() tea.Cmd {
 		it = pane.PictureOf(p.Selected(m.env()).Workspace, "")
 	}
 	if it.Empty() {
-		return m.say(true, "", "there is nothing here to see as a picture")
+		return m.say(true, "", "there is nothing here to look at in another way")
 	}
 	m.openItem(it)
 	return nil

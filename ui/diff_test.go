@@ -158,7 +158,9 @@ func TestTheCardShowsChangesOnceAndAllArgumentsWithAKey(t *testing.T) {
 	r.has(`"text": "three files changed\n"`)
 	r.keys("f")
 	r.lacks(`"text"`)
-	r.keys("enter")
+	r.keys("enter") // it never does anything on a card
+	r.has("approval")
+	r.keys("v")
 	r.has("diff that scribe wants to make")
 	r.keys("q")
 	r.has("approval")

@@ -80,7 +80,7 @@ type Opener interface {
 	Open(env Env) Item
 }
 
-// Viewer is a pane whose thing can be looked at as a picture.
+// Viewer is a pane whose thing can be looked at in another way: as a picture, as a diff.
 type Viewer interface {
 	// Picture is what to open for that, empty for nothing.
 	Picture(env Env) Item

@@ -185,10 +185,10 @@ func (p *Card) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// Open implements pane.Opener: the changes, to be read file by file.
-func (p *Card) Open(env pane.Env) pane.Item {
+// Picture implements pane.Viewer: the changes, to be read file by file.
+func (p *Card) Picture(pane.Env) pane.Item {
 	if p.card == nil || len(p.card.Changes) == 0 {
-		return p.Record.Open(env)
+		return pane.Item{}
 	}
 	return pane.Item{Kind: "diff", ID: "approval:" + p.a.ApprovalID, Approval: p.a.ApprovalID, Agent: p.a.Agent.Name, Task: p.a.TaskID}
 }
