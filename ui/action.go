@@ -33,6 +33,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openPicture()
 	case "timeline":
 		return m.openTimeline()
+	case "work":
+		return m.openWork()
 	case "compare":
 		return m.openCompare()
 	case "copy", "copy-row":
@@ -192,6 +194,20 @@ func (m *Model) openTimeline() tea.Cmd {
 		return m.say(true, "", "nothing is selected")
 	}
 	return m.say(true, "", "there is no timeline of a "+it.Kind)
+}
+
+// openWork opens what the selected agent changed in its tree.
+func (m *Model) openWork() tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	it := p.Selected(m.env())
+	if it.Agent == "" {
+		return m.say(true, "", "no agent is selected")
+	}
+	m.openItem(pane.Item{Kind: "diff", ID: "tree:" + it.Agent, Agent: it.Agent})
+	return nil
 }
 
 // openCompare opens how what two marked things did differs, or one of them and

@@ -1,13 +1,17 @@
 package ui
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
+	"swarmdeck/engine/tree"
 	"swarmdeck/ui/compare"
 	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane/fleet"
@@ -17,12 +21,23 @@ import (
 )
 
 // diffs are what the cockpit has to show as diffs: agent:NAME is what the agent's newest
-// run changed, approval:ID what an action would change, compare:A B what each of two did.
+// run changed, approval:ID what an action would change, compare:A B what each of two did,
+// tree:NAME what the agent changed in its tree.
 type diffs struct {
+	trees    works
 	agents   fleet.Agents
 	judge    gate.Judge
 	comparer record.Comparer
 }
+
+// works are the trees of agents; *tree.Trees has it.
+type works interface {
+	Compare(ctx context.Context, tenant, agent string, q tree.Query, last *task.Task) (tree.Compared, error)
+	Write(ctx context.Context, c tree.Compared, out io.Writer) error
+}
+
+// maxWork bounds what is shown of the work in a tree, in bytes.
+const maxWork = 128 << 20
 
 // Diff implements review.Source.
 func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, error) {
@@ -58,8 +73,18 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 			text.WriteString(diff.Named(of.Name, of.Text))
 		}
 		title = "of " + a + " (A) and " + b + " (B)"
+	case "tree":
+		c, err := d.trees.Compare(ctx, tenant, id, tree.Query{}, nil)
+		if err != nil {
+			return review.Stored{}, err
+		}
+		var b bytes.Buffer
+		if err := d.trees.Write(ctx, c, &tree.Bounded{Buffer: &b, Most: maxWork}); err != nil {
+			return review.Stored{}, err
+		}
+		return review.Stored{Title: "of " + id + "'s tree", Version: c.From + c.To, Text: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}, nil
 	default:
-		return review.Stored{}, core.Invalid("diff", ref, "agent:NAME, approval:ID or compare:A B")
+		return review.Stored{}, core.Invalid("diff", ref, "tree:NAME, agent:NAME, approval:ID or compare:A B")
 	}
 	r := strings.NewReader(text.String())
 	return review.Stored{Title: title, Version: version + core.SHA256(text.String()), Text: r, Size: r.Size()}, nil

@@ -49,6 +49,6 @@ type Services struct {
 func Of(e *engine.Engine) Services {
 	return Services{
 		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Terminals: e.Fleet, Files: e.Files, Judge: e.Judge,
-		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Diffs: diffs{e.Fleet, e.Judge, e},
+		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Diffs: diffs{e.Trees, e.Fleet, e.Judge, e},
 	}
 }

@@ -61,7 +61,7 @@ type fakeWorld struct {
 
 // services hands out the world as the services of an engine.
 func (w *fakeWorld) services() Services {
-	var of review.Source = diffs{fakeFleet{w}, fakeJudge{w, w.rec.rulings}, w.rec.Comparer}
+	var of review.Source = diffs{nil, fakeFleet{w}, fakeJudge{w, w.rec.rulings}, w.rec.Comparer}
 	if w.shelf != nil {
 		of = w.shelf
 	}

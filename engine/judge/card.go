@@ -92,6 +92,9 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 			left -= len(f.Text) + len(f.Diff)
 		}
 	}
+	if all := a.Action.landing(); len(all) > 0 {
+		a.Changes = all
+	}
 	return a, nil
 }
 

@@ -87,6 +87,40 @@ func Written(args core.Raw) (paths []string) {
 	return paths
 }
 
+// patchMark begins each file of a patch in git's format.
+const patchMark = "diff --git "
+
+// landing reads what a task about an agent's tree would do to files: the text that
+// the action is bound to ends with it as a patch, which is then told here alone.
+func (a *Action) landing() (out []Change) {
+	if !strings.HasPrefix(a.Kind, "tree.") || len(a.Files) == 0 {
+		return nil
+	}
+	f := &a.Files[0]
+	head, patch, ok := strings.Cut(f.Text, "\n"+patchMark)
+	if !ok {
+		return nil
+	}
+	f.Text = head
+	for part := range strings.SplitSeq(patch, "\n"+patchMark) {
+		names, rest, _ := strings.Cut(part, "\n")
+		c := Change{Diff: rest}
+		if i := strings.LastIndex(names, " b/"); i >= 0 {
+			c.Path = names[i+3:]
+		}
+		if about, hunks, ok := strings.Cut(rest, "\n@@ "); ok {
+			c.Diff = "@@ " + hunks
+			if strings.HasPrefix(about, "new file") || strings.HasPrefix(about, "deleted file") || strings.HasPrefix(about, "similarity") {
+				c.Note, _, _ = strings.Cut(about, "\n")
+			}
+		}
+		if out = append(out, c); len(out) == maxChanges {
+			break
+		}
+	}
+	return out
+}
+
 // editReader finds edits in arguments.
 type editReader struct {
 	kept  func(path string) (string, bool)

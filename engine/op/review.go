@@ -99,7 +99,8 @@ func (c *Call) work(ctx context.Context, agent string) (w Work, err error) {
 	return w, err
 }
 
-// where reads FILE, FILE:LINE or FILE:FIRST-LAST; . is all of it.
+// where reads FILE, FILE:LINE or FILE:FIRST-LAST, with a minus before lines that are
+// gone; . is all of it.
 func where(text string) (m tree.Remark, err error) {
 	if text == "." {
 		return m, nil
@@ -109,6 +110,7 @@ func where(text string) (m tree.Remark, err error) {
 	if !has {
 		return m, nil
 	}
+	lines, m.Old = strings.CutPrefix(lines, "-") // as the diff view has lines that are gone
 	first, last, span := strings.Cut(lines, "-")
 	if m.Line, err = strconv.Atoi(first); err != nil {
 		return tree.Remark{File: text}, nil // a name with a colon

@@ -38,6 +38,7 @@ type Remark struct {
 	File string    `json:"file,omitempty"`
 	Line int       `json:"line,omitzero"` // of the file as the agent left it
 	Last int       `json:"last,omitzero"` // the last line, of several
+	Old  bool      `json:"old,omitzero"`  // they are lines of the file as it was
 	Text string    `json:"text"`
 	By   string    `json:"by"`
 	At   time.Time `json:"at"`
@@ -46,15 +47,19 @@ type Remark struct {
 
 // Place is where a remark stands: FILE:LINE.
 func (r Remark) Place() string {
+	was := ""
+	if r.Old {
+		was = " as it was"
+	}
 	switch {
 	case r.File == "":
 		return "all of it"
 	case r.Line == 0:
 		return r.File
 	case r.Last > r.Line:
-		return fmt.Sprintf("%s:%d-%d", r.File, r.Line, r.Last)
+		return fmt.Sprintf("%s:%d-%d%s", r.File, r.Line, r.Last, was)
 	}
-	return fmt.Sprintf("%s:%d", r.File, r.Line)
+	return fmt.Sprintf("%s:%d%s", r.File, r.Line, was)
 }
 
 // Checked is what the checks of a project said of a state.

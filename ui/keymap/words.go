@@ -22,7 +22,7 @@ func Words() Vocabulary {
 			"show-cad-agents", "show-workspaces", "show-workflows", "show-conflicts", "view", "view-front", "view-top", "view-right", "view-iso",
 			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "section", "section-back",
 			"section-on", "mode", "next-part",
-			"timeline", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",
+			"timeline", "work", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",
 			"next-hunk", "prev-hunk", "next-file", "prev-file", "side-by-side", "files", "range", "viewed", "arguments", "terminal", "type", "detach",
 		},
 	}
