@@ -126,7 +126,11 @@ func (l *landing) files(ctx context.Context) error {
 			theirs = append(theirs, e.path)
 		}
 	}
-	if len(theirs) > 0 {
+	across, err := l.across(list)
+	if err != nil {
+		return err
+	}
+	if theirs = append(theirs, across...); len(theirs) > 0 {
 		more := ""
 		if n := len(theirs) - maxShownPaths; n > 0 {
 			theirs, more = theirs[:maxShownPaths], fmt.Sprintf(" and %d more", n)
@@ -138,15 +142,45 @@ func (l *landing) files(ctx context.Context) error {
 		return err
 	}
 	defer files.RemoveTree(stage) //nolint:errcheck // swept by the next one
-	for n, e := range list {
-		if have[n] == e.to {
-			continue
-		}
-		if err := l.put(stage, e); err != nil {
-			return fmt.Errorf("put %s into %s: %w", e.path, l.root, err)
+	for _, gone := range []bool{true, false} { // a directory that becomes a file is emptied first
+		for n, e := range list {
+			if have[n] == e.to || gone != (e.to.mode == "") {
+				continue
+			}
+			if err := l.put(stage, e); err != nil {
+				return fmt.Errorf("put %s into %s: %w", e.path, l.root, err)
+			}
 		}
 	}
 	return nil
+}
+
+// across are files and links of somebody's that stand where a directory is to be.
+func (l *landing) across(list []entry) (all []string, err error) {
+	root, err := os.OpenRoot(l.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	known := map[string]bool{}
+	for _, e := range list {
+		known[e.path] = true
+	}
+	for _, e := range list {
+		if e.to.mode == "" {
+			continue
+		}
+		for _, dir := range parents(e.path) {
+			if known[dir] {
+				continue
+			}
+			known[dir] = true // looked at
+			if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+				all = append(all, dir)
+			}
+		}
+	}
+	return all, nil
 }
 
 // stage lays the new files out beside the work tree's.
