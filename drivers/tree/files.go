@@ -141,7 +141,7 @@ func (l *landing) files(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer files.RemoveTree(stage) //nolint:errcheck // swept by the next one
+	defer files.RemoveTree(stage)              //nolint:errcheck // swept by the next one
 	for _, gone := range []bool{true, false} { // a directory that becomes a file is emptied first
 		for n, e := range list {
 			if have[n] == e.to || gone != (e.to.mode == "") {
