@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -135,6 +136,9 @@ func agentCreate() *Op {
 			}
 			a.Dir = t.Dir()
 		}
+		if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" {
+			c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
+		}
 		made, err = c.Fleet.Create(ctx, c.By, a)
 		c.concealed(a.Env, made.Env)
 		if made.Name != "" && err != nil { // only its first task was refused
@@ -142,6 +146,16 @@ func agentCreate() *Op {
 		}
 		return made, err
 	})
+}
+
+// sharers are the agents that work in a directory.
+func (c *Call) sharers(dir string) (names []string) {
+	for _, a := range c.Fleet.Live(c.By.Tenant) {
+		if a.Dir == dir {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 // newest is the agent of a project and role that was made last; "" for none.

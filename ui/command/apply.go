@@ -278,6 +278,13 @@ func (a *applier) agent(want swarmfile.Agent) error {
 	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
+		if want.Tree {
+			t, err := a.eng.Trees.Prepare(a.ctx, a.by, want.Name, want.Dir, want.Base)
+			if err != nil {
+				return err
+			}
+			make.Dir = t.Dir()
+		}
 		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
 		a.told(make.Env, made.Env)
 		if made.Name != "" { // also when its first task was refused
@@ -289,6 +296,9 @@ func (a *applier) agent(want swarmfile.Agent) error {
 		return a.firstTask(want)
 	case err != nil:
 		return err
+	}
+	if t, has := a.eng.Trees.Has(a.by.Tenant, want.Name); has && want.Tree {
+		make.Dir = t.Dir()
 	}
 	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
 		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&

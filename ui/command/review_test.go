@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,4 +122,29 @@ func (w *walk) trees() {
 	}
 	w.fails(1, "agent delete tess --yes")
 	w.do("agent delete tess --yes --discard")
+}
+
+func TestSeveralAgentsOfASwarmFileTryTheSame(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d}
+	w.repository()
+	d.write("swarm.yaml", `
+tenant: t_tries
+agents:
+  - {name: ada, project: p, role: r, command: [cat], dir: repo, tree: true, times: 2}
+`)
+	want := []string{"created tenant t_tries", "created agent ada-1", "created agent ada-2"}
+	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := d.applied("swarm.yaml"); !slices.Equal(got, []string{"unchanged tenant t_tries", "unchanged agent ada-1", "unchanged agent ada-2"}) {
+		t.Errorf("again: %q", got)
+	}
+	if all := d.objects("review list --tenant t_tries"); len(all) != 2 || all[0]["base"] != "main" {
+		t.Errorf("%v", all)
+	}
+	d.write("bad.yaml", "tenant: t_tries\nagents:\n  - {name: eve, project: p, command: [cat], base: main}\n")
+	if _, message, _ := d.fails(1, "up bad.yaml"); !strings.Contains(message, "tree: true") {
+		t.Error(message)
+	}
 }

@@ -80,6 +80,9 @@ type Agent struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
+	Tree    bool     // it works in a tree of the directory, of its own
+	Base    string   // the branch that the tree is made from; "" is the one that is checked out
+	Times   int      // as so many agents, NAME-1 and on, that try the same; 0 is as one
 	Options core.Raw // for the runtime; nil for none
 	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // name of a session of this file, or an id
@@ -137,7 +140,7 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 			r.Check(v, swarm.CheckSlots("slots", f.Slots))
 		},
 		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
-		"agents":   func(v value) { f.Agents = document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }) },
+		"agents":   func(v value) { f.Agents = tries(document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) })) },
 		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
 		"mcp_servers": func(v value) {
 			f.Servers = document.Each(r.Reader, v, func(v value) Server { return r.server(v, vars) })
@@ -190,15 +193,44 @@ func (r reader) agent(v value, vars Vars) Agent {
 				a.Dir = filepath.Join(vars.Dir, a.Dir)
 			}
 		},
+		"tree": func(v value) { a.Tree = r.Bool(v) },
+		"base": func(v value) { a.Base = r.Word(v) },
+		"times": func(v value) {
+			if a.Times = int(r.Integer(v)); a.Times < 1 || a.Times > maxTimes {
+				r.Bad(v, a.Times, fmt.Sprintf("1-%d", maxTimes))
+			}
+		},
 		"options": func(v value) { a.Options = r.options(v, vars) },
 		"profile": func(v value) { a.Profile = r.Word(v) },
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
+	if !a.Tree && (a.Base != "" || a.Times > 1) {
+		r.Fail(v, "base and times are of an agent with a tree: tree: true")
+	}
 	if (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
 		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)
 	}
 	return a
+}
+
+// maxTimes bounds how many agents try the same.
+const maxTimes = 20
+
+// tries are the agents of a file, with each that is there several times as so many.
+func tries(all []Agent) (out []Agent) {
+	for _, a := range all {
+		if a.Times == 0 {
+			out = append(out, a)
+			continue
+		}
+		for n := range a.Times {
+			one := a
+			one.Name, one.Times = fmt.Sprintf("%s-%d", a.Name, n+1), 0
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 func (r reader) command(v value, vars Vars) []string {
