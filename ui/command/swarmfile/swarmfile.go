@@ -140,8 +140,10 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 			r.Check(v, swarm.CheckSlots("slots", f.Slots))
 		},
 		"sessions": func(v value) { f.Sessions = document.Each(r.Reader, v, r.session) },
-		"agents":   func(v value) { f.Agents = tries(document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) })) },
-		"budgets":  func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
+		"agents": func(v value) {
+			f.Agents = tries(document.Each(r.Reader, v, func(v value) Agent { return r.agent(v, vars) }))
+		},
+		"budgets": func(v value) { f.Budgets = document.Each(r.Reader, v, r.budget) },
 		"mcp_servers": func(v value) {
 			f.Servers = document.Each(r.Reader, v, func(v value) Server { return r.server(v, vars) })
 		},
