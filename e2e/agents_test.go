@@ -30,6 +30,19 @@ approval_policy`,
 	},
 }
 
+// opencode drives the fleet as the others do; the rest of what they do is held by
+// the tests of the runtime.
+const opencode = "opencode"
+
+// realAgent is what is known of an example.
+func realAgent(name string) (c struct{ agent, config, from, to string }) {
+	if name == opencode {
+		c.agent, c.config, c.from, c.to = "opener", "swarm.yaml", "env:\n", "env:\n      OPENAI_BASE_URL: \"MODEL/v1\"\n"
+		return c
+	}
+	return realAgents[name]
+}
+
 // codexCommand runs Codex on the model that its environment names.
 const codexCommand = `command: [sh, -c, "exec codex-acp -c model_providers.loopback.base_url=$CODEX_BASE_URL"]`
 
@@ -120,7 +133,7 @@ func withAgents(t *testing.T, name string) (play func(script string), dir string
 	if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
 		t.Fatal(err)
 	}
-	c := realAgents[name]
+	c := realAgent(name)
 	replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
 	if name == "codex-acp" { // its login would ask a server, and it takes the model's address from no variable
 		swarm := filepath.Join(dir, name, "swarm.yaml")
@@ -129,7 +142,7 @@ func withAgents(t *testing.T, name string) (play func(script string), dir string
 		replaceIn(t, swarm, "env: {", fmt.Sprintf("env: {CODEX_BASE_URL: %q, ", m.URL+"/v1"))
 	}
 	u := newPlayer(t)
-	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
+	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/opencode-linux-x64/bin:%[1]s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
 	return func(script string) {
 		t.Helper()
 		path := filepath.Join(dir, "script.txtar")

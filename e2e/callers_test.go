@@ -101,15 +101,15 @@ func TestRealAgentsUseTheToolsOfTheirSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenant string
 		asks   bool // whether the agent itself asks before it calls a tool
-	}{"gemini-cli": {"t_gemini", true}, "codex-acp": {"t_codex", false}} {
+	}{"gemini-cli": {"t_gemini", true}, "codex-acp": {"t_codex", false}, opencode: {"t_opencode", false}} {
 		t.Run(name, func(t *testing.T) {
 			play, _, _ := withAgents(t, name)
 			var script strings.Builder
-			for line := range strings.Lines(strings.NewReplacer("EXAMPLE", name, "HOME", c.tenant, "AGENT", realAgents[name].agent).Replace(useScript)) {
+			for line := range strings.Lines(strings.NewReplacer("EXAMPLE", name, "HOME", c.tenant, "AGENT", realAgent(name).agent).Replace(useScript)) {
 				verb, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 				switch {
 				case verb == "ENDS":
-					script.WriteString("agent history " + realAgents[name].agent + " -o json --page-size 1\ncapture T task_id\nawait -t 60s task $T status=succeeded\n")
+					script.WriteString("agent history " + realAgent(name).agent + " -o json --page-size 1\ncapture T task_id\nawait -t 60s task $T status=succeeded\n")
 					continue
 				case verb != "MAY" && verb != "ALLOW":
 					script.WriteString(line)

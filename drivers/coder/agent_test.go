@@ -153,14 +153,27 @@ func TestAStreamThatEndsIsOpenedAgain(t *testing.T) {
 	p := newPlayed(t)
 	w := p.open(t, newRuntime(t, Options{}))
 	w.await(fleet.Idle, "")
+	p.streamed(t, 1) // it is idle by what it was told before
 	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusStopped })
 	w.await(fleet.Offline, "stopped")
 	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusRunning })
 	w.await(fleet.Idle, "")
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.streams < 2 {
-		t.Errorf("%d streams", p.streams)
+	p.streamed(t, 2)
+}
+
+// streamed waits until so many streams were opened.
+func (p *played) streamed(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		opened := p.streams
+		p.mu.Unlock()
+		if opened >= n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d streams", opened)
+		}
 	}
 }
 
