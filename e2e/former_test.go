@@ -122,6 +122,7 @@ sleep 600
 	u.ok("agent", "create", "a", "--project", "p", "--role", "r", "--", "sh", "agent.sh")
 	u.deaf(t, "agent", "assign", "a", "go on", "--wait")
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
+	u.ok("approval", "approve", u.asksAbout(t, id))
 	u.ok("task", "wait", id, "--timeout", "20s")
 	want := []string{"WARN the engine died at ", "DEBUG thinking", "INFO plain", "WARN complaint", "WARN of the former engine's run: it was frozen, and ended at "}
 	tells(t, u.ok("task", "log", id, "-o", "json"), want...)

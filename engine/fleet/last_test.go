@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -96,7 +97,7 @@ func TestTheLastTaskIsNotOverWhileItIsTriedAgain(t *testing.T) {
 	w.last("bob", tk.TaskID, "")
 }
 
-func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
+func TestAnEngineThatDiedInTheLastAttemptEndsTheLastTaskIfAPersonSaysSo(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
@@ -111,8 +112,9 @@ func TestAnEngineThatDiedInTheLastAttemptFailsTheLastTask(t *testing.T) {
 	w.crash()
 	w.Open()
 	w.run()
+	w.sendAgain(tk.TaskID, judge.Answer{Reason: "no"})
 	w.Await("the record is repaired", func() bool { return w.agent("bob").LastStatus != "" })
-	w.last("bob", tk.TaskID, task.Failed)
+	w.last("bob", tk.TaskID, task.Blocked)
 	w.awaitStatus("bob", fleet.Idle) // nothing changes while it is counted
 	w.consistent()
 }

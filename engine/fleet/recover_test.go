@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -21,13 +22,84 @@ func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	w.Open()
 	w.rt.does(done)
 	w.run()
+	w.awaitStatus("bob", fleet.Idle) // it is free meanwhile
+	w.sendAgain(tk.TaskID, judge.Answer{Approve: true})
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("the task was not tried again: %+v %+v", r, r.Error)
+		t.Errorf("the task was not sent again: %+v %+v", r, r.Error)
+	}
+	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Attempt != 0 || now.Sent {
+		t.Errorf("%+v %v", now, err)
 	}
 	if a := w.awaitStatus("bob", fleet.Idle); a.TaskID != "" {
 		t.Errorf("recovered: %+v", a)
 	}
 	w.consistent()
+}
+
+// TestWhatAnAgentMayHaveDoneIsNotSentAgainUnasked, however often engines die, and
+// whatever would let it pass: a no ends the task, and nobody hears of it again.
+func TestWhatAnAgentMayHaveDoneIsNotSentAgainUnasked(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	tk := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	sent := 0
+	var first judge.Approval
+	for i := range 3 {
+		w.crash()
+		w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+			sent++ // one agent, one prompt at a time
+			return done(ctx, h, p)
+		})
+		w.Open()
+		w.run()
+		w.awaitStatus("bob", fleet.Idle)
+		ap := w.approval()
+		if i == 0 {
+			first = ap
+		}
+		if ap.ApprovalID != first.ApprovalID || ap.TaskID != tk.TaskID || ap.ReasonCode != swarm.ReasonSent || ap.Gate != judge.GateStart {
+			t.Errorf("%+v, want that of before", ap)
+		}
+	}
+	other := w.assign("bob", "another") // it is not held up
+	if r := w.result(other.TaskID); r.Status != task.Succeeded || sent != 1 {
+		t.Errorf("%+v, sent %d times", r, sent)
+	}
+	w.sendAgain(tk.TaskID, judge.Answer{Reason: "it did it"})
+	if r := w.result(tk.TaskID); r.Status != task.Blocked || sent != 1 {
+		t.Errorf("%s %+v, sent %d times", r.Status, r.Error, sent)
+	}
+	w.consistent()
+}
+
+// TestWhatNoAgentHasHeardOfIsSentUnasked: its agent had another task when the engine
+// died.
+func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	held := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	tk := w.waiting()
+	w.crash()
+	w.Open()
+	w.rt.does(done)
+	w.run()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Sent {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if _, err := w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil {
+		t.Error(err)
+	}
+	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
+	w.result(held.TaskID)
 }
 
 func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
@@ -53,6 +125,7 @@ func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	}
 	w.rt.does(done)
 	w.run()
+	w.sendAgain(task.TaskID, judge.Answer{Approve: true})
 	w.result(task.TaskID)
 	if a := w.awaitStatus("bob", fleet.Idle); a.State() != "idle" {
 		t.Errorf("with an engine: %+v", a)
@@ -76,6 +149,7 @@ func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
 	answers := make(chan fleet.ToolAnswer, 1)
 	w.rt.does(call(write, answers))
 	w.run()
+	w.sendAgain(task.TaskID, judge.Answer{Approve: true})
 	again := w.approval()
 	if again.ApprovalID == ap.ApprovalID || again.TaskID != task.TaskID {
 		t.Errorf("asked again: %+v", again)

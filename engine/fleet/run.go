@@ -236,10 +236,10 @@ func (r *run) beginning(ctx context.Context) error {
 func (r *run) begin(ctx context.Context) error {
 	t := &r.job.Task
 	n := record.Event{Type: "agent.busy", Trace: t.TraceID, Detail: map[string]any{"task_id": t.TaskID, "attempt": t.Attempt}}
-	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(_ *audit.Tx, a *Agent) error {
+	_, err := r.f.change(ctx, r.m.self(), r.m, n, func(tx *audit.Tx, a *Agent) error {
 		a.TaskID, a.LastTask, a.Attention, a.Waiting, a.Asked = t.TaskID, core.ClipTo(r.in.Message, maxLast), "", "", nil
 		a.LastTaskID, a.LastStatus, a.Stuck = t.TaskID, "", nil
-		return nil
+		return r.f.opt.Swarm.NoteSent(tx, t.TaskID)
 	})
 	return err
 }

@@ -108,6 +108,8 @@ func TestWhatWasToldBeforeACrashIsToldToTheNextAttempt(t *testing.T) {
 		return beatUntil(ctx, h, p, release)
 	})
 	w.run()
+	w.approval()
+	w.sendOn()
 	w.awaitStatus("bob", fleet.Busy)
 	w.Await("that the next attempt hears it", func() bool {
 		h := w.rt.handle("bob")

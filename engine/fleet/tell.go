@@ -166,7 +166,8 @@ func (f *Fleet) deliver(ctx context.Context, m *member) error {
 	if free, _ := m.free(); !free || f.idle(ctx, m) != nil {
 		return nil
 	}
-	for _, s := range []task.Status{task.Running, task.Queued} { // an attempt that has just ended may be made again
+	// An attempt that has just ended may be made again. Either may become the other between two looks.
+	for _, s := range []task.Status{task.Queued, task.Running, task.Queued} {
 		first, err := f.opt.Tasks.List(ctx, m.tenant, core.Filter{Agent: m.name, Status: string(s), Size: 1})
 		if err != nil || len(first.Items) > 0 {
 			return err // its end rings

@@ -169,6 +169,29 @@ func (w *world) approval() judge.Approval {
 	return open[0]
 }
 
+// sendAgain answers the question whether a task goes to its agent once more.
+func (w *world) sendAgain(id string, answer judge.Answer) {
+	w.T.Helper()
+	ap := w.approval()
+	if ap.TaskID != id || ap.ReasonCode != swarm.ReasonSent {
+		w.T.Fatalf("asked about something else: %+v", ap)
+	}
+	if _, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// sendOn has what engines died under go to its agents once more.
+func (w *world) sendOn() {
+	w.T.Helper()
+	open, err := w.judge.Open(w.T.Context(), home)
+	w.No(err)
+	for _, ap := range open {
+		_, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true})
+		w.No(err)
+	}
+}
+
 func (w *world) events(kind string) []audit.Event {
 	w.T.Helper()
 	page, err := w.Ledger.List(w.T.Context(), home, core.Filter{Kind: kind, Size: 100})

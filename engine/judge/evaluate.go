@@ -125,6 +125,16 @@ func (v *Verdict) bind(tenant string, ask *Ask) bool {
 	return true
 }
 
+// Doubt has a person decide what the policy does not deny, for a reason of whoever
+// asks. No always rule stands in for that person, neither now nor later.
+func (v *Verdict) Doubt(code, why string) {
+	if v.Decision == Deny {
+		return
+	}
+	v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.program, v.always = HITL, code, why, "", false, ""
+	v.Risk = graver(v.Risk, Medium)
+}
+
 // failed leaves to a person what the rules could not decide.
 func (v *Verdict) failed(ctx context.Context, until time.Time, err error) {
 	v.Decision, v.ReasonCode, v.Rationale, v.RuleID = HITL, ReasonError, core.ClipTo("The policy failed: "+err.Error(), 512), ""

@@ -218,7 +218,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, f queue.Front, t *task.Task) (
 	if err := s.started(tx, t); err != nil {
 		return notAllowed, err
 	}
-	t.Status, t.Worker, t.Lease = task.Running, worker, uint64(tx.Add(countLease, 1))
+	t.Status, t.Worker, t.Lease, t.Sent = task.Running, worker, uint64(tx.Add(countLease, 1)), false
 	t.StartedAt, t.RunAt = tx.Now(), time.Time{}
 	detail := core.BeginObject(tx.Alloc(len(worker) + 48))
 	detail.Text("worker", worker)

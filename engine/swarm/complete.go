@@ -207,7 +207,7 @@ func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Erro
 		return err
 	}
 	wait := backoff(t)
-	t.Status, t.Worker, t.Lease = task.Queued, "", 0
+	t.Status, t.Worker, t.Lease, t.Sent = task.Queued, "", 0, false
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
@@ -265,7 +265,7 @@ func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core
 		}
 	}
 	t.SetWaiting(tx, false)
-	t.Status, t.CompletedAt, t.RunAt, t.Pending, t.Paused = res.Status, tx.Now(), time.Time{}, 0, false
+	t.Status, t.CompletedAt, t.RunAt, t.Pending, t.Paused, t.Sent = res.Status, tx.Now(), time.Time{}, 0, false, false
 	res.TenantID, res.TraceID, res.TaskID = t.TenantID, t.TraceID, t.TaskID
 	res.CompletedAt, res.ProducedBy = t.CompletedAt, t.Worker
 	if len(res.Output) == 0 {

@@ -118,6 +118,7 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) err
 	s.bind(t.TenantID, &ask.Ask)
 	err = judge.Decide(func() error {
 		v := s.judge.Evaluate(ctx, t.TenantID, ask.Ask)
+		unsure(t, &v)
 		return s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
 			return s.pass(tx, now, task.Queued, "task.requeued", ask, v)
 		})

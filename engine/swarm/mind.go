@@ -234,6 +234,7 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out t
 		if now.Status != task.Running || now.Lease != t.Lease {
 			return errLate
 		}
+		now.Sent = false // its agent was told to stop, and has
 		return s.interrupt(tx, &now, "the engine closed", 0)
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 )
 
@@ -23,9 +24,37 @@ func (s *Swarm) NoteProgress(tx *audit.Tx, taskID string) error {
 	return s.tasks.Note(tx, &t, "task.progressed")
 }
 
+// NoteSent says, before its agent is told, that a task is the agent's. An engine that
+// dies from then on leaves nobody who knows what came of it, unless its work goes on
+// where it was: a person is asked before it is sent again.
+func (s *Swarm) NoteSent(tx *audit.Tx, taskID string) error {
+	var t task.Task
+	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil || t.Resumes || t.Sent || t.Status != task.Running {
+		return err
+	}
+	t.Sent = true
+	return s.tasks.Note(tx, &t, "task.sent")
+}
+
+// ReasonSent is the reason code of the question whether a task is sent again.
+const ReasonSent = "agent.interrupted"
+
+// unsure has a person decide whether a task goes to its agent again that an engine
+// died under.
+func unsure(t *task.Task, v *judge.Verdict) {
+	if t.Sent {
+		v.Doubt(ReasonSent, "The engine ended while agent "+t.Agent+
+			" worked on this, and what it has done of it is not known. Approve to send it once more, deny to end the task.")
+	}
+}
+
 // orphaned takes back a task whose engine died, or stood still. It costs an attempt,
-// unless its work resumes where it was, or waited for a person.
+// unless its work resumes where it was, or waited for a person. What an agent may have
+// done already is asked about, and costs none.
 func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task, why string) error {
+	if t.Sent {
+		return s.interrupt(tx, t, why, 0)
+	}
 	if !t.Resumes {
 		return s.loseTask(tx, t, why)
 	}

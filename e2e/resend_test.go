@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// asksAbout waits until a person is asked whether an agent's task is sent again, and
+// gives the approval.
+func (u *user) asksAbout(t *testing.T, task string) (approval string) {
+	t.Helper()
+	await(t, "question whether "+task+" is sent again", func() bool {
+		_, _, _ = u.run("task", "wait", task, "--timeout", "1s") // an engine has to look
+		for line := range strings.Lines(u.ok("approval", "list", "--open", "-o", "json")) {
+			if field(line, "task_id") == task && field(line, "reason_code") == "agent.interrupted" {
+				approval = field(line, "approval_id")
+			}
+		}
+		return approval != ""
+	})
+	return approval
+}
+
+// TestAPromptThatAKillCutOffIsSentOnceMoreOnlyIfAPersonSaysSo: each time that the agent
+// hears of a task it does something that counts.
+func TestAPromptThatAKillCutOffIsSentOnceMoreOnlyIfAPersonSaysSo(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	script := `while read -r task; do
+	echo "$task" >>effects
+	if test -e quick; then echo '{"type":"result","status":"succeeded","output":{}}'; continue; fi
+	sleep 600
+done
+`
+	if err := os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	effects := func() int {
+		data, _ := os.ReadFile(filepath.Join(u.home, "effects"))
+		return strings.Count(string(data), "\n")
+	}
+	u.ok("agent", "create", "a", "--project", "p", "--", "sh", "agent.sh")
+	cut := func(n int) (task string) {
+		cmd := u.command("agent", "assign", "a", "do it", "--wait")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "effect", func() bool { return effects() == n })
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return field(u.ok("task", "list", "-o", "json"), "task_id")
+	}
+	denied := cut(1)
+	u.ok("approval", "deny", u.asksAbout(t, denied), "--reason", "it is done")
+	if code, out, _ := u.run("task", "wait", denied, "--timeout", "20s", "-o", "json"); code == 0 && field(out, "status") != "blocked" {
+		t.Errorf("denied: exit %d, %s", code, out)
+	}
+	if out := u.ok("task", "show", denied, "-o", "json"); field(out, "status") != "blocked" {
+		t.Errorf("denied: %s", out)
+	}
+	if n := effects(); n != 1 {
+		t.Errorf("%d effects of one task that was sent once", n)
+	}
+	again := cut(2)
+	approval := u.asksAbout(t, again)
+	if n := effects(); n != 2 {
+		t.Errorf("%d effects before anybody said so", n)
+	}
+	if err := os.WriteFile(filepath.Join(u.home, "quick"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("approval", "approve", approval)
+	u.ok("task", "wait", again, "--timeout", "60s")
+	if out := u.ok("task", "show", again, "-o", "json"); field(out, "status") != "succeeded" || !strings.Contains(out, `"attempt":0`) {
+		t.Errorf("approved: %s", out)
+	}
+	if n := effects(); n != 3 {
+		t.Errorf("%d effects of two tasks, one of them sent once more", n)
+	}
+	u.ok("audit", "reconcile")
+}
