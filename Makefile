@@ -99,8 +99,8 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, attacked also as root of a container, an engine killed a thousand times
-# and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
+# killed at random, attacked also as root of a container, an engine killed a thousand times,
+# two hundred at work on a repository and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
 # answers by whoever may not, hostile policy programs, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
@@ -118,6 +118,7 @@ trials: need coder agentapi
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
+	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
 	.ci/busy $(BUSY_ROUNDS) $(PKG)

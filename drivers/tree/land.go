@@ -64,8 +64,8 @@ func (l *landing) land(ctx context.Context) error {
 		return l.release() // done, and not written down
 	case tip != l.from && l.includes(ctx, tip):
 		return l.release()
-	case tip != l.from:
-		return core.Errorf(core.Conflict, "%s is at %s by now, not at %s any more", l.t.Base, hex12(tip), hex12(l.from)).With("field", "base")
+	case tip != l.from: // a kill may have left our locks, and nothing comes back to them
+		return errors.Join(core.Errorf(core.Conflict, "%s is at %s by now, not at %s any more", l.t.Base, hex12(tip), hex12(l.from)).With("field", "base"), l.release())
 	}
 	if err := l.find(); err != nil {
 		return err
