@@ -18,10 +18,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
@@ -43,7 +45,10 @@ type Options struct {
 type Driver struct {
 	opt Options
 
-	mu sync.Mutex // one repository is made at a time
+	began time.Time
+
+	mu    sync.Mutex // one repository is made at a time
+	swept map[string]bool
 }
 
 var _ tree.Driver = (*Driver)(nil)
@@ -60,7 +65,7 @@ func New(opt Options) (*Driver, error) {
 	if opt.Most == (git.Limits{}) {
 		opt.Most = git.Limits{Files: 500_000, Bytes: 16 << 30}
 	}
-	return &Driver{opt: opt}, nil
+	return &Driver{opt: opt, began: time.Now(), swept: map[string]bool{}}, nil
 }
 
 // repo opens the engine's repository of what a tree is made of, and makes it
@@ -87,7 +92,38 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.swept[r.Dir] {
+		if err := unlocked(r.Dir, d.began); err != nil {
+			return r, fmt.Errorf("remove the locks that a killed engine left: %w", err)
+		}
+		d.swept[r.Dir] = true
+	}
 	return r, r.Make(ctx, format)
+}
+
+// unlocked removes git's locks from before a time out of a repository of ours: git
+// was killed with the engine that started it, and would wait for itself for ever.
+func unlocked(dir string, before time.Time) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == "objects":
+			return filepath.SkipDir
+		case e.IsDir() || !strings.HasSuffix(path, ".lock"):
+			return nil
+		}
+		info, err := e.Info()
+		if err == nil && info.ModTime().Before(before) {
+			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	})
 }
 
 // gone is the error of a source that is not where it was.
