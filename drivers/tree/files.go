@@ -183,13 +183,18 @@ func (l *landing) across(list []entry) (all []string, err error) {
 	return all, nil
 }
 
-// stage lays the new files out beside the work tree's.
-func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
+// staged is where the new files lie before they are put in their places.
+func (l *landing) staged() string {
 	at := l.dot
 	if at == "" {
 		at = filepath.Dir(l.root) // of a plain directory: on the same file system, as a rule
 	}
-	stage := filepath.Join(at, ".swarmdeck-"+strings.ReplaceAll(l.key, ":", "-"))
+	return filepath.Join(at, ".swarmdeck-"+strings.ReplaceAll(l.key, ":", "-"))
+}
+
+// stage lays the new files out beside the work tree's.
+func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
+	stage := l.staged()
 	if err := files.RemoveTree(stage); err != nil {
 		return "", err
 	}

@@ -112,6 +112,7 @@ func (j *joining) before(ctx context.Context, out *tree.Joined) (done bool, err 
 		out.Landed = true
 	}
 	out.Onto, out.Commit, out.Tree = base, commit, made
+	out.Begun = j.d.begun(j.t, j.j.Key)
 	return true, nil
 }
 

@@ -153,6 +153,22 @@ func (l *landing) mark() string {
 	return filepath.Join(l.w.Common, "swarmdeck-"+strings.ReplaceAll(l.key, ":", "-"))
 }
 
+// begun reports a landing that a kill may have left in the midst of its files.
+func (d *Driver) begun(t tree.Tree, key string) bool {
+	l := landing{t: t, key: key, root: t.Source}
+	place := l.staged()
+	if t.Kind == tree.Git {
+		w, err := git.FindWorktree(t.Source)
+		if err != nil {
+			return false
+		}
+		l.w = w
+		place = l.mark()
+	}
+	_, err := os.Lstat(place)
+	return err == nil
+}
+
 // lock takes the lock of a ref as git does: the file that becomes the ref.
 func (l *landing) lock(ref string) error {
 	mark := l.mark()

@@ -111,13 +111,13 @@ func (c *carrying) merge(ctx context.Context) (core.Raw, error) {
 		return nil, err
 	}
 	out := Landed{Agent: c.t.Agent, Into: into(c.t), From: made.Onto, Commits: made.Commits, Since: c.t.Since, Head: c.t.Head}
-	if !c.in.Unchecked && !made.Landed {
+	if !c.in.Unchecked && !made.Landed && !made.Begun {
 		ok := false
 		if out.Checks, ok, err = c.checks(ctx, made.Commit); err != nil || !ok {
 			return nil, c.refused(out.Checks, err)
 		}
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := context.Cause(ctx); err != nil && !made.Begun {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // nothing is left half done

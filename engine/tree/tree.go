@@ -119,6 +119,7 @@ type Joined struct {
 	Tree      string   `json:"tree,omitempty"`
 	Onto      string   `json:"onto"`                // what it is on top of
 	Landed    bool     `json:"landed,omitzero"`     // the base has it already, by the same key
+	Begun     bool     `json:"begun,omitzero"`      // files may have been changed already, by the same key
 	Commits   []string `json:"commits,omitempty"`   // subjects, the oldest first
 	Conflicts []string `json:"conflicts,omitempty"` // paths; there is no commit then
 }

@@ -298,8 +298,11 @@ func (s *Trees) sweep(ctx context.Context) (again bool) {
 	var all []Tree
 	for tenant, trees := range s.trees {
 		for agent, t := range trees {
-			if t.Phase == Leaving || t.Phase == Making && !s.opt.There(tenant, agent) && time.Since(t.UpdatedAt) > sweepRest {
+			switch orphan := !s.opt.There(tenant, agent); {
+			case t.Phase == Leaving, orphan && time.Since(t.UpdatedAt) > sweepRest: // its agent was never made
 				all = append(all, t)
+			case orphan:
+				again = true
 			}
 		}
 	}
