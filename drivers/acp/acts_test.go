@@ -28,6 +28,7 @@ import (
 //	stop REASON         the stop reason of the prompt
 //	tokens N            the usage of the answer, as the session's sum
 //	quota IN OUT        the usage of the answer, as its own
+//	settings            says which mode and model it was set to
 //	twice               asks two times about one call
 //	model SESSION       asks its model, in a session: "mine", another or none
 func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
@@ -48,6 +49,12 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 				time.Sleep(50 * time.Millisecond)
 				s.f.raw(s.id, arg)
 			}()
+		},
+		"settings": func(string) {
+			s.f.mu.Lock()
+			what := "mode " + s.f.mode + " model " + s.f.model
+			s.f.mu.Unlock()
+			s.Say(what)
 		},
 		"wire": func(arg string) { _, _ = s.f.out.Write([]byte(arg + "\n")) },
 		"huge": func(string) {

@@ -35,6 +35,7 @@ type agent struct {
 	stopStart context.CancelFunc // gives up the start that retry makes
 	meeting   bool               // its process was started, and is not known to be of use yet
 	crashed   bool               // its last process crashed: the next one is a restart
+	want      wants
 	backlog   exec.Backlog
 	news      []fleet.Event // changes of mode and costs between prompts
 	sleeping  *time.Timer   // until its process ends for want of work
@@ -43,6 +44,7 @@ type agent struct {
 var (
 	_ fleet.Handle  = (*agent)(nil)
 	_ fleet.Steerer = (*agent)(nil)
+	_ fleet.Chooser = (*agent)(nil)
 )
 
 var errStopped = errors.New("ended before it began")
@@ -209,7 +211,7 @@ func (a *agent) meet(ctx context.Context, pe *peer) error {
 	if s == nil || s.pe != pe {
 		return errStopped
 	}
-	return s.setMode(ctx)
+	return s.adjust(ctx)
 }
 
 // converse opens the session, in the mode that was asked for.
@@ -239,7 +241,7 @@ func (a *agent) converse(ctx context.Context, pe *peer) error {
 // send tells the agent the task; nil and no error when things have changed
 // meanwhile.
 func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
-	if err := s.setMode(t.Asking); err != nil {
+	if err := s.adjust(t.Asking); err != nil {
 		return nil, err
 	}
 	past, err := s.past(t)

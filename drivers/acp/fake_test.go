@@ -20,6 +20,8 @@ import (
 // traits of the fake agent, JSON in ACP_TEST_AS.
 type traits struct {
 	Modes   []string // offered; the last one is the current
+	Models  []string // the same
+	Config  bool     // both are settings of its session
 	Load    bool     // session/load, with a history that also comes late
 	Resume  bool
 	Login   string // a login that it needs
@@ -40,6 +42,7 @@ type fake struct {
 	count  int
 	logged bool
 	mode   string
+	model  string
 }
 
 // wire lets the agent write what no implementation would.
@@ -115,11 +118,11 @@ func (f *fake) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSessio
 	id := acp.SessionId(fmt.Sprintf("sess-%d-%d", os.Getpid(), f.count))
 	// Some agents speak of a session before they have told its id.
 	f.raw(id, `{"sessionUpdate":"available_commands_update","availableCommands":[]}`)
-	return acp.NewSessionResponse{SessionId: id, Modes: f.modes()}, nil
+	return acp.NewSessionResponse{SessionId: id, Modes: f.modes(), Models: f.models(), ConfigOptions: f.config()}, nil
 }
 
 func (f *fake) modes() *acp.SessionModeState {
-	if len(f.Modes) == 0 {
+	if len(f.Modes) == 0 || f.Config {
 		return nil
 	}
 	s := &acp.SessionModeState{}
@@ -174,10 +177,6 @@ func (f *fake) CloseSession(context.Context, acp.CloseSessionRequest) (acp.Close
 
 func (f *fake) ListSessions(context.Context, acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
 	return acp.ListSessionsResponse{}, nil
-}
-
-func (f *fake) SetSessionConfigOption(context.Context, acp.SetSessionConfigOptionRequest) (acp.SetSessionConfigOptionResponse, error) {
-	return acp.SetSessionConfigOptionResponse{}, nil
 }
 
 func (f *fake) update(ctx context.Context, id acp.SessionId, u acp.SessionUpdate) error {

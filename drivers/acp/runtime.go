@@ -119,7 +119,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		return nil, err
 	}
 	a := &agent{
-		r: r, rec: rec, place: p,
+		r: r, rec: rec, place: p, want: wants{mode: p.Mode, model: p.Model},
 	}
 	if len(p.models) > 0 && !p.Shared { // a shared process has lines of its own
 		if a.place.lines, err = r.opt.Models.Open(p.models, p.spec.Env, keeper.Masked(a.mask, keeper.Overhear(a.now, a.hear))); err != nil {

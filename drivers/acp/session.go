@@ -31,9 +31,11 @@ type session struct {
 	prompts   atomic.Int64 // sent so far
 	told      atomic.Bool  // of a fork: what it goes on from
 	keeping   sync.Mutex   // see keep
+	adjusting sync.Mutex   // see adjust; taken before mu and the agent's
 
 	mu        sync.Mutex
-	modes     modes
+	mode      knob // of its permissions
+	model     knob
 	spent     spent
 	terminals terminals
 }

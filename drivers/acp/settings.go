@@ -20,6 +20,8 @@ type settings struct {
 	// Mode is the agent's own permission mode, by its id. It must be given
 	// when the agent has modes: some start in one that asks for nothing.
 	Mode string `json:"mode,omitempty"`
+	// Model is one of those that the agent offers, by its id; "" leaves the choice to it.
+	Model string `json:"model,omitempty"`
 	// FS is which of our file methods the agent is told about: "" none, "read",
 	// "write" both. Agents that call the others anyway are served too.
 	FS string `json:"fs,omitempty"`

@@ -52,9 +52,7 @@ func (s *session) update(raw core.Raw) {
 		s.changed(u.CurrentModeID)
 		return
 	case "config_option_update":
-		if id, now, _ := modeOption(u.ConfigOptions); id != "" {
-			s.changed(now)
-		}
+		s.optionsChanged(u.ConfigOptions)
 		return
 	case "available_commands_update", "session_info_update":
 		return // nothing of it is shown

@@ -43,6 +43,9 @@ type Keeper struct {
 	Trouble  string // what is wrong although it takes prompts
 	Greets   bool   // it is idle only once Retry has brought it up
 
+	offers *fleet.Offers // what its program can be set to, nil for unknown
+	last   fleet.Health  // that was reported
+
 	closed   chan struct{}
 	paused   chan struct{} // nil while not paused
 	failures int           // in a row
@@ -60,14 +63,25 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 	if k.Over() {
 		return
 	}
-	h := fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks}
+	h := fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks, Offers: k.offers}
 	switch status {
 	case fleet.Idle:
 		h.Reason = core.ClipTo(cmp.Or(reason, k.Trouble), maxReason)
 	case fleet.Offline, fleet.Failed:
 		h.Said = k.Said
 	}
+	k.last = h
 	k.Notify(h)
+}
+
+// Offer reports what the agent's program can be set to, in the state that it is in.
+func (k *Keeper) Offer(o *fleet.Offers) {
+	k.offers = o
+	if k.last.Status == "" || k.Over() {
+		return
+	}
+	k.last.Offers, k.last.PID = o, k.PID()
+	k.Notify(k.last)
 }
 
 // Unheld is the line of an agent's log on layers of the wall that its process

@@ -78,6 +78,7 @@ type Agent struct {
 	Reused    bool         `json:"reused,omitzero"`   // an earlier agent of this name had tasks
 	Forked    *Origin      `json:"forked,omitempty"`  // where it comes from, of a fork
 	AuditSeq  uint64       `json:"audit_seq,omitzero"`
+	*Offers                // what its program can be set to; nil while it has not said
 }
 
 // runs reports whether the record names a run or its process.

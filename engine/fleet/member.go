@@ -93,6 +93,7 @@ func (m *member) report(opening int, h Health) {
 	if !slices.Contains(statuses[:], h.Status) {
 		h = Health{Status: Failed, Reason: "the runtime reported the unknown status " + string(h.Status)}
 	}
+	h.Offers = h.Offers.bounded()
 	m.Change(func() {
 		if opening == m.opening {
 			m.health = h

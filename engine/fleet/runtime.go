@@ -93,6 +93,8 @@ type Health struct {
 	// WorkspaceID is the runtime's own id of where the agent works; "" leaves
 	// the one that was made up.
 	WorkspaceID string
+	// Offers is what its program can be set to; nil leaves what was known.
+	Offers *Offers
 }
 
 // Keeper is a Runtime that keeps something for an agent beyond a handle, such

@@ -50,6 +50,9 @@ func (r *runtime) handle(name string) *handle {
 	return r.open[name]
 }
 
+// Configures implements fleet.Configurable: the model is left to the agents.
+func (r *runtime) Configures(what fleet.Setting) bool { return what == fleet.SetMode }
+
 func (r *runtime) Check(c fleet.Create) error {
 	if len(c.Command) == 0 {
 		return core.Invalid("command", "", "at least one word")
@@ -86,6 +89,8 @@ type handle struct {
 	closed   bool
 	hears    error    // when it hears while it works
 	heard    []string // said while it worked
+	chosen   []string // that its program was set to
+	choose   error    // that it could not be set for
 }
 
 var errKilled = errors.New("the process was killed")
@@ -260,4 +265,12 @@ func (h *handle) Steer(text, _ string) error {
 	defer h.mu.Unlock()
 	h.heard = append(h.heard, text)
 	return nil
+}
+
+// Choose implements fleet.Chooser.
+func (h *handle) Choose(_ context.Context, what fleet.Setting, value string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.chosen = append(h.chosen, string(what)+" "+value)
+	return h.choose
 }

@@ -188,6 +188,10 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 	event, detail := "agent.status", map[string]any{}
 	if h.Status == seen.Status && h.Reason == seen.Reason {
 		event = "agent.process" // another process, in the same state
+		if h.PID == seen.PID && h.Offers != nil && !h.Offers.same(seen.Offers) {
+			event = "agent.offers" // the same process, set to something else
+			detail["mode"], detail["model"] = h.Offers.Mode, h.Offers.Model
+		}
 	}
 	_, err := f.change(ctx, m.self(), m, record.Event{Type: event, Detail: detail}, func(_ *audit.Tx, a *Agent) error {
 		h, differs := m.news(a)
@@ -204,6 +208,9 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 			if a.Lacks != "" {
 				detail["lacks"] = a.Lacks
 			}
+		}
+		if h.Offers != nil {
+			a.Offers = h.Offers
 		}
 		a.PID, a.Restarts, a.Said = h.PID, h.Restarts, core.ClipTo(h.Said, maxReason)
 		if h.WorkspaceID != "" {
@@ -222,6 +229,7 @@ func (m *member) news(a *Agent) (Health, bool) {
 		h.PID = 0
 	}
 	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts || core.ClipTo(h.Said, maxReason) != a.Said ||
+		h.Offers != nil && !h.Offers.same(a.Offers) ||
 		h.WorkspaceID != "" && core.ClipTo(h.WorkspaceID, maxCall) != a.WorkspaceID
 }
 

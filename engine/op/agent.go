@@ -32,7 +32,7 @@ func agents() []*Op {
 		change(Op{Name: "agent resume", Short: "Let a paused agent go on", Undo: "agent pause", Done: "resumed"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Resume(ctx, c.By, name) }),
 		agentDelete(),
-		agentAssign(), agentTell(), agentQueue(), agentWithdraw(), agentMove(),
+		agentAssign(), agentTell(), agentQueue(), agentWithdraw(), agentMove(), agentMode(), agentModel(),
 		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of", Tool: Tool{Name: "cancel_agent_task"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
 		listOf(Op{Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(), Tool: Tool{Name: "show_agent_task_history"}}, name,

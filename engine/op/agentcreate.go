@@ -68,7 +68,7 @@ func agentCreate() *Op {
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
 			dir,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
-			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
+			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
 			flag(&a.Profile, "profile", "what its processes reach: reader, worker (the default), open").enum("reader", "worker", "open"),
 			flag(&yes, "yes", "make an open agent without a question: it reaches all that the engine's user reaches"),

@@ -207,6 +207,9 @@ func (t *tree) values(at position, from, last string) []Candidate {
 		}
 		return matching(all, last)
 	}
+	if strings.HasPrefix(kind, "agent-") && len(at.args) > 0 {
+		detail = at.args[0]
+	}
 	all := t.static(kind)
 	if all == nil {
 		all = t.live(kind, detail)

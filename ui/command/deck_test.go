@@ -75,7 +75,7 @@ func newDeck(t testing.TB) *deck {
 	d.eng, err = engine.Open(context.Background(), engine.Options{
 		Store: db, Sealer: sealer, SecretKey: d.data + ".secrets.key", Spill: filepath.Join(dir, "spill"), Contents: pins,
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
-		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}},
+		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}, "acp": shop{runtime}},
 
 		SkillRunners: map[string]skill.Runner{"builtin": anySkill{}},
 		CADPool:      geometry(t, sup), CADParameters: env.NewParameters(), CADDir: filepath.Join(dir, "cad"),
@@ -221,6 +221,8 @@ func str(v any) string { s, _ := v.(string); return s }
 
 // shop is a runtime whose server offers projects.
 type shop struct{ fleet.Runtime }
+
+func (shop) Configures(fleet.Setting) bool { return true }
 
 func (shop) Catalog(_ context.Context, options core.Raw) ([]fleet.Offer, error) {
 	if string(options) != `{"url":"here"}` {

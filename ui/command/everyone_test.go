@@ -423,6 +423,15 @@ func (w *walk) queue() {
 	w.fails(2, "agent tell hearer x --now --after")
 	w.fails(1, "agent move hearer "+str(now["message_id"])+" 1")
 	w.fails(2, "agent move hearer "+str(now["message_id"])+" first")
+	w.fails(2, "agent mode hearer ask")
+	w.fails(2, "agent model hearer small")
+	w.do("agent create mute --project tools --runtime acp -- cat") // it never says what it offers
+	w.do("agent mode mute ask")
+	w.do("agent model mute small")
+	if got := w.do("agent show mute")["options"]; fmt.Sprint(got) != "map[mode:ask model:small]" {
+		w.t.Errorf("options %v", got)
+	}
+	w.do("agent delete mute --yes")
 	w.do("agent cancel hearer")
 	w.do("agent delete hearer --yes")
 }

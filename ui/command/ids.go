@@ -92,6 +92,10 @@ func (t *tree) live(kind, detail string) []Candidate {
 			found = append(found, candidates(sessions.Items, err, func(s session.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
 		}
 		return found
+	case "agent-mode", "agent-model":
+		a, err := eng.Fleet.Agent(c.ctx, by.Tenant, detail)
+		all, _ := a.Offered().Of(fleet.Setting(strings.TrimPrefix(kind, "agent-")))
+		return candidates(all, err, func(c fleet.Choice) Candidate { return Candidate{c.ID, c.Name} })
 	case "tree":
 		return candidates(eng.Trees.All(by.Tenant), nil, func(t trees.Tree) Candidate { return Candidate{t.Agent, t.Base} })
 	case "approval":

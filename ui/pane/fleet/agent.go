@@ -228,7 +228,9 @@ func (p *Agent) lay(env pane.Env) {
 	acted := len(act.Plan)+act.Made+act.Drew > 0
 	if acted { // what it does comes before what it is made of
 		p.used(&out)
-		out.Add("mode", act.Mode, screen.Text)
+		if a.Offers == nil {
+			out.Add("mode", act.Mode, screen.Text)
+		}
 		plan(&env, act, &out)
 		calls(&env, act, &out)
 		p.diffs(&env, act, &out)
@@ -249,6 +251,7 @@ func (p *Agent) lay(env pane.Env) {
 		out.Add("writes", strings.Join(also.Write, ", "), screen.Text)
 		out.Add("hidden", strings.Join(also.Hide, ", "), screen.Text)
 	}
+	offers(a, &out)
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
 	out.Add("directory", a.Dir, screen.Text)
@@ -270,6 +273,17 @@ func (p *Agent) lay(env pane.Env) {
 		out.Link(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role(), pane.Item{Kind: "task", ID: h.TaskID})
 	}
 	p.Page.Set(out)
+}
+
+// offers tells what the agent's program is set to, and what else it can be.
+func offers(a *fleet.Agent, out *pane.Paras) {
+	for _, what := range []fleet.Setting{fleet.SetMode, fleet.SetModel} {
+		all, now := a.Offered().Of(what)
+		out.Add(string(what), now, screen.Text)
+		if len(all) > 1 {
+			out.Add("", "of "+fleet.Allowed(all), screen.Dim)
+		}
+	}
 }
 
 // used is what the agent has spent.

@@ -1,0 +1,106 @@
+package acp
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// offered is what the agent was last reported to offer.
+func (s *stand) offered() (o fleet.Offers) {
+	if h := s.now(); h.Offers != nil {
+		o = *h.Offers
+	}
+	return o
+}
+
+func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
+	for name, config := range map[string]bool{"by methods of their own": false, "as settings of the session": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuntime(t, Options{})
+			a := fakeAgent(t, traits{Modes: []string{"ask", "auto"}, Models: []string{"small", "large"}, Config: config}, settings{Mode: "ask"})
+			s := open(t, r, a)
+			s.ends(task.Succeeded, "", "settings")
+			if got := strings.Join(s.texts("message"), ""); got != "mode ask model " {
+				t.Errorf("at first %q", got)
+			}
+			o := s.offered()
+			if fleet.Allowed(o.Modes) == "" || len(o.Modes) != 2 || o.Modes[0].ID != "ask" || o.Mode != "ask" || len(o.Models) != 2 || o.Models[1].ID != "large" || o.Model != "large" {
+				t.Errorf("offers %+v", o)
+			}
+			ctx, c := context.Background(), s.handle.(fleet.Chooser)
+			if err := c.Choose(ctx, fleet.SetModel, "small"); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Choose(ctx, fleet.SetMode, "auto"); err != nil {
+				t.Fatal(err)
+			}
+			if o := s.offered(); o.Mode != "auto" || o.Model != "small" {
+				t.Errorf("then %+v", o)
+			}
+			s.forget()
+			s.ends(task.Succeeded, "", "settings")
+			if got := strings.Join(s.texts("message"), ""); got != "mode auto model small" {
+				t.Errorf("then %q", got)
+			}
+			s.ends(task.Failed, "agent_killed", "crash")
+			s.forget()
+			s.ends(task.Succeeded, "", "settings")
+			if got := strings.Join(s.texts("message"), ""); got != "mode auto model small" {
+				t.Errorf("in a new session %q", got)
+			}
+			if got := s.of("mode"); len(got) != 0 {
+				t.Errorf("a change that was asked for is reported: %+v", got)
+			}
+			if err := c.Choose(ctx, fleet.SetModel, "huge"); err == nil || !strings.Contains(err.Error(), "one of: small (") {
+				t.Errorf("a model that it has not: %v", err)
+			}
+		})
+	}
+}
+
+func TestAModeIsSetWhileAnAgentWorks(t *testing.T) {
+	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
+	done := s.start("tool execute {}", "settings")
+	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	if err := s.handle.(fleet.Chooser).Choose(context.Background(), fleet.SetMode, "auto"); err != nil {
+		t.Fatal(err)
+	}
+	s.release("approve")
+	s.wait(done)
+	if got := strings.Join(s.texts("message"), "|"); !strings.Contains(got, "mode auto") {
+		t.Errorf("it said %q", got)
+	}
+}
+
+func TestARealAgentsModelsAndModesAreOffered(t *testing.T) {
+	m := serveModel(t)
+	a := opencode(t, m)
+	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+	s.always("approve")
+	s.ends(task.Succeeded, "", "hello")
+	o := s.offered()
+	t.Logf("modes %s, models %s", fleet.Allowed(o.Modes), fleet.Allowed(o.Models))
+	if o.Mode != "build" || len(o.Modes) < 2 || len(o.Models) == 0 || o.Model == "" {
+		t.Fatalf("offers %+v", o)
+	}
+	c := s.handle.(fleet.Chooser)
+	if err := c.Choose(context.Background(), fleet.SetMode, "plan"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Choose(context.Background(), fleet.SetModel, o.Model); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(task.Succeeded, "", "hello")
+	if now := s.offered(); now.Mode != "plan" || now.Model != o.Model {
+		t.Errorf("then %+v", now)
+	}
+	if err := c.Choose(context.Background(), fleet.SetMode, "nope"); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "plan") {
+		t.Errorf("a mode that it has not: %v", err)
+	}
+}
