@@ -3,10 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
@@ -28,8 +32,9 @@ func (o observer) Began(ctx context.Context, a fleet.Agent, t task.Task, message
 	if bad != nil {
 		return nil, bad
 	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &observing{
-		recording: seen, e: o.e, tenant: t.TenantID, agent: a.Name, open: map[string]bool{}, err: err,
+		recording: seen, e: o.e, life: life, stop: stop, tenant: t.TenantID, agent: a.Name, open: map[string]bool{}, err: err,
 		watch: o.e.watching(ctx, t.TenantID, a.Name),
 	}, nil
 }
@@ -42,11 +47,14 @@ type observing struct {
 
 	looking sync.Mutex
 	watch   *watch
-	acting  []string       // calls that are carried out
-	marks   sync.WaitGroup // states of the agent's tree that are being taken
+	acting  []string        // calls that are carried out
+	life    context.Context // of what is kept: until its end
+	stop    context.CancelFunc
 
 	mu   sync.Mutex
 	open map[string]bool // calls that may be having their effect
+	turn chan struct{}   // closed when all states so far are kept, or will not be; nil before the first
+	left bool            // states of its tree are not taken any more
 	err  error           // what was not kept
 }
 
@@ -74,8 +82,7 @@ const maxActing = 1000
 func (o *observing) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "tool_request", "tool_call": // one that was not asked for may have begun
-		o.keep(ctx, e.Type == "tool_call")
-		o.marks.Go(func() { o.note(o.e.Trees.Mark(ctx, o.tenant, o.agent, e.CallID)) })
+		o.keep(ctx, e.Type == "tool_call", e.CallID)
 		o.calls(e, true)
 	case "tool_result":
 		o.calls(e, false)
@@ -94,21 +101,22 @@ func (o *observing) Event(ctx context.Context, e fleet.Event) {
 
 // Answered implements fleet.Observed.
 func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
-	o.marks.Wait() // taken while a person was asked, and before the effect
 	if a.Decision != "approve" {
 		o.calls(e, false)
 		o.recording.Answered(ctx, e, a)
 		return
 	}
+	o.kept() // while somebody was asked, and before the effect
 	o.recording.Answered(ctx, e, a)
 	o.wrote(ctx, callOf(e), "")
 }
 
 // Ended implements fleet.Observed.
 func (o *observing) Ended(ctx context.Context, out task.Outcome) error {
-	o.keep(ctx, false)
+	defer o.stop()
+	o.keep(ctx, false, "")
+	o.kept()
 	o.wrote(ctx, "", "")
-	o.marks.Wait()
 	overlap, err := o.e.Trees.Ended(context.WithoutCancel(ctx), o.tenant, o.agent)
 	o.note(err)
 	o.e.overlap(o.tenant, o.agent, overlap)
@@ -127,11 +135,86 @@ func (o *observing) calls(e fleet.Event, open bool) {
 	}
 }
 
-func (o *observing) keep(ctx context.Context, begun bool) {
+// keep begins to keep the states before a call, or at the end with "", as they are
+// at this place of the record. They are taken in the order of the calls, beside what
+// else goes on: kept waits for them.
+func (o *observing) keep(ctx context.Context, begun bool, call string) {
+	at, err := o.e.Resources.Position(context.WithoutCancel(ctx), o.tenant)
+	if err != nil {
+		o.note(err)
+		return
+	}
 	o.mu.Lock()
-	during := begun || len(o.open) > 0
+	during, before, done := begun || len(o.open) > 0, o.turn, make(chan struct{})
+	o.turn = done
 	o.mu.Unlock()
-	o.note(o.e.Resources.Keep(ctx, o.tenant, o.agent, during))
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		defer o.shown(time.Now())()
+		var marked sync.WaitGroup
+		if call != "" {
+			marked.Go(func() { o.mark(call) })
+		}
+		o.note(o.e.Resources.Keep(o.life, o.tenant, o.agent, at, during))
+		marked.Wait()
+	}()
+}
+
+// kept waits until the states before all calls so far are kept, or their time is over.
+func (o *observing) kept() {
+	o.mu.Lock()
+	turn := o.turn
+	o.mu.Unlock()
+	if turn != nil {
+		<-turn
+	}
+}
+
+// mark keeps the state of the agent's tree before a call. One that takes too long is
+// told once, and left for the rest of the run.
+func (o *observing) mark(call string) {
+	o.mu.Lock()
+	left := o.left
+	o.mu.Unlock()
+	if left {
+		return
+	}
+	limited, stop := context.WithTimeout(o.life, resource.Patience)
+	defer stop()
+	err := o.e.Trees.Mark(limited, o.tenant, o.agent, call)
+	if limited.Err() != nil && o.life.Err() == nil {
+		err = core.Errorf(core.Unavailable, "the tree of %s is not kept before each call any more: it takes longer than %v", o.agent, resource.Patience)
+		o.mu.Lock()
+		o.left = true
+		o.mu.Unlock()
+	}
+	o.note(err)
+}
+
+// shown shows that states are being kept where that takes longer than a second, until
+// what it returns is called.
+func (o *observing) shown(since time.Time) (over func()) {
+	what := "the states of what " + o.agent + " may write"
+	ended, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		second := time.NewTimer(time.Second)
+		defer second.Stop()
+		select {
+		case <-ended:
+		case <-second.C:
+			o.e.Health.Report(o.tenant, "states", what, fmt.Errorf("are being kept before its call, since %s", since.UTC().Format(time.TimeOnly)))
+			<-ended
+			o.e.Health.Clear(o.tenant, "states", what)
+		}
+	}()
+	return func() {
+		close(ended)
+		<-told
+	}
 }
 
 // note keeps the first thing that was not kept.

@@ -66,7 +66,7 @@ func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 		r.No(err)
 		at := r.began("r-1")
 		for _, run := range []string{"r-2", "r-3"} {
-			r.No(r.Ledger.Update(r.T.Context(), alice, func(tx *audit.Tx) error { return note(tx, id, state{Snapshot: "snap-gone"}) }))
+			r.No(r.Ledger.Update(r.T.Context(), alice, func(tx *audit.Tx) error { return note(tx, id, dag.Pos(tx), state{Snapshot: "snap-gone"}) }))
 			r.began(run)
 		}
 		f, err := r.fork(at, "bob", nil)

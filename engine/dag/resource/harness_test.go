@@ -147,6 +147,8 @@ type shelf struct {
 	mu     sync.Mutex
 	things map[string]string // by name
 	kept   map[string]string // by snapshot
+
+	takes time.Duration // a snapshot
 }
 
 func (s *shelf) put(name, word string) {
@@ -170,6 +172,7 @@ func (s *shelf) Look(_ context.Context, name string) (dag.Resource, error) {
 func (s *shelf) Probe(context.Context, dag.Resource) (dag.Liveness, error) { return dag.Alive, nil }
 
 func (s *shelf) Snapshot(_ context.Context, _, id string, r dag.Resource, last *dag.ExtRef) (Taken, error) {
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	word := s.things[r.Name]

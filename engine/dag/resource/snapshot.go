@@ -167,11 +167,12 @@ func (r *Resources) take(ctx context.Context, by core.Caller, k kept, s shot, id
 	if err != nil {
 		return s, fmt.Errorf("take a snapshot of %s: %w", k.Resource.ID, err)
 	}
-	return r.noted(ctx, by, k, s, id, got, false)
+	return r.noted(ctx, by, k, s, id, got, func(tx *audit.Tx) (uint64, bool) { return dag.Pos(tx), false })
 }
 
-// noted takes a snapshot that a driver has into the book.
-func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, id string, got Taken, during bool) (shot, error) {
+// noted takes a snapshot that a driver has into the book. place says of what place
+// of the record it is, and whether a call was under way.
+func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, id string, got Taken, place func(*audit.Tx) (at uint64, during bool)) (shot, error) {
 	restorable := k.Resource.Restorable()
 	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		known, err := shotIn(tx, id)
@@ -203,7 +204,8 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 				return err
 			}
 		}
-		return note(tx, k.Resource.ID, state{Snapshot: id, During: during})
+		at, during := place(tx)
+		return note(tx, k.Resource.ID, at, state{Snapshot: id, During: during})
 	})
 	return s, explain("note a snapshot", err)
 }

@@ -12,21 +12,34 @@ import (
 )
 
 const (
-	// autoPatience is how long a tool call waits for the state before it to be
-	// kept. A resource that takes longer is kept only when somebody asks.
-	autoPatience = 5 * time.Second
+	// Patience is how long a tool call waits for the states before it to be kept,
+	// of all that its agent may write. What takes longer is copied meanwhile, and
+	// kept again before calls from when that is done.
+	Patience = 5 * time.Second
+	// copyPatience is how long such a copy may take.
+	copyPatience = 10 * time.Minute
 	// keepMost is how many states of one resource are kept that nobody asked
 	// for; the oldest go, keepStep at a time.
 	keepMost = 200
 	keepStep = 50
 )
 
-// note keeps that a resource was so after the newest event of the record.
-func note(tx *audit.Tx, resource string, s state) error {
+// Position is the place of the newest event of a tenant's record: that of a state
+// which is taken from now on, as long as nothing has its effect.
+func (r *Resources) Position(ctx context.Context, tenant string) (at uint64, err error) {
+	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		at = dag.Pos(tx)
+		return nil
+	})
+	return at, explain("read the end of the record", err)
+}
+
+// note keeps that a resource was so at a place of the record.
+func note(tx *audit.Tx, resource string, at uint64, s state) error {
 	if err := log(tx, "state", resource, map[string]any{"snapshot_id": s.Snapshot}); err != nil {
 		return err
 	}
-	key := record.Text(resource).Seq(dag.Pos(tx))
+	key := record.Text(resource).Seq(at)
 	_, again, err := states.Get(tx, key)
 	if err != nil {
 		return err
@@ -95,35 +108,60 @@ func (r *Resources) Writable(ctx context.Context, tenant, agent string) (paths [
 }
 
 // Keep keeps the states of what an agent may write, before a tool call or at
-// the end of a run; during says that a call is under way. What can't be kept
-// is told once, and left from then on until somebody asks for it.
-func (r *Resources) Keep(ctx context.Context, tenant, agent string, during bool) error {
+// the end of a run, as those that there were at a place of the record (Position);
+// during says that a call is under way. It returns when Patience is over. What is
+// not kept by then, or can't be, is told once, and left from then on: until its
+// copy, which goes on as long as ctx, is done, or somebody asks for it.
+func (r *Resources) Keep(ctx context.Context, tenant, agent string, at uint64, during bool) error {
 	all, err := r.held(ctx, tenant, agent)
 	if err != nil {
 		return err
 	}
+	over := time.NewTimer(Patience)
+	defer over.Stop()
+	late := make(chan struct{}) // closed when nobody waits any more
 	var errs []error
 	for _, k := range all {
 		id := [2]string{tenant, k.Resource.ID}
-		r.mu.Lock()
-		left := r.tooSlow[id]
-		r.mu.Unlock()
-		if left || k.Holders[agent].Mode != dag.ReadWrite || !k.Resource.Can(dag.CanSnapshot) || k.Resource.Kind != dag.ResourceFile {
+		if r.left(id) || k.Holders[agent].Mode != dag.ReadWrite || !k.Resource.Can(dag.CanSnapshot) || k.Resource.Kind != dag.ResourceFile {
 			continue
 		}
-		if err := r.keepNow(ctx, tenant, agent, k, during); err != nil && ctx.Err() == nil {
-			r.mu.Lock()
-			r.tooSlow[id] = true
-			r.mu.Unlock()
+		done := make(chan error, 1)
+		go func() { done <- r.keepNow(ctx, tenant, agent, k, at, during, late) }()
+		select {
+		case err = <-done:
+		case <-over.C:
+			r.leave(id, true)
+			close(late)
+			what := core.Errorf(core.Unavailable, "the state of %s is not kept before each call until it is copied, which takes longer than %v", k.Resource.Name, Patience)
+			go func() { r.leave(id, <-done != nil) }()
+			return errors.Join(append(errs, what)...)
+		}
+		if err != nil && ctx.Err() == nil {
+			r.leave(id, true)
 			errs = append(errs, explain("the state of "+k.Resource.Name+" is not kept before each call any more", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// left reports whether the state of a resource is not kept before each call.
+func (r *Resources) left(id [2]string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tooSlow[id]
+}
+
+func (r *Resources) leave(id [2]string, left bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tooSlow[id] = left
+}
+
 // keepNow keeps one state, unless nothing has changed. It changes nothing
-// outside of what is kept, and so needs no intent.
-func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, during bool) error {
+// outside of what is kept, and so needs no intent. One that is late is noted where
+// the record is by then, as taken while calls were under way.
+func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, at uint64, during bool, late <-chan struct{}) error {
 	d, err := r.driver(&k.Resource)
 	if err != nil {
 		return err
@@ -138,7 +176,7 @@ func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, d
 	}
 	by := core.Self(tenant, "resources")
 	id := idOf("auto-", tenant+" "+k.Resource.ID+" "+agent+" "+r.opt.Ledger.Clock().Now().Format(time.RFC3339Nano))
-	limited, stop := context.WithTimeoutCause(ctx, autoPatience, core.Errorf(core.Unavailable, "it takes longer than %v", autoPatience))
+	limited, stop := context.WithTimeoutCause(ctx, copyPatience, core.Errorf(core.Unavailable, "it takes longer than %v", copyPatience))
 	defer stop()
 	got, err := d.Snapshot(limited, tenant, id, k.Resource, ref)
 	if err != nil {
@@ -147,13 +185,22 @@ func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, d
 		}
 		return err
 	}
+	place := func(tx *audit.Tx) (uint64, bool) {
+		select {
+		case <-late:
+			return dag.Pos(tx), true
+		default:
+			return at, during
+		}
+	}
 	if ref != nil && got.Ref == *ref {
 		err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-			return note(tx, k.Resource.ID, state{Snapshot: last.Snapshot.ID, During: during})
+			at, during := place(tx)
+			return note(tx, k.Resource.ID, at, state{Snapshot: last.Snapshot.ID, During: during})
 		})
 		return explain("note a state", err)
 	}
-	if _, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, during); err != nil {
+	if _, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, place); err != nil {
 		return err
 	}
 	if n > keepMost+keepStep {

@@ -1,0 +1,84 @@
+package resource
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A call's approval opens at once, and the state before it is taken meanwhile: it is
+// that of the place in the record where that began.
+func TestAStateIsThatOfThePlaceWhereItsKeepingBegan(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		id := r.attachThing("bench")
+		before := r.began("r-1")
+		at, err := r.Position(r.T.Context(), acme)
+		r.No(err)
+		after := r.began("r-2")
+		r.No(r.Keep(r.T.Context(), acme, "ada", at, false))
+		r.shelf.put("bench", "two")
+		for _, event := range []string{before, after} {
+			p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
+			r.No(err)
+			if part := p.Parts[0]; part.Resource.ID != id || part.SnapshotRef == "" || !part.Exact {
+				t.Errorf("at %s: %+v", event, part)
+			}
+		}
+	})
+}
+
+func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.attachThing("bench")
+		r.attachThing("lathe")
+		r.shelf.takes = 3 * time.Second // of two things in a row: longer than the patience
+		keep := func() (took time.Duration, said string) {
+			began := time.Now()
+			at, err := r.Position(r.T.Context(), acme)
+			r.No(err)
+			if err := r.Keep(r.T.Context(), acme, "ada", at, false); err != nil {
+				said = err.Error()
+			}
+			return time.Since(began), said
+		}
+		if took, said := keep(); took != Patience || !strings.Contains(said, "lathe") || strings.Contains(said, "bench") {
+			t.Errorf("after %v: %q", took, said)
+		}
+		r.shelf.takes = 0
+		if took, said := keep(); took != 0 || said != "" { // the lathe is being copied still
+			t.Errorf("at the next call, after %v: %q", took, said)
+		}
+		time.Sleep(2 * time.Second)
+		r.shelf.put("lathe", "two")
+		_, n, err := r.newest(r.T.Context(), acme, "thing-lathe")
+		r.No(err)
+		r.began("r-1")
+		if took, said := keep(); took != 0 || said != "" {
+			t.Errorf("when it is copied, after %v: %q", took, said)
+		}
+		if _, more, err := r.newest(r.T.Context(), acme, "thing-lathe"); err != nil || more != n+1 {
+			t.Errorf("%d states of it are kept, %d before: %v", more, n, err)
+		}
+	})
+}
+
+// A state that is late is not passed off as that before the call.
+func TestALateStateIsNotExact(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.attachThing("bench")
+		event := r.began("r-1")
+		at, err := r.Position(r.T.Context(), acme)
+		r.No(err)
+		r.shelf.takes = 2 * Patience
+		if err := r.Keep(r.T.Context(), acme, "ada", at, false); err == nil {
+			t.Error("nothing was told")
+		}
+		r.shelf.put("bench", "two") // the call has its effect
+		time.Sleep(3 * Patience)
+		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
+		r.No(err)
+		if p.Parts[0].Exact {
+			t.Errorf("%+v", p.Parts[0])
+		}
+	})
+}
