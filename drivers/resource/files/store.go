@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -125,30 +127,43 @@ func (s *store) size() (int64, error) {
 	return n, nil
 }
 
-// fewFiles are synced one by one; more of them with all the file system.
+// fewFiles are synced one by one where they are made again; more of them with all
+// the file system.
 const fewFiles = 16
+
+// Files of a snapshot are synced together: a journal commits what is asked of it at
+// the same time at once. With more than freshFiles all the file system is, which
+// waits for what others write.
+const (
+	freshFiles = 512
+	atOnce     = 32
+)
 
 // sync puts what was written on disk.
 func (b *batch) sync() error {
-	if len(b.fresh) > fewFiles {
+	if len(b.fresh) > freshFiles {
 		return syncAll(b.dir)
 	}
 	dirs := map[string]bool{}
 	for _, path := range b.fresh {
-		if err := syncPath(path); err != nil {
-			return err
-		}
 		dirs[filepath.Dir(path)] = true
 	}
-	for dir := range dirs {
-		if err := syncPath(dir); err != nil {
-			return err
-		}
-	}
+	all := slices.AppendSeq(slices.Clone(b.fresh), maps.Keys(dirs))
 	if len(dirs) > 0 {
-		return syncPath(filepath.Join(b.dir, "content"))
+		all = append(all, filepath.Join(b.dir, "content"))
 	}
-	return nil
+	errs := make([]error, len(all))
+	free := make(chan struct{}, atOnce)
+	var syncs sync.WaitGroup
+	for n, path := range all {
+		free <- struct{}{}
+		syncs.Go(func() {
+			errs[n] = syncPath(path)
+			<-free
+		})
+	}
+	syncs.Wait()
+	return errors.Join(errs...)
 }
 
 // syncAll syncs the file system that a path is on.
