@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,7 +149,7 @@ type shelf struct {
 	things map[string]string // by name
 	kept   map[string]string // by snapshot
 
-	takes time.Duration // a snapshot
+	takes atomic.Int64 // nanoseconds of a snapshot
 }
 
 func (s *shelf) put(name, word string) {
@@ -172,7 +173,7 @@ func (s *shelf) Look(_ context.Context, name string) (dag.Resource, error) {
 func (s *shelf) Probe(context.Context, dag.Resource) (dag.Liveness, error) { return dag.Alive, nil }
 
 func (s *shelf) Snapshot(_ context.Context, _, id string, r dag.Resource, last *dag.ExtRef) (Taken, error) {
-	time.Sleep(s.takes)
+	time.Sleep(time.Duration(s.takes.Load()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	word := s.things[r.Name]

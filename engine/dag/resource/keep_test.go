@@ -31,7 +31,7 @@ func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.attachThing("bench")
 		r.attachThing("lathe")
-		r.shelf.takes = 3 * time.Second // of two things in a row: longer than the patience
+		r.shelf.takes.Store(int64(3 * time.Second)) // of two things in a row: longer than the patience
 		keep := func() (took time.Duration, said string) {
 			began := time.Now()
 			at, err := r.Position(r.T.Context(), acme)
@@ -44,7 +44,7 @@ func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
 		if took, said := keep(); took != Patience || !strings.Contains(said, "lathe") || strings.Contains(said, "bench") {
 			t.Errorf("after %v: %q", took, said)
 		}
-		r.shelf.takes = 0
+		r.shelf.takes.Store(0)
 		if took, said := keep(); took != 0 || said != "" { // the lathe is being copied still
 			t.Errorf("at the next call, after %v: %q", took, said)
 		}
@@ -69,7 +69,7 @@ func TestALateStateIsNotExact(t *testing.T) {
 		event := r.began("r-1")
 		at, err := r.Position(r.T.Context(), acme)
 		r.No(err)
-		r.shelf.takes = 2 * Patience
+		r.shelf.takes.Store(int64(2 * Patience))
 		if err := r.Keep(r.T.Context(), acme, "ada", at, false); err == nil {
 			t.Error("nothing was told")
 		}
