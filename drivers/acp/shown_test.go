@@ -108,7 +108,13 @@ func shows(lines []wireLine) (s shown) {
 	}
 	s.settle(&use, nil)
 	for _, id := range order {
-		if c := calls[id]; c.asked || c.ran || c.end != "" {
+		c := calls[id]
+		if s.ended && (c.answer == "reject_once" || c.answer == "cancelled") {
+			// As a turn is ended its questions are answered too, by no or by the word for
+			// that, before or after the word of the end itself: all of it says the same.
+			c.answer, c.end, c.output = "cancelled", "", ""
+		}
+		if c.asked || c.ran || c.end != "" {
 			s.calls = append(s.calls, *c)
 		}
 	}
