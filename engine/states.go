@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/tree"
 )
 
 // observer records what agents do, and keeps the states of what they work on
@@ -27,7 +28,7 @@ var _ fleet.Observer = observer{}
 // Began implements fleet.Observer. Without the states a run is recorded all
 // the same: what is lacking is told at its end.
 func (o observer) Began(ctx context.Context, a fleet.Agent, t task.Task, message string) (fleet.Observed, error) {
-	err := errors.Join(o.e.Resources.Begin(ctx, t.TenantID, a.Name), o.e.Trees.Mark(ctx, t.TenantID, a.Name, t.TaskID))
+	err := errors.Join(o.e.Resources.Begin(ctx, t.TenantID, a.Name), o.e.Trees.Mark(ctx, t.TenantID, a.Name, tree.MarkTask+t.TaskID))
 	seen, bad := o.began(ctx, a, t, message)
 	if bad != nil {
 		return nil, bad
@@ -184,7 +185,7 @@ func (o *observing) mark(call string) {
 	}
 	limited, stop := context.WithTimeout(o.life, resource.Patience)
 	defer stop()
-	err := o.e.Trees.Mark(limited, o.tenant, o.agent, call)
+	err := o.e.Trees.Mark(limited, o.tenant, o.agent, tree.MarkCall+call)
 	if limited.Err() != nil && o.life.Err() == nil {
 		err = core.Errorf(core.Unavailable, "the tree of %s is not kept before each call any more: it takes longer than %v", o.agent, resource.Patience)
 		o.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/task"
 	"swarmdeck/engine/tree"
 	"swarmdeck/ui/compare"
 	"swarmdeck/ui/diff"
@@ -32,7 +31,7 @@ type diffs struct {
 
 // works are the trees of agents; *tree.Trees has it.
 type works interface {
-	Compare(ctx context.Context, tenant, agent string, q tree.Query, last *task.Task) (tree.Compared, error)
+	Compare(ctx context.Context, tenant, agent string, q tree.Query) (tree.Compared, error)
 	Write(ctx context.Context, c tree.Compared, out io.Writer) error
 }
 
@@ -74,7 +73,7 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 		}
 		title = "of " + a + " (A) and " + b + " (B)"
 	case "tree":
-		c, err := d.trees.Compare(ctx, tenant, id, tree.Query{}, nil)
+		c, err := d.trees.Compare(ctx, tenant, id, tree.Query{})
 		if err != nil {
 			return review.Stored{}, err
 		}

@@ -124,6 +124,8 @@ var errConflicts = errors.New("conflicts")
 
 // Update implements tree.Driver.
 func (d *Driver) Update(ctx context.Context, t tree.Tree, key, state, onto string) ([]string, error) {
+	ctx, stop := patiently(ctx)
+	defer stop()
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func (d *Driver) Update(ctx context.Context, t tree.Tree, key, state, onto strin
 		return nil, err
 	}
 	if t.Kind == tree.Git {
-		if err := pin(t, onto); err != nil {
+		if err := pin(t, pinnedBase, onto); err != nil {
 			return nil, err
 		}
 	}

@@ -49,7 +49,7 @@ func (d *Driver) Make(ctx context.Context, t tree.Tree) error {
 	}
 	index := filepath.Join(d.home(t), ".index")
 	if t.Kind == tree.Git {
-		if err := pin(t, t.BaseCommit); err != nil {
+		if err := pin(t, pinnedHead, t.BaseCommit); err != nil {
 			return fmt.Errorf("pin the base of the tree: %w", err)
 		}
 		if err := d.begin(ctx, r, t, stage); err != nil {
@@ -149,11 +149,20 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 // email is the address of an agent, which leads nowhere (RFC 2606).
 func email(agent string) string { return agent + "@swarmdeck.invalid" }
 
+// What is pinned: the commit that the tree was made from, on which its agent's own
+// commits stand, and the one of the base that was brought into it last.
+const (
+	pinnedHead = "head"
+	pinnedBase = "base"
+)
+
 // pinned is the ref of a source that keeps the objects which a tree needs.
-func pinned(t tree.Tree) string { return "refs/swarmdeck/" + t.TenantID + "/" + t.Agent }
+func pinned(t tree.Tree, what string) string {
+	return "refs/swarmdeck/" + t.TenantID + "/" + t.Agent + "/" + what
+}
 
 // pin keeps a commit of a source for a tree; "" lets it go.
-func pin(t tree.Tree, commit string) error {
+func pin(t tree.Tree, what, commit string) error {
 	w, err := git.FindWorktree(t.Source)
 	if err != nil {
 		return gone(t, err)
@@ -164,17 +173,17 @@ func pin(t tree.Tree, commit string) error {
 	}
 	defer root.Close()
 	if commit == "" {
-		if err := root.At(pinned(t), (*safeopen.Place).Remove); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := root.At(pinned(t, what), (*safeopen.Place).Remove); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return unpacked(w, pinned(t))
+		return unpacked(w, pinned(t, what))
 	}
-	for _, dir := range []string{"refs", "refs/swarmdeck", "refs/swarmdeck/" + t.TenantID} {
+	for _, dir := range []string{"refs", "refs/swarmdeck", "refs/swarmdeck/" + t.TenantID, "refs/swarmdeck/" + t.TenantID + "/" + t.Agent} {
 		if err := root.At(dir, (*safeopen.Place).Mkdir); err != nil {
 			return err
 		}
 	}
-	return root.At(pinned(t), func(p *safeopen.Place) error {
+	return root.At(pinned(t, what), func(p *safeopen.Place) error {
 		_, err := p.Put([]byte(commit+"\n"), nil)
 		return err
 	})
@@ -296,8 +305,10 @@ func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
 		return fmt.Errorf("remove the tree: %w", err)
 	}
 	if t.Kind == tree.Git {
-		if err := pin(t, ""); err != nil && core.AsError(err).Code != core.Unavailable {
-			return fmt.Errorf("let the base of the tree go: %w", err)
+		for _, what := range []string{pinnedHead, pinnedBase} {
+			if err := pin(t, what, ""); err != nil && core.AsError(err).Code != core.Unavailable {
+				return fmt.Errorf("let the base of the tree go: %w", err)
+			}
 		}
 	}
 	r, err := d.repo(ctx, t)

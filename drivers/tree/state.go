@@ -21,6 +21,10 @@ import (
 // hold it up for ever.
 const patience = 10 * time.Minute
 
+func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
+}
+
 // Now implements tree.Driver. The state is kept as long as the tree is.
 func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error) {
 	r, err := d.repo(ctx, t)
@@ -39,13 +43,12 @@ func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error)
 	if t.Kind == tree.Git {
 		s.Head, _ = w.Head()
 	}
-	s.Tree, err = r.Do(ctx, "rev-parse", "--verify", s.Commit+"^{tree}")
-	return s, err
+	return s, nil
 }
 
 // state takes a state and keeps it.
 func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git.Worktree) (string, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
+	ctx, stop := patiently(ctx)
 	defer stop()
 	commit, err := r.State(ctx, w, d.opt.Most)
 	if err != nil {
@@ -84,11 +87,12 @@ func (d *Driver) Marked(ctx context.Context, t tree.Tree, label string) (string,
 	if git.IsHash(label) {
 		return label, nil
 	}
-	commit, err := r.Do(ctx, "rev-parse", "--verify", "--quiet", markRef(t, label))
-	if err != nil {
-		return "", core.Errorf(core.NotFound, "since: nothing is kept of the tree of %s from %q; allowed: base, task, the id of a task or call since it has a tree, a commit", t.Agent, core.Clip(label)).With("field", "since").With("value", label)
+	for _, of := range []string{tree.MarkTask, tree.MarkCall} {
+		if commit, err := r.Do(ctx, "rev-parse", "--verify", "--quiet", markRef(t, of+label)); err == nil {
+			return commit, nil
+		}
 	}
-	return commit, nil
+	return "", core.Errorf(core.NotFound, "since: nothing is kept of the tree of %s from %q; allowed: base, task, the id of a task or call since it has a tree, a commit", t.Agent, core.Clip(label)).With("field", "since").With("value", label)
 }
 
 // Tip implements tree.Driver.

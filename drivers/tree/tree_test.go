@@ -315,3 +315,24 @@ func TestACommitIsPushed(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An agent chooses the ids of its calls: none of them passes for a task.
+func TestACallsIdIsNoTasks(t *testing.T) {
+	r := newRig(t)
+	ada := r.tree("ada", r.repo)
+	no(t, r.d.Mark(t.Context(), ada, tree.MarkTask+"tk_1"))
+	r.write(ada.Path, "a", "hers\n")
+	no(t, r.d.Mark(t.Context(), ada, tree.MarkCall+"tk_1"))
+	no(t, r.d.Mark(t.Context(), ada, tree.MarkCall+"c1"))
+	now, err := r.d.Now(t.Context(), ada)
+	no(t, err)
+	if got, err := r.d.Marked(t.Context(), ada, "tk_1"); err != nil || got == now.Commit {
+		t.Error("a call stands for the task:", got, err)
+	}
+	if got, err := r.d.Marked(t.Context(), ada, "c1"); err != nil || got != now.Commit {
+		t.Error(got, err)
+	}
+	if _, err := r.d.Marked(t.Context(), ada, "c2"); !errors.Is(err, core.Kind(core.NotFound)) {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/tree"
 )
 
 func projects() []*Op {
@@ -80,4 +81,38 @@ func (c *Call) rolesOf(ctx context.Context, project string) ([]fleet.Role, error
 		all = append(all, roles...)
 	}
 	return all, err
+}
+
+func projectChecks() *Op {
+	var name string
+	var lines []string
+	var clear bool
+	var o *Op
+	o = define(Op{
+		Name: "project checks", Short: "Show or set what tests the work of a project's agents", Effect: Reads,
+		Long: "Show the checks of a project, or set them: shell lines that test a result before it is merged, each in a cell, in a\n" +
+			"copy of what the base would be. --check sets them, in their order; --none removes them.",
+		Example: "project checks web --check 'go vet ./...' --check 'go test ./...'",
+		Params: []*Param{
+			place(&name, "PROJECT", "project"),
+			{Name: "check", About: "shell `LINE` that must end with 0; may be repeated", Into: &lines, Whole: true},
+			flag(&clear, "none", "the project has no checks any more"),
+		},
+		Check: func(*Call) error {
+			if len(lines) > 0 && clear {
+				return usage("none", "project checks: --check or --none, not both")
+			}
+			if len(lines) == 0 && !clear {
+				return nil
+			}
+			o.Effect, o.Role = Writes, Admin
+			return nil
+		},
+	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
+		if len(lines) == 0 && !clear {
+			return c.Trees.ChecksOf(c.By.Tenant, name), nil
+		}
+		return c.Trees.SetChecks(ctx, c.By, name, lines)
+	})
+	return o
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
@@ -60,7 +59,7 @@ func (s *Trees) Free(tenant string) (bool, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for source, task := range s.landing {
-		for _, t := range s.trees[tenant] {
+		for _, t := range s.trees.Of(tenant) {
 			if t.Source == source {
 				return false, "another merge is at work: " + task
 			}
@@ -78,7 +77,7 @@ type carrying struct {
 }
 
 // self is who writes down what came of it.
-func (c *carrying) self() core.Caller { return core.Self(c.job.Task.TenantID, "trees") }
+func (c *carrying) self() core.Caller { return core.Self(c.job.Task.TenantID, component) }
 
 // key names the landing of the task.
 func (c *carrying) key() string { return c.job.Task.TaskID }
@@ -86,7 +85,7 @@ func (c *carrying) key() string { return c.job.Task.TaskID }
 func (c *carrying) join(ctx context.Context, onto string) (Joined, error) {
 	j, err := c.s.opt.Driver.Join(ctx, c.t, Join{
 		Key: c.key(), State: c.in.State, Onto: onto, Mode: c.in.Mode, Only: c.in.Only, Message: c.in.Message,
-		Agent: c.t.Agent, By: c.job.Task.CreatedBy, At: c.job.Task.CreatedAt,
+		By: c.job.Task.CreatedBy, At: c.job.Task.CreatedAt,
 	})
 	if err == nil && len(j.Conflicts) > 0 {
 		err = conflicts(c.t, j)
@@ -137,7 +136,12 @@ func (c *carrying) merge(ctx context.Context) (core.Raw, error) {
 			head = now.Head
 		}
 	}
-	err = c.s.save(ctx, c.self(), "tree.merged", &c.t, func(t *Tree) { t.Since, t.Head = made.State, head })
+	err = c.s.save(ctx, c.self(), "tree.merged", &c.t, func(t *Tree) {
+		t.Since, t.Head = made.State, head
+		if t.Kind == Git {
+			t.BaseCommit = made.Commit
+		}
+	})
 	return core.MustEncode(out), err
 }
 
@@ -174,7 +178,7 @@ func (c *carrying) check(ctx context.Context) (core.Raw, error) {
 	if len(runs) == 0 {
 		return nil, core.Errorf(core.Conflict, "agent: the project of %s has no checks; set them with project checks", c.t.Agent).With("field", "agent")
 	}
-	checked := Checked{State: c.in.State, OK: ok, Runs: runs, At: time.Now().UTC()}
+	checked := Checked{State: c.in.State, OK: ok, Runs: runs}
 	if err := c.s.checked(ctx, c.self(), c.t.Agent, checked); err != nil {
 		return nil, err
 	}
@@ -200,7 +204,12 @@ func (c *carrying) undo(ctx context.Context) (core.Raw, error) {
 	if err := d.Land(ctx, c.t, c.key(), l.To, l.From); err != nil {
 		return nil, err
 	}
-	err = c.s.save(ctx, c.self(), "tree.unmerged", &c.t, func(t *Tree) { t.Since, t.Head = l.Since, l.Head })
+	err = c.s.save(ctx, c.self(), "tree.unmerged", &c.t, func(t *Tree) {
+		t.Since, t.Head = l.Since, l.Head
+		if t.Kind == Git {
+			t.BaseCommit = l.From
+		}
+	})
 	l.From, l.To = l.To, l.From
 	return core.MustEncode(l), err
 }

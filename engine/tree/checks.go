@@ -37,10 +37,8 @@ func (c *Checks) state() any {
 
 // ChecksOf are those of a project.
 func (s *Trees) ChecksOf(tenant, project string) Checks {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c, ok := s.checks[tenant][project]; ok {
-		return c
+	if c := s.checks.Get(tenant, project); c != nil {
+		return *c
 	}
 	return Checks{Project: project, TenantID: tenant}
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/task"
 )
 
 // The task kinds.
@@ -129,6 +129,8 @@ func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []
 	if err != nil || action.Kind == KindCheck {
 		return nil
 	}
+	ctx, stop := context.WithTimeout(ctx, lookTime)
+	defer stop()
 	name := fmt.Sprintf("%s-%s.diff", in.Agent, short(in.State))
 	text, err := s.preview(ctx, t, action.Kind, in)
 	if err != nil {
@@ -137,6 +139,9 @@ func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []
 	sum := s.opt.Keep(tenant, text)
 	return []judge.File{{Path: name, SHA256: sum, Size: int64(len(text)), Mode: "644", Runs: true}}
 }
+
+// lookTime is how long it may take to find out what a task would do.
+const lookTime = time.Minute
 
 // maxPreview bounds the text of a preview, in bytes; what is beyond is told apart by
 // the object of all files in its head.
@@ -197,12 +202,3 @@ func (w *Bounded) Write(p []byte) (int, error) {
 }
 
 func short(commit string) string { return commit[:min(12, len(commit))] }
-
-// Message is what a commit says that takes a tree over, where nobody says more: the
-// newest task of its agent.
-func Message(agent string, last *task.Task) string {
-	if last == nil {
-		return "Work of " + agent
-	}
-	return last.Title
-}

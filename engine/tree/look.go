@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/task"
 )
 
 // Look is the work in a tree, as it is reviewed.
@@ -19,7 +18,6 @@ type Look struct {
 	Removed int      `json:"removed"`
 	Behind  bool     `json:"behind,omitzero"` // the base has moved on since
 	Remarks []Remark `json:"remarks,omitempty"`
-	Viewed  []string `json:"viewed,omitempty"`
 	Checked *Checked `json:"checked,omitempty"`
 	Overlap []string `json:"overlap,omitempty"` // agents of the same source that changed the same files, with those
 }
@@ -43,11 +41,12 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 		return l, err
 	}
 	l.Added, l.Removed = sums(l.Changes)
-	if tip, err := s.opt.Driver.Tip(ctx, t); err == nil && t.Kind == Git {
-		l.Behind = tip != t.BaseCommit
+	if t.Kind == Git {
+		tip, err := s.opt.Driver.Tip(ctx, t)
+		l.Behind = err == nil && tip != t.BaseCommit
 	}
 	r := s.Review(tenant, agent)
-	l.Remarks, l.Viewed, l.Checked = r.Remarks, r.Viewed, r.Checked
+	l.Remarks, l.Checked = r.Remarks, r.Checked
 	s.note(t, l.Changes)
 	l.Overlap = s.overlaps(t)
 	return l, nil
@@ -75,7 +74,7 @@ func (s *Trees) overlaps(t Tree) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.touched[t.TenantID][t.Agent]
-	for agent, other := range s.trees[t.TenantID] {
+	for agent, other := range s.trees.Of(t.TenantID) {
 		if agent == t.Agent || other.Source != t.Source || other.Phase == Leaving {
 			continue
 		}
@@ -98,11 +97,18 @@ func (s *Trees) overlaps(t Tree) (all []string) {
 	return all
 }
 
-// Mark keeps the state of an agent's tree under a label, if it has one: what a task
-// or a call began from.
+// What a state is kept of: a task's beginning, or a call's. An agent chooses the ids of
+// its calls, so they are no names of tasks.
+const (
+	MarkTask = "task "
+	MarkCall = "call "
+)
+
+// Mark keeps the state of an agent's tree, if it has one, under MarkTask or MarkCall
+// with an id.
 func (s *Trees) Mark(ctx context.Context, tenant, agent, label string) error {
-	t, ok := s.Has(tenant, agent)
-	if !ok || t.Phase != Ready || s.opt.Driver == nil {
+	t, ok := s.works(tenant, agent)
+	if !ok {
 		return nil
 	}
 	return s.opt.Driver.Mark(ctx, t, label)
@@ -111,17 +117,22 @@ func (s *Trees) Mark(ctx context.Context, tenant, agent, label string) error {
 // Ended notes what an agent has changed when a task of its has ended, and says who
 // else works on the same files.
 func (s *Trees) Ended(ctx context.Context, tenant, agent string) (overlap []string, err error) {
-	if t, ok := s.Has(tenant, agent); !ok || t.Phase != Ready || s.opt.Driver == nil {
+	t, ok := s.works(tenant, agent)
+	if !ok {
 		return nil, nil
 	}
-	l, err := s.Look(ctx, tenant, agent)
-	return l.Overlap, err
+	now, err := s.opt.Driver.Now(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.opt.Driver.Changes(ctx, t, t.Since, now.Commit)
+	s.note(t, changes)
+	return s.overlaps(t), err
 }
 
 // Query says what to compare.
 type Query struct {
-	// Since is "base" (or ""), "task" for the newest one, or the id of a task, of a
-	// call, or a commit.
+	// Since is "base" (or ""), a commit, or the id of a task or a call.
 	Since   string
 	Against string // another agent of the same source, whose work is on the old side
 	Paths   []string
@@ -138,7 +149,7 @@ type Compared struct {
 }
 
 // Compare finds two states and how they differ.
-func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query, last *task.Task) (c Compared, err error) {
+func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query) (c Compared, err error) {
 	t, err := s.Tree(tenant, agent)
 	if err != nil {
 		return c, err
@@ -162,9 +173,7 @@ func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query, last
 			return c, err
 		}
 		c.From = theirs.Commit
-	case q.Since == "task" && last != nil:
-		c.From, err = s.opt.Driver.Marked(ctx, t, last.TaskID)
-	case q.Since != "" && q.Since != "base" && q.Since != "task":
+	case q.Since != "" && q.Since != "base":
 		c.From, err = s.opt.Driver.Marked(ctx, t, q.Since)
 	}
 	if err != nil {
@@ -213,7 +222,7 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 	}
 	in.Into, in.Mode, in.Only, in.Message, in.Unchecked = into(t), q.Mode, q.Only, q.Message, q.Unchecked
 	if kind == KindPush {
-		in.Remote, in.Branch, in.Request, in.Unchecked = q.Remote, q.Branch, q.Request, true
+		in.Branch, in.Request, in.Unchecked = q.Branch, q.Request, true
 		if in.Branch == "" {
 			in.Branch = t.Branch
 		}

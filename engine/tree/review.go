@@ -25,7 +25,6 @@ type Review struct {
 	Agent     string    `json:"agent"`
 	TenantID  string    `json:"tenant_id"`
 	Remarks   []Remark  `json:"remarks"`
-	Viewed    []string  `json:"viewed,omitempty"` // paths, each with the object that was looked at: OBJECT PATH
 	Checked   *Checked  `json:"checked,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -78,10 +77,8 @@ func (r *Review) state() any {
 
 // Review is that of an agent's tree; an empty one where nobody has said anything.
 func (s *Trees) Review(tenant, agent string) Review {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, ok := s.reviews[tenant][agent]; ok {
-		return r
+	if r := s.reviews.Get(tenant, agent); r != nil {
+		return *r
 	}
 	return Review{Agent: agent, TenantID: tenant}
 }
@@ -109,7 +106,7 @@ func (s *Trees) amend(ctx context.Context, by core.Caller, agent, event string, 
 		out = Review{Agent: agent}
 		if old != nil {
 			out = *old
-			out.Remarks, out.Viewed = slices.Clone(old.Remarks), slices.Clone(old.Viewed)
+			out.Remarks = slices.Clone(old.Remarks)
 		}
 		if err := change(tx, &out); err != nil {
 			return err
@@ -157,18 +154,6 @@ func (s *Trees) Unremark(ctx context.Context, by core.Caller, agent string, id i
 	return gone, err
 }
 
-// View notes that a file was looked at as it is, or takes that back.
-func (s *Trees) View(ctx context.Context, by core.Caller, agent, path, object string, viewed bool) error {
-	_, err := s.amend(ctx, by, agent, "review.viewed", func(_ *audit.Tx, r *Review) error {
-		r.Viewed = slices.DeleteFunc(r.Viewed, func(v string) bool { return strings.HasSuffix(v, " "+path) })
-		if viewed && len(r.Viewed) < 10_000 {
-			r.Viewed = append(r.Viewed, object+" "+path)
-		}
-		return nil
-	})
-	return err
-}
-
 // Message is what the agent is told of the remarks that were not sent yet.
 func (r *Review) Message() string {
 	var b strings.Builder
@@ -197,7 +182,8 @@ func (s *Trees) Sent(ctx context.Context, by core.Caller, agent, task string) (R
 
 // checked keeps what the checks said.
 func (s *Trees) checked(ctx context.Context, by core.Caller, agent string, c Checked) error {
-	_, err := s.amend(ctx, by, agent, "review.checked", func(_ *audit.Tx, r *Review) error {
+	_, err := s.amend(ctx, by, agent, "review.checked", func(tx *audit.Tx, r *Review) error {
+		c.At = tx.Now()
 		r.Checked = &c
 		return nil
 	})

@@ -65,7 +65,6 @@ type Tree struct {
 type State struct {
 	Commit string `json:"commit"`         // in the engine's repository
 	Head   string `json:"head,omitempty"` // what the agent has committed
-	Tree   string `json:"tree"`           // the object of its files
 }
 
 // Change is how one file differs between two states.
@@ -141,7 +140,8 @@ type Driver interface {
 	// Now is its state, Tip that of what it is taken over into.
 	Now(ctx context.Context, t Tree) (State, error)
 	Tip(ctx context.Context, t Tree) (string, error)
-	// Mark keeps its state under a label, Marked finds that, or a commit.
+	// Mark keeps its state under a label. Marked finds that of a task or a call by its
+	// id, or a commit.
 	Mark(ctx context.Context, t Tree, label string) error
 	Marked(ctx context.Context, t Tree, label string) (string, error)
 	// Changes lists the files that differ between two states, Diff writes how, in

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -41,30 +41,22 @@ type Trees struct {
 	drafts record.Table[Review]
 	lists  record.Table[Checks]
 
-	leave chan struct{} // one slot: a tree is to be removed
+	trees   record.Mirror[Tree]   // by agent
+	reviews record.Mirror[Review] // the same
+	checks  record.Mirror[Checks] // by project
+	loop    *loop.Loop
 
 	mu      sync.Mutex                     // guards what follows
-	trees   map[string]map[string]Tree     // by tenant and agent
-	reviews map[string]map[string]Review   // the same
-	checks  map[string]map[string]Checks   // by tenant and project
 	touched map[string]map[string][]string // paths that an agent had changed when it was last looked at
 	landing map[string]string              // task by source that it changes
 }
 
 // New reads the trees of every tenant.
 func New(ctx context.Context, opt Options) (*Trees, error) {
-	s := &Trees{opt: opt, leave: make(chan struct{}, 1), trees: map[string]map[string]Tree{}, reviews: map[string]map[string]Review{}, checks: map[string]map[string]Checks{}, touched: map[string]map[string][]string{}, landing: map[string]string{}}
+	s := &Trees{opt: opt, touched: map[string]map[string][]string{}, landing: map[string]string{}}
+	s.loop = loop.New(loop.Options{Component: component, Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: s.sweep})
 	s.kind = &record.Kind[*Tree]{
-		Noun: "tree", Subject: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger,
-		Follow: func(tenant, agent string, t *Tree) {
-			follow(&s.mu, s.trees, tenant, agent, t)
-			if t != nil && t.Phase == Leaving {
-				select {
-				case s.leave <- struct{}{}:
-				default:
-				}
-			}
-		},
+		Noun: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.follow,
 		ID: func(t *Tree) string { return t.Agent },
 		Head: func(t *Tree) record.Head {
 			return record.Head{Tenant: &t.TenantID, Created: &t.CreatedAt, Updated: &t.UpdatedAt, Seq: &t.AuditSeq}
@@ -72,18 +64,16 @@ func New(ctx context.Context, opt Options) (*Trees, error) {
 		State: (*Tree).state,
 	}
 	s.drafts = &record.Kind[*Review]{
-		Noun: "review", Subject: "review", Bucket: "review", Limit: maxTrees, Ledger: opt.Ledger,
-		Follow: func(tenant, agent string, r *Review) { follow(&s.mu, s.reviews, tenant, agent, r) },
-		ID:     func(r *Review) string { return r.Agent },
+		Noun: "review", Bucket: "review", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.reviews.Follow,
+		ID: func(r *Review) string { return r.Agent },
 		Head: func(r *Review) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
 		},
 		State: (*Review).state,
 	}
 	s.lists = &record.Kind[*Checks]{
-		Noun: "checks of a project", Subject: "project.checks", Bucket: "project.checks", Limit: maxTrees, Ledger: opt.Ledger,
-		Follow: func(tenant, project string, c *Checks) { follow(&s.mu, s.checks, tenant, project, c) },
-		ID:     func(c *Checks) string { return c.Project },
+		Noun: "checks of a project", Subject: "project.checks", Bucket: "project.checks", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.checks.Follow,
+		ID: func(c *Checks) string { return c.Project },
 		Head: func(c *Checks) record.Head {
 			return record.Head{Tenant: &c.TenantID, Created: &c.CreatedAt, Updated: &c.UpdatedAt, Seq: &c.AuditSeq}
 		},
@@ -98,26 +88,33 @@ func New(ctx context.Context, opt Options) (*Trees, error) {
 	return s, nil
 }
 
-// follow takes over what a commit did to a record; nil removed it.
-func follow[T any](mu *sync.Mutex, all map[string]map[string]T, tenant, agent string, r *T) {
-	mu.Lock()
-	defer mu.Unlock()
-	if r == nil {
-		delete(all[tenant], agent)
-		return
+// component names the service among troubles.
+const component = "trees"
+
+// follow takes over what a commit did to a tree; nil removed it.
+func (s *Trees) follow(tenant, agent string, t *Tree) {
+	s.trees.Follow(tenant, agent, t)
+	switch {
+	case t == nil:
+	case t.Phase == Leaving:
+		s.loop.Ring(tenant)
+	case t.Phase == Making:
+		s.loop.Due(tenant, t.UpdatedAt.Add(orphanAge))
 	}
-	if all[tenant] == nil {
-		all[tenant] = map[string]T{}
-	}
-	all[tenant][agent] = *r
 }
 
 // Has is the tree of an agent, where it has one of its own.
-func (s *Trees) Has(tenant, agent string) (Tree, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.trees[tenant][agent]
-	return t, ok && t.Phase != Leaving
+func (s *Trees) Has(tenant, agent string) (t Tree, is bool) {
+	if at := s.trees.Get(tenant, agent); at != nil {
+		t = *at
+	}
+	return t, t.Agent != "" && t.Phase != Leaving
+}
+
+// works is the tree of an agent that can be looked at, where it has one.
+func (s *Trees) works(tenant, agent string) (Tree, bool) {
+	t, ok := s.Has(tenant, agent)
+	return t, ok && t.Phase == Ready && s.opt.Driver != nil
 }
 
 // Tree is the tree of an agent; one without is NOT_FOUND.
@@ -130,16 +127,13 @@ func (s *Trees) Tree(tenant, agent string) (Tree, error) {
 }
 
 // All are the trees of a tenant, by agent.
-func (s *Trees) All(tenant string) []Tree {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []Tree
-	for _, t := range s.trees[tenant] {
+func (s *Trees) All(tenant string) (all []Tree) {
+	for _, t := range s.trees.Of(tenant) {
 		if t.Phase != Leaving {
-			all = append(all, t)
+			all = append(all, *t)
 		}
 	}
-	slices.SortFunc(all, func(a, b Tree) int { return strings.Compare(a.Agent, b.Agent) })
+	core.Sort(all, func(a, b Tree) int { return strings.Compare(a.Agent, b.Agent) })
 	return all
 }
 
@@ -171,17 +165,13 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, agent, dir, base st
 	if err != nil {
 		return t, err
 	}
-	s.mu.Lock()
-	old, is := s.trees[by.Tenant][agent]
-	s.mu.Unlock()
-	if is && (old.Phase != Ready || old.Source != t.Source || old.Base != t.Base || old.BaseCommit != t.BaseCommit) {
-		if err := s.remove(ctx, old); err != nil {
+	if old := s.trees.Get(by.Tenant, agent); old != nil {
+		if old.Phase == Ready && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
+			return *old, nil
+		}
+		if err := s.remove(ctx, *old); err != nil {
 			return t, err
 		}
-		is = false
-	}
-	if is {
-		return old, nil
 	}
 	if t.Kind == Plain {
 		if t.Since, err = s.opt.Driver.Tip(ctx, t); err != nil {
@@ -221,14 +211,14 @@ func (s *Trees) remove(ctx context.Context, t Tree) error {
 	if err := s.opt.Driver.Remove(ctx, t); err != nil {
 		return fmt.Errorf("remove the tree of %s: %w", t.Agent, err)
 	}
-	_, err := s.kind.Delete(ctx, core.Self(t.TenantID, "trees"), "tree.removed", t.Agent)
+	_, err := s.kind.Delete(ctx, core.Self(t.TenantID, component), "tree.removed", t.Agent)
 	return err
 }
 
 // MayLeave refuses to let a tree go that has work which was not taken over.
 func (s *Trees) MayLeave(ctx context.Context, tenant, agent string) error {
-	t, ok := s.Has(tenant, agent)
-	if !ok || t.Phase != Ready || s.opt.Driver == nil {
+	t, ok := s.works(tenant, agent)
+	if !ok {
 		return nil
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
@@ -272,48 +262,24 @@ func (s *Trees) Left(tx *audit.Tx, agent string) error {
 	return nil
 }
 
-// sweepRest is the pause after a tree that could not be removed.
-const sweepRest = time.Minute
+// orphanAge is how long a tree may be there before its agent.
+const orphanAge = time.Minute
 
 // Run removes trees whose agents are gone, until ctx ends.
-func (s *Trees) Run(ctx context.Context) error {
-	for {
-		again := s.sweep(ctx)
-		var rest <-chan time.Time
-		if again {
-			rest = time.After(sweepRest)
-		}
-		select {
-		case <-s.leave:
-		case <-rest:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
+func (s *Trees) Run(ctx context.Context) error { return s.loop.Run(ctx) }
 
-// sweep removes what is to go, and reports whether something is left to.
-func (s *Trees) sweep(ctx context.Context) (again bool) {
-	s.mu.Lock()
-	var all []Tree
-	for tenant, trees := range s.trees {
-		for agent, t := range trees {
-			switch orphan := !s.opt.There(tenant, agent); {
-			case t.Phase == Leaving, orphan && time.Since(t.UpdatedAt) > sweepRest: // its agent was never made
-				all = append(all, t)
-			case orphan:
-				again = true
-			}
-		}
-	}
-	s.mu.Unlock()
-	for _, t := range all {
-		if err := s.remove(ctx, t); err != nil {
-			s.opt.Health.Report(t.TenantID, "trees", t.Agent, err)
-			again = true
+// sweep removes what is to go: trees of agents that were deleted, and of those that
+// were never made.
+func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
+	for agent, t := range s.trees.Of(tenant) {
+		if t.Phase != Leaving && s.opt.There(tenant, agent) {
 			continue
 		}
-		s.opt.Health.Clear(t.TenantID, "trees", t.Agent)
+		if due := t.UpdatedAt.Add(orphanAge); t.Phase != Leaving && due.After(s.opt.Ledger.Clock().Now()) {
+			next = due
+			continue
+		}
+		err = errors.Join(err, s.remove(ctx, *t))
 	}
-	return again
+	return next, err
 }

@@ -109,6 +109,9 @@ func (w *walk) trees() {
 		w.t.Errorf("%s\n%s", log, w.git("status", "--short"))
 	}
 	w.fails(1, "merge tess") // nothing is left to merge
+	if l := w.do("review show tess"); l["behind"] != nil {
+		w.t.Errorf("it is behind what was taken over from it: %v", l)
+	}
 	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
 	if log := w.git("log", "--format=%s"); log != "Only a\nfirst" {
 		w.t.Error(log)

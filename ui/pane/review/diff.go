@@ -54,6 +54,7 @@ type Diff struct {
 	gen    int    // of the document; what is of an older one is dropped
 	want   string // the file to go to once it is there
 	find   string
+	turn   uint64                     // of the agent whose tree was read
 	viewed map[string]map[string]bool // by ref
 	refs   []string                   // of viewed, the oldest first
 }
@@ -116,10 +117,29 @@ func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Refresh implements pane.Pane.
+// Refresh implements pane.Pane. To look at a tree takes several runs of git: it is
+// looked at again when its agent has begun, waits or has ended, not with every change
+// of the world.
 func (p *Diff) Refresh(env pane.Env) tea.Cmd {
+	if agent, is := strings.CutPrefix(p.it.ID, "tree:"); is {
+		turn := turnOf(env, agent)
+		if p.got != nil && turn == p.turn {
+			return p.load()
+		}
+		p.turn = turn
+	}
 	source, tenant, ref := p.source, env.Tenant, p.it.ID
 	return tea.Batch(p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
+}
+
+// turnOf is the number of the newest event about an agent, 0 for none.
+func turnOf(env pane.Env, agent string) uint64 {
+	for _, a := range env.Snap.Agents {
+		if a.Name == agent {
+			return a.AuditSeq
+		}
+	}
+	return 0
 }
 
 // Update implements pane.Pane.
