@@ -53,18 +53,7 @@ var errStopped = errors.New("ended before it began")
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := newTurn(ctx, p)
-	a.mu.Lock()
-	var now *keeper.Turn
-	if a.turn != nil {
-		now = a.turn.Turn
-	}
-	err := a.keep.Takes(now)
-	if err == nil {
-		a.turn = t
-	}
-	a.mu.Unlock()
-	if err != nil {
-		t.Cancel()
+	if err := keeper.Take(&a.keep, &a.mu, &a.turn, t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer a.release(t)
@@ -339,14 +328,7 @@ func (a *agent) giveUp(pe *peer) {
 }
 
 // Interrupt implements fleet.Handle.
-func (a *agent) Interrupt() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
-		t.End(keeper.ByCancel, keeper.ByCancel.String())
-	}
-}
+func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
 func (a *agent) Stop(ctx context.Context) error {

@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
@@ -30,7 +29,7 @@ func (a *agent) Pause(ctx context.Context) error {
 		}
 		return nil
 	}
-	return pe.unlessOver(ctx, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*cell.Process).Pause)))
+	return keeper.UnlessOver(ctx, pe.ended, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*cell.Process).Pause)))
 }
 
 // Resume implements fleet.Handle.
@@ -40,7 +39,7 @@ func (a *agent) Resume(ctx context.Context) error {
 	a.mu.Unlock()
 	if pe != nil && pe.let(a) {
 		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*cell.Process).Resume))
-		if err := pe.unlessOver(ctx, err); err != nil {
+		if err := keeper.UnlessOver(ctx, pe.ended, err); err != nil {
 			pe.mu.Lock()
 			pe.frozen = true // it may still stand: the next Resume continues it
 			pe.mu.Unlock()
@@ -119,18 +118,4 @@ func (pe *peer) isShared() bool {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
 	return len(pe.members) > 1
-}
-
-// unlessOver forgives the conflict of pausing or resuming a process that is
-// ending, once it has ended: then nothing of it runs.
-func (pe *peer) unlessOver(ctx context.Context, err error) error {
-	if !errors.Is(err, core.Kind(core.Conflict)) {
-		return err
-	}
-	select {
-	case <-pe.ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the process to end: %w", ctx.Err())
-	}
 }

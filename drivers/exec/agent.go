@@ -52,23 +52,13 @@ var (
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := newTurn(ctx, p)
-	a.mu.Lock()
-	var now *keeper.Turn
-	if a.turn != nil {
-		now = a.turn.Turn
-	}
-	err := a.keep.Takes(now)
-	if err == nil {
-		a.turn = t
-	}
-	a.mu.Unlock()
-	if err != nil {
-		t.Cancel()
+	if err := keeper.Take(&a.keep, &a.mu, &a.turn, t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer a.release(t)
 	t.Helper.Go(func() { t.Beat(nil) })
 	if p.Past != nil {
+		var err error
 		if t.past, err = p.Past.Text(t.Asking); err != nil {
 			return t.refused(fmt.Errorf("read what the fork goes on from: %w", err)), nil
 		}
@@ -259,46 +249,17 @@ func (a *agent) Tell(callID, text string) error {
 }
 
 // Interrupt implements fleet.Handle.
-func (a *agent) Interrupt() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
-		t.End(keeper.ByCancel, keeper.ByCancel.String())
-	}
-}
+func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Pause implements fleet.Handle. An agent without a process is paused by
 // being told: a prompt or a restart then waits for Resume.
 func (a *agent) Pause(ctx context.Context) error {
-	a.mu.Lock()
-	if a.keep.IsClosed() {
-		a.mu.Unlock()
-		return keeper.ErrClosed
-	}
-	a.keep.Pause()
-	s := a.sess
-	a.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	return s.unlessOver(ctx, s.proc.Pause(ctx))
+	return keeper.Pause(ctx, &a.keep, &a.mu, &a.sess)
 }
 
 // Resume implements fleet.Handle.
 func (a *agent) Resume(ctx context.Context) error {
-	a.mu.Lock()
-	s := a.sess
-	a.mu.Unlock()
-	if s != nil {
-		if err := s.unlessOver(ctx, s.proc.Resume(ctx)); err != nil {
-			return err
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep.Resume()
-	return nil
+	return keeper.Resume(ctx, &a.keep, &a.mu, &a.sess)
 }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
@@ -340,23 +301,8 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	if s == nil {
 		return nil
 	}
-	stopped := make(chan error, 1)
-	go func() {
+	return keeper.Ended(ctx, func() error {
 		s.stop(cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
-		stopped <- s.errs
-	}()
-	select {
-	case err := <-stopped:
-		if err != nil {
-			return err
-		}
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-s.ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		return s.errs
+	}, s.ended)
 }

@@ -8,12 +8,10 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/secret"
@@ -61,7 +59,7 @@ type RuntimeOptions struct {
 //
 // What it prints between prompts is kept, bounded, and logged with the next.
 type Runtime struct {
-	sup *cell.Supervisor
+	keeper.Local
 	opt RuntimeOptions
 }
 
@@ -84,33 +82,20 @@ func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
 	if opt.Grace <= 0 {
 		opt.Grace = 3 * time.Second
 	}
-	return &Runtime{sup: sup, opt: opt}, nil
+	return &Runtime{keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits}, opt}, nil
 }
 
-// Profile implements fleet.Walled.
-func (*Runtime) Profile() string { return string(cell.Worker) }
-
 // Reach implements fleet.Homely.
-func (*Runtime) Reach(options core.Raw) (places, secrets []string) { return reach(options) }
-
-func reach(options core.Raw) (places, secrets []string) {
+func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	o, err := readOptions(options)
 	if err != nil {
 		return nil, nil
 	}
-	if places = o.Reach(); o.Any() {
-		places = append(places, "read, write and hide")
-	}
-	return places, nil
+	return o.Outside(), nil
 }
 
-// Check implements fleet.Runtime: the command must be there and runnable, and
-// its directory exist.
+// Check implements fleet.Runtime.
 func (r *Runtime) Check(c fleet.Create) error {
-	spec, err := cell.NewSpec(c.Command, c.Env, c.Dir, r.opt.Dir)
-	if err != nil {
-		return err
-	}
 	o, err := readOptions(c.Options)
 	if err != nil {
 		return err
@@ -118,20 +103,7 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
 		return err
 	}
-	profile, err := cell.ParseProfile("profile", c.Profile)
-	if err != nil {
-		return err
-	}
-	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
-		return err
-	}
-	if err := r.sup.CheckPlaces("options.", o.Places); err != nil {
-		return err
-	}
-	if _, err := r.homeOf(fleet.Agent{Name: c.Name, Env: c.Env, Profile: c.Profile}, o); err != nil {
-		return err
-	}
-	return spec.Available()
+	return r.Local.Check(c, o.Choices)
 }
 
 // agentOptions are the options of one agent.
@@ -149,11 +121,7 @@ type agentOptions struct {
 	// of the credentials there. An agent that takes the address from elsewhere is
 	// not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
-	home.Options
-	// Places are those that its processes reach besides.
-	files.Places
-	// Inspect has its requests decided by method and path. Only a worker has any.
-	Inspect bool `json:"inspect,omitzero"`
+	keeper.Choices
 }
 
 const maxInterrupt = 64 // bytes
@@ -168,7 +136,7 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 	if len(o.Interrupt) > maxInterrupt || strings.ContainsAny(o.Interrupt, "\n\x00") {
 		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes of one line", maxInterrupt))
 	}
-	return o, o.Check()
+	return o, o.Options.Check()
 }
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until
@@ -176,27 +144,15 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 // in order, must not block and must not call the handle. When ctx ends the
 // agent is closed.
 func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
-	spec, err := cell.NewSpec(a.Command, a.Env, a.Dir, r.opt.Dir)
-	if err != nil {
-		return nil, err
-	}
-	spec.Limits = r.opt.Limits
-	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
-	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
-	h := &agent{
-		sup: r.sup, opt: r.opt, tenant: a.TenantID, spec: spec,
-	}
 	own, err := readOptions(a.Options)
 	if err != nil {
 		return nil, err
 	}
-	h.spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: own.Inspect, More: own.Places}
-	if h.home, err = r.homeOf(a, own); err != nil {
+	spec, kept, err := r.Spec(a, own.Choices)
+	if err != nil {
 		return nil, err
 	}
-	if h.home != nil {
-		h.spec.Wall.Home = h.home.Path
-	}
+	h := &agent{sup: r.Cells, opt: r.opt, tenant: a.TenantID, spec: spec, home: kept}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
 	}

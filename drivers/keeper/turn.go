@@ -52,6 +52,9 @@ type Turn struct {
 	reason string
 }
 
+// Base is the turn itself, of what a runtime has around it.
+func (t *Turn) Base() *Turn { return t }
+
 // NewTurn begins one.
 func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
 	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{}), tail: pipe.Tail[fleet.Event]{Most: MaxPromptTail, Bytes: maxTailSize}}

@@ -132,46 +132,17 @@ func (a *agent) over(s *session) {
 const settleTime = time.Second
 
 // Interrupt implements fleet.Handle.
-func (a *agent) Interrupt() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
-		t.End(keeper.ByCancel, keeper.ByCancel.String())
-	}
-}
+func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Pause implements fleet.Handle. An agent without a program is paused by being
 // told: a prompt, or who opens its terminal, then waits for Resume.
 func (a *agent) Pause(ctx context.Context) error {
-	a.mu.Lock()
-	if a.keep.IsClosed() {
-		a.mu.Unlock()
-		return keeper.ErrClosed
-	}
-	a.keep.Pause()
-	s := a.sess
-	a.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	return s.unlessOver(ctx, s.proc.Pause(ctx))
+	return keeper.Pause(ctx, &a.keep, &a.mu, &a.sess)
 }
 
 // Resume implements fleet.Handle.
 func (a *agent) Resume(ctx context.Context) error {
-	a.mu.Lock()
-	s := a.sess
-	a.mu.Unlock()
-	if s != nil {
-		if err := s.unlessOver(ctx, s.proc.Resume(ctx)); err != nil {
-			return err
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep.Resume()
-	return nil
+	return keeper.Resume(ctx, &a.keep, &a.mu, &a.sess)
 }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
@@ -212,26 +183,11 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	if s == nil {
 		return nil
 	}
-	stopped := make(chan error, 1)
-	go func() {
-		// Who sits at a terminal hangs up.
+	// Who sits at a terminal hangs up.
+	return keeper.Ended(ctx, func() error {
 		s.stop(cell.Grace{Interrupt: -1, Terminate: time.Second})
-		stopped <- s.errs
-	}()
-	select {
-	case err := <-stopped:
-		if err != nil {
-			return err
-		}
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-s.ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+		return s.errs
+	}, s.ended)
 }
 
 var errStopped = core.Errorf(core.Unavailable, "ended before it began")

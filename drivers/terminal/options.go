@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/files"
 	"swarmdeck/engine/terminal"
 )
 
@@ -26,11 +25,7 @@ type agentOptions struct {
 	QuietMS int `json:"quiet_ms,omitzero"`
 	// Interrupt is what is typed to cancel a task; "" is ctrl+c.
 	Interrupt string `json:"interrupt,omitempty"`
-	home.Options
-	// Places are those that its processes reach besides.
-	files.Places
-	// Inspect has its requests decided by method and path. Only a worker has any.
-	Inspect bool `json:"inspect,omitzero"`
+	keeper.Choices
 
 	prompt *regexp.Regexp // nil is the usual
 }
@@ -64,7 +59,7 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 			return o, core.Invalid("options.prompt", core.Clip(o.Prompt), "a regular expression (RE2): "+err.Error())
 		}
 	}
-	return o, o.Check()
+	return o, o.Options.Check()
 }
 
 func (o *agentOptions) cols() int {

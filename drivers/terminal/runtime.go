@@ -4,11 +4,9 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -37,7 +35,7 @@ type Options struct {
 
 // Runtime keeps interactive programs as agents.
 type Runtime struct {
-	sup *cell.Supervisor
+	keeper.Local
 	opt Options
 }
 
@@ -62,11 +60,8 @@ func NewRuntime(sup *cell.Supervisor, opt Options) *Runtime {
 	if opt.Grace <= 0 {
 		opt.Grace = 3 * time.Second
 	}
-	return &Runtime{sup: sup, opt: opt}
+	return &Runtime{keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits}, opt}
 }
-
-// Profile implements fleet.Walled.
-func (*Runtime) Profile() string { return string(cell.Worker) }
 
 // Reach implements fleet.Homely.
 func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
@@ -74,65 +69,34 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	if err != nil {
 		return nil, nil
 	}
-	if places = o.Reach(); o.Any() {
-		places = append(places, "read, write and hide")
-	}
-	return places, nil
+	return o.Outside(), nil
 }
 
-// Check implements fleet.Runtime: the command must be there and runnable, and
-// its directory exist.
+// Check implements fleet.Runtime.
 func (r *Runtime) Check(c fleet.Create) error {
-	spec, err := cell.NewSpec(c.Command, c.Env, c.Dir, r.opt.Dir)
-	if err != nil {
-		return err
-	}
 	o, err := readOptions(c.Options)
 	if err != nil {
 		return err
 	}
-	profile, err := cell.ParseProfile("profile", c.Profile)
-	if err != nil {
-		return err
-	}
-	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
-		return err
-	}
-	if err := r.sup.CheckPlaces("options.", o.Places); err != nil {
-		return err
-	}
-	if _, err := r.homeOf(fleet.Agent{Name: c.Name, Env: c.Env, Profile: c.Profile}, o); err != nil {
-		return err
-	}
-	return spec.Available()
+	return r.Local.Check(c, o.Choices)
 }
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until its
 // program is there; nothing runs before the first prompt, or before somebody
 // opens its terminal. When ctx ends the agent is closed.
 func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
-	spec, err := cell.NewSpec(a.Command, a.Env, a.Dir, r.opt.Dir)
-	if err != nil {
-		return nil, err
-	}
 	own, err := readOptions(a.Options)
 	if err != nil {
 		return nil, err
 	}
-	spec.Limits = r.opt.Limits
-	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
-	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
-	spec.Env = ofTerminal(spec.Env)
-	spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: own.Inspect, More: own.Places}
-	h := &agent{
-		sup: r.sup, opt: r.opt, own: own, tenant: a.TenantID, spec: spec,
-		size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{}),
-	}
-	if h.home, err = r.homeOf(a, own); err != nil {
+	spec, kept, err := r.Spec(a, own.Choices)
+	if err != nil {
 		return nil, err
 	}
-	if h.home != nil {
-		h.spec.Wall.Home = h.home.Path
+	spec.Env = ofTerminal(spec.Env)
+	h := &agent{
+		sup: r.Cells, opt: r.opt, own: own, tenant: a.TenantID, spec: spec, home: kept,
+		size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{}),
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
@@ -147,39 +111,4 @@ func ofTerminal(env map[string]string) map[string]string {
 	with := map[string]string{"TERM": "xterm-256color", "COLORTERM": "truecolor", "SWARMDECK_TERMINAL": "1"}
 	maps.Copy(with, env)
 	return with
-}
-
-// homeOf is the HOME that is kept for an agent, nil for none: its environment
-// names another, or it is open and has that of the engine's user.
-func (r *Runtime) homeOf(a fleet.Agent, o agentOptions) (*home.Home, error) {
-	if named, given := a.Env["HOME"]; given {
-		return nil, o.WithoutHome(named)
-	}
-	h := &home.Home{Options: o.Options, Path: o.Home, Own: r.opt.Own}
-	switch {
-	case o.Home != "":
-	case cell.Profile(a.Profile) == cell.Open && !o.Given(), r.opt.State == "" && !o.Given():
-		return nil, nil
-	case r.opt.State == "":
-		return nil, core.Errorf(core.Unavailable, "no homes are kept here")
-	default:
-		h.Path = filepath.Join(home.Of(r.opt.State, a), "home")
-	}
-	return h, nil
-}
-
-// Keep implements fleet.Keeper: homes of agents that are no more go.
-func (r *Runtime) Keep(_ context.Context, agents []fleet.Agent) error {
-	if r.opt.State == "" {
-		return nil
-	}
-	return home.Keep(r.opt.State, agents)
-}
-
-// Forget implements fleet.Keeper. A home that was named by an option stays.
-func (r *Runtime) Forget(_ context.Context, a fleet.Agent) error {
-	if r.opt.State == "" {
-		return nil
-	}
-	return home.Forget(r.opt.State, a)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/drivers/terminal/emulator"
 	"swarmdeck/engine/core"
@@ -230,16 +231,12 @@ func (s *session) stop(g cell.Grace) {
 	s.once.Do(func() { s.errs = s.proc.Stop(g) })
 }
 
-// unlessOver forgives the conflict of pausing or resuming a process that is
-// ending, once it has ended: then nothing of it runs.
-func (s *session) unlessOver(ctx context.Context, err error) error {
-	if !errors.Is(err, core.Kind(core.Conflict)) {
-		return err
-	}
-	select {
-	case <-s.ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// Pause stops all of the process, and Resume continues it; there is nothing to do for
+// one that has ended.
+func (s *session) Pause(ctx context.Context) error {
+	return keeper.UnlessOver(ctx, s.ended, s.proc.Pause(ctx))
+}
+
+func (s *session) Resume(ctx context.Context) error {
+	return keeper.UnlessOver(ctx, s.ended, s.proc.Resume(ctx))
 }

@@ -40,18 +40,7 @@ type turn struct{ *keeper.Turn }
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{keeper.NewTurn(ctx, p)}
-	a.mu.Lock()
-	var now *keeper.Turn
-	if a.turn != nil {
-		now = a.turn.Turn
-	}
-	err := a.keep.Takes(now)
-	if err == nil {
-		a.turn = t
-	}
-	a.mu.Unlock()
-	if err != nil {
-		t.Cancel()
+	if err := keeper.Take(&a.keep, &a.mu, &a.turn, t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer func() {

@@ -1,0 +1,123 @@
+package keeper
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/home"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
+)
+
+// Local is what runtimes have in common each of whose agents is a command here.
+type Local struct {
+	Cells *cell.Supervisor
+	// Dir is where an agent without a directory runs, and what relative ones
+	// start from.
+	Dir string
+	// State is the directory for the agents' homes; "" keeps none.
+	State string
+	// Own are the engine's own files, which are copied into no home.
+	Own *safeopen.Own
+	// Limits of every agent's processes.
+	Limits cell.Limits
+}
+
+// Choices are the options that such agents take.
+type Choices struct {
+	home.Options
+	// Places are those that its processes reach besides.
+	files.Places
+	// Inspect has its requests decided by method and path. Only a worker has any.
+	Inspect bool `json:"inspect,omitzero"`
+}
+
+// Outside names those that reach for the engine's own machine, as fleet.Homely
+// has it.
+func (c Choices) Outside() (places []string) {
+	if places = c.Reach(); c.Any() {
+		places = append(places, "read, write and hide")
+	}
+	return places
+}
+
+// Profile implements fleet.Walled.
+func (Local) Profile() string { return string(cell.Worker) }
+
+// Check reports what keeps an agent from being one: the command must be there and
+// runnable, and its directory exist.
+func (l Local) Check(c fleet.Create, o Choices) error {
+	spec, err := cell.NewSpec(c.Command, c.Env, c.Dir, l.Dir)
+	if err != nil {
+		return err
+	}
+	profile, err := cell.ParseProfile("profile", c.Profile)
+	if err != nil {
+		return err
+	}
+	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
+		return err
+	}
+	if err := l.Cells.CheckPlaces("options.", o.Places); err != nil {
+		return err
+	}
+	if _, err := l.homeOf(fleet.Agent{Name: c.Name, Env: c.Env, Profile: c.Profile}, o); err != nil {
+		return err
+	}
+	return spec.Available()
+}
+
+// Spec is how an agent's command is run, and the home that is kept for it, nil for
+// none.
+func (l Local) Spec(a fleet.Agent, o Choices) (spec cell.Spec, kept *home.Home, err error) {
+	if spec, err = cell.NewSpec(a.Command, a.Env, a.Dir, l.Dir); err != nil {
+		return spec, nil, err
+	}
+	spec.Limits = l.Limits
+	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
+	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
+	spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: o.Inspect, More: o.Places}
+	if kept, err = l.homeOf(a, o); kept != nil {
+		spec.Wall.Home = kept.Path
+	}
+	return spec, kept, err
+}
+
+// homeOf is the HOME that is kept for an agent, nil for none: its environment
+// names another, or it is open and has that of the engine's user.
+func (l Local) homeOf(a fleet.Agent, o Choices) (*home.Home, error) {
+	if named, given := a.Env["HOME"]; given {
+		return nil, o.WithoutHome(named)
+	}
+	h := &home.Home{Options: o.Options, Path: o.Home, Own: l.Own}
+	switch {
+	case o.Home != "":
+	case cell.Profile(a.Profile) == cell.Open && !o.Given(), l.State == "" && !o.Given():
+		return nil, nil
+	case l.State == "":
+		return nil, core.Errorf(core.Unavailable, "no homes are kept here")
+	default:
+		h.Path = filepath.Join(home.Of(l.State, a), "home")
+	}
+	return h, nil
+}
+
+// Keep implements fleet.Keeper: homes of agents that are no more go.
+func (l Local) Keep(_ context.Context, agents []fleet.Agent) error {
+	if l.State == "" {
+		return nil
+	}
+	return home.Keep(l.State, agents)
+}
+
+// Forget implements fleet.Keeper. A home that was named by an option stays.
+func (l Local) Forget(_ context.Context, a fleet.Agent) error {
+	if l.State == "" {
+		return nil
+	}
+	return home.Forget(l.State, a)
+}
