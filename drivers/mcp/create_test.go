@@ -29,7 +29,7 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 	if args := string(a.Action.Args); !strings.Contains(args, `"like":"Sony"`) {
 		t.Errorf("the card says %s", args)
 	}
-	if out := <-made; out.Agent.Name != "Zed" || out.Message != "created agent Zed" {
+	if out := <-made; out.Agent.Name != "Zed" || !strings.Contains(out.Message, "Zed shares "+h.dir) {
 		t.Errorf("%+v", out)
 	}
 	want["name"], want["command"] = "Yves", "head -n 1 | cat"
