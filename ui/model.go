@@ -263,8 +263,8 @@ func (m *Model) env() pane.Env {
 		Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
 		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
 		Visitor: m.visitor(), Types: !m.opt.ReadOnly && m.opt.Role.Includes(command.Operator),
-		Colored: m.theme.Colored(),
-		Tints:   m.colors == colorprofile.TrueColor && m.theme.Colored(),
+		Colored: m.theme.Colored(), Links: m.opt.Links,
+		Tints: m.colors == colorprofile.TrueColor && m.theme.Colored(),
 	}
 }
 

@@ -40,6 +40,8 @@ type Options struct {
 	Themes func(name string) (*screen.Theme, error)
 	// ASCII draws with ASCII glyphs only.
 	ASCII bool
+	// Links marks links for a terminal that opens them (OSC 8), in place of writing them out.
+	Links bool
 	// Sync switches synchronised output on without asking the terminal, which
 	// the toolkit does not do over SSH.
 	Sync bool

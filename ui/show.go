@@ -23,6 +23,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	defer cancel()
 	opt.Context = ctx
 	opt.ASCII = opt.ASCII || caps.ASCII
+	opt.Links = opt.Links || caps.Links
 	opt.Sync = opt.Sync || caps.Sync
 	if opt.Frame == 0 {
 		opt.Frame = FrameInterval(caps.SSH)

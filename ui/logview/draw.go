@@ -78,6 +78,9 @@ func (v *View) line(c *screen.Canvas, y int, l *Line) int {
 	if c.W() <= x {
 		return 1
 	}
+	if v.wrap && l.Flow != nil {
+		return v.flow(c, x, y, l.Flow.Lines(c.W()-x))
+	}
 	if v.wrap {
 		return v.wrapped(c, x, y, l.Role, l.Text)
 	}
@@ -106,6 +109,15 @@ func (v *View) wrapped(c *screen.Canvas, x, y int, role screen.Role, text string
 		}
 	}
 	return len(pieces)
+}
+
+// flow draws rows from column x on, and returns how many there are.
+func (v *View) flow(c *screen.Canvas, x, y int, all []screen.Styled) int {
+	for i := max(-y, 0); i < len(all) && y+i < c.H(); i++ {
+		c.Styled(x, y+i, &all[i])
+		v.highlight(c, y+i, x, all[i].Text)
+	}
+	return max(len(all), 1)
 }
 
 // highlight paints the matches in a row of text that begins at column x.

@@ -16,6 +16,13 @@ type Line struct {
 	HeadRole screen.Role
 	Text     string
 	Role     screen.Role
+	Flow     Flow // how the text is laid out when it is wrapped; nil between words
+}
+
+// Flow is text that lays itself out in rows of at most so many cells, at least one. It is
+// asked often for the same width.
+type Flow interface {
+	Lines(width int) []screen.Styled
 }
 
 // Source is where lines come from. Lines gives consecutive lines, the first of

@@ -57,7 +57,12 @@ func (v *View) rowsOf(seq uint64) int {
 }
 
 // rows is how many rows a wrapped line takes in w cells.
-func rows(l *Line, w int) int { return len(wrap(l.Text, w-headWidth(l))) }
+func rows(l *Line, w int) int {
+	if l.Flow != nil {
+		return max(len(l.Flow.Lines(w-headWidth(l))), 1)
+	}
+	return len(wrap(l.Text, w-headWidth(l)))
+}
 
 // wrap breaks a line's text into rows of at most w cells, at its own line
 // breaks and between words.

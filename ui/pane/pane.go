@@ -106,6 +106,8 @@ type Env struct {
 	Tints bool
 	// Colored says that the theme has colours.
 	Colored bool
+	// Links says that the terminal opens links (OSC 8).
+	Links bool
 	// Settled says that the screen has stood still long enough for an answer
 	// to an approval to count.
 	Settled bool

@@ -12,14 +12,17 @@ import (
 // log once "right" gave it the whole pane; "left" at its left edge gives the
 // pane back. The zero value is a sheet without a log.
 type Split struct {
-	tail    *Tail // nil: there is no log
-	view    logview.View
-	zoom    bool // the log has the whole pane and the keys
-	shift   int  // steps the log was scrolled to the right
-	missed  bool // the last search found nothing
-	now     Env  // of the last call, for the time of lines
-	scratch *screen.Canvas
-	w, h    int
+	tail   *Tail // nil: there is no log
+	view   logview.View
+	zoom   bool             // the log has the whole pane and the keys
+	shift  int              // steps the log was scrolled to the right
+	missed bool             // the last search found nothing
+	now    Env              // of the last call, for the time of lines
+	laid   map[uint64]*said // lines that are more than text, by their seq
+
+	unfolded bool // thoughts and plans are shown whole
+	scratch  *screen.Canvas
+	w, h     int
 }
 
 // NewSplit makes the log part for a pane.
@@ -37,7 +40,7 @@ func (s *Split) BindLog(stream string) {
 	s.tail.Bind(stream)
 	s.view.Empty = "no lines yet"
 	s.view.SetSource(lines{s})
-	s.zoom, s.shift, s.missed = false, 0, false
+	s.zoom, s.shift, s.missed, s.laid, s.unfolded = false, 0, false, nil, false
 }
 
 // RefreshLog reads what was added to the log.
@@ -74,6 +77,9 @@ func (l lines) Lines(from uint64, n int) []logview.Line {
 	out := make([]logview.Line, len(got))
 	for i := range got {
 		out[i] = line(l.s.now, &got[i])
+		if x := l.s.said(&got[i]); x != nil {
+			out[i].Flow = x
+		}
 	}
 	return out
 }
@@ -95,6 +101,9 @@ func line(env Env, l *task.LogLine) logview.Line {
 	}
 	return out
 }
+
+// Zoomed tells whether the log has the whole pane and the keys.
+func (s *Split) Zoomed() bool { return s.zoom }
 
 // heights are the rows of the record and of the log, with the line between.
 func (s *Split) heights() (record, log int) {
@@ -132,8 +141,12 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 		s.zoom = false
 		s.ResizeSplit(page, s.w, s.h)
 		return nil, true
+	case !s.zoom && (action == "fold" || action == "fold-all"):
+		return nil, page.Do(action) || s.unfold()
 	case !s.zoom:
 		return nil, page.Do(action)
+	case action == "fold" || action == "fold-all" || action == "open":
+		return nil, s.unfold()
 	case action == "right" && s.view.Wrapped(): // nothing is further right
 		return nil, true
 	case action == "next-match" || action == "prev-match":

@@ -19,6 +19,7 @@ type cells struct {
 	w, h   int
 	cell   []cell
 	marks  []string // combining marks, by cell.marks-1
+	links  []string // that cells open, by cell.link-1
 	glyphs *Glyphs
 	out    []byte // the render buffer
 	curX   int    // the terminal's cursor
@@ -33,6 +34,7 @@ type cell struct {
 	marks uint16
 	width uint8
 	role  Role
+	link  uint16
 	// figure and ground are colours of a picture in place of the role's.
 	figure, ground Tint
 }
@@ -67,7 +69,7 @@ func (c *Canvas) Resize(w, h int) {
 // Clear empties the window; on the whole picture it also hides the cursor.
 func (c *Canvas) Clear() {
 	if c.view.W == c.g.w && c.view.H == c.g.h {
-		c.g.marks, c.g.cursor = c.g.marks[:0], false
+		c.g.marks, c.g.links, c.g.cursor = c.g.marks[:0], c.g.links[:0], false
 	}
 	c.Fill(c.Bounds(), Text, ' ')
 }

@@ -19,9 +19,13 @@ func (c *Canvas) Render(t *Theme) string {
 		style := plainSGR
 		var was cell // the one before, if it was tinted
 		var tinted bool
+		var link uint16
 		for _, k := range g.cell[y*g.w : (y+1)*g.w] {
 			if k.width == 0 {
 				continue
+			}
+			if k.link != link {
+				out, link = g.appendLink(out, k.link), k.link
 			}
 			if (k.figure != 0 || k.ground != 0) && t.colored {
 				if k.base == ' ' && k.ground != 0 && tinted { // its figure isn't seen
@@ -37,6 +41,9 @@ func (c *Canvas) Render(t *Theme) string {
 		}
 		if style != plainSGR {
 			out = append(out, plainSGR...)
+		}
+		if link != 0 {
+			out = g.appendLink(out, 0)
 		}
 	}
 	g.out = out

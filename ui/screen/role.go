@@ -36,17 +36,19 @@ const (
 	Keyword          // of a programming language
 	Literal          // a text or a number in one
 	Comment          // in one
+	Strong           // stressed words of a text
+	Emphasis         // words of a text that stand out less
 	Roles            // how many there are
 )
 
 var roleNames = [Roles]string{
 	"text", "dim", "title", "header", "header-hot", "footer", "footer-key", "border", "border-focus", "selected",
 	"selected-off", "marked", "good", "busy", "warn", "bad", "danger", "accent", "input", "match", "toast", "toast-bad",
-	"added", "removed", "hidden", "added-word", "removed-word", "keyword", "literal", "comment",
+	"added", "removed", "hidden", "added-word", "removed-word", "keyword", "literal", "comment", "strong", "emphasis",
 }
 
 // roleLetters are what Canvas.Roles prints, in the order of the constants.
-const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-hPNKL#"
+const roleLetters = ".dtHAfkbFsSmgywxDaiMoO+-hPNKL#BI"
 
 // State reports whether the role says how a thing is: its colour is told apart
 // also where the row is selected.

@@ -11,6 +11,7 @@ import (
 type Span struct {
 	From, To int
 	Role     Role
+	Link     string // that a terminal may open, see Opens; "" for none
 }
 
 // Styled is a line whose parts have roles of their own. Its text is clean.
@@ -37,7 +38,21 @@ func (s *Styled) Parts(part func(text string, role Role)) {
 
 // Styled draws a line at x, y and returns the column after it.
 func (c *Canvas) Styled(x, y int, s *Styled) int {
-	s.Parts(func(text string, role Role) { x = c.Text(x, y, role, text) })
+	at := 0
+	for _, p := range s.Spans {
+		if p.From > at {
+			x = c.Text(x, y, s.Role, s.Text[at:p.From])
+		}
+		from := x
+		x = c.Text(x, y, p.Role, s.Text[p.From:p.To])
+		at = p.To
+		if p.Link != "" {
+			c.Link(Rect{from, y, x - from, 1}, p.Link)
+		}
+	}
+	if at < len(s.Text) {
+		x = c.Text(x, y, s.Role, s.Text[at:])
+	}
 	return x
 }
 
@@ -45,10 +60,11 @@ func (c *Canvas) Styled(x, y int, s *Styled) int {
 func (s *Styled) Lead(text string, role Role) Styled {
 	out := Styled{Text: text + s.Text, Role: s.Role, Spans: make([]Span, 0, len(s.Spans)+1)}
 	if text != "" {
-		out.Spans = append(out.Spans, Span{0, len(text), role})
+		out.Spans = append(out.Spans, Span{To: len(text), Role: role})
 	}
 	for _, p := range s.Spans {
-		out.Spans = append(out.Spans, Span{p.From + len(text), p.To + len(text), p.Role})
+		p.From, p.To = p.From+len(text), p.To+len(text)
+		out.Spans = append(out.Spans, p)
 	}
 	return out
 }
@@ -56,7 +72,7 @@ func (s *Styled) Lead(text string, role Role) Styled {
 // Add puts a text after the line.
 func (s *Styled) Add(text string, role Role) Styled {
 	end := len(s.Text)
-	return Styled{Text: s.Text + text, Role: s.Role, Spans: append(slices.Clip(s.Spans), Span{end, end + len(text), role})}
+	return Styled{Text: s.Text + text, Role: s.Role, Spans: append(slices.Clip(s.Spans), Span{From: end, To: end + len(text), Role: role})}
 }
 
 // Break cuts the line into pieces of at most w cells, at least one, wherever that is: its
@@ -90,11 +106,48 @@ func (s *Styled) split(n int) (head, rest Styled) {
 	head, rest = Styled{Text: strings.Clone(s.Text[:n]), Role: s.Role}, Styled{Text: s.Text[n:], Role: s.Role}
 	for _, p := range s.Spans {
 		if p.From < n {
-			head.Spans = append(head.Spans, Span{p.From, min(p.To, n), p.Role})
+			head.Spans = append(head.Spans, Span{p.From, min(p.To, n), p.Role, p.Link})
 		}
 		if p.To > n {
-			rest.Spans = append(rest.Spans, Span{max(p.From-n, 0), p.To - n, p.Role})
+			rest.Spans = append(rest.Spans, Span{max(p.From-n, 0), p.To - n, p.Role, p.Link})
 		}
 	}
 	return head, rest
+}
+
+// Wrap breaks the line between words into at most `most` pieces of at most w cells, at
+// least one; see term.WrapLine.
+func (s *Styled) Wrap(w, most int) (out []Styled) {
+	if len(s.Text) <= w {
+		return []Styled{*s}
+	}
+	at, next := 0, 0
+	for _, piece := range term.WrapLine(s.Text, w) {
+		if len(out) >= max(most, 1) {
+			break
+		}
+		from := at
+		for from < len(s.Text) && s.Text[from] == ' ' && !strings.HasPrefix(s.Text[from:], piece) {
+			from++
+		}
+		if !strings.HasPrefix(s.Text[from:], piece) { // a character that is broader than the line
+			_, rest := term.Next(s.Text[from:])
+			at = len(s.Text) - len(rest)
+			out = append(out, Styled{Text: piece, Role: s.Role})
+			continue
+		}
+		at = from + len(piece)
+		line := Styled{Text: piece, Role: s.Role}
+		for next < len(s.Spans) && s.Spans[next].To <= from {
+			next++
+		}
+		for _, p := range s.Spans[next:] {
+			if p.From >= at {
+				break
+			}
+			line.Spans = append(line.Spans, Span{max(p.From-from, 0), min(p.To, at) - from, p.Role, p.Link})
+		}
+		out = append(out, line)
+	}
+	return out
 }

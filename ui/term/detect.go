@@ -2,6 +2,7 @@ package term
 
 import (
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
@@ -26,6 +27,7 @@ type Caps struct {
 	Dark       bool                 // a guess until the terminal answers: most are
 	Why        string               // why Plain, for the message; else empty
 	Basic      bool                 // of ANSI's sequences it knows the old ones only: see NewBasic
+	Links      bool                 // it opens hyperlinks (OSC 8) and prints nothing of them
 	Term       string               // TERM and TERM_PROGRAM, as they were given
 	Program    string
 }
@@ -61,6 +63,7 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 		c.Plain, c.Why = true, "TERM is not set"
 	}
 	c.Color = profile(env, term, stdoutTTY, flags.Color)
+	c.Links = !c.Plain && !c.Basic && links(env, term)
 	c.Sync = !c.Plain && env("SSH_TTY") != "" && !asked(term)
 	return c
 }
@@ -116,6 +119,24 @@ func basic(term string) bool {
 		return true
 	}
 	return false
+}
+
+// links tells whether the terminal is one of those known to open hyperlinks. What stands
+// between, such as a multiplexer, is not.
+func links(env func(string) string, term string) bool {
+	family, _, _ := strings.Cut(term, "-")
+	switch family {
+	case "screen", "tmux":
+		return false
+	case "foot", "contour":
+		return true
+	}
+	switch env("TERM_PROGRAM") {
+	case "iTerm.app", "WezTerm", "ghostty", "vscode", "Tabby", "Hyper", "rio":
+		return true
+	}
+	vte, err := strconv.Atoi(env("VTE_VERSION"))
+	return asked(term) || err == nil && vte >= 5000 || env("KONSOLE_VERSION") != "" || env("WT_SESSION") != ""
 }
 
 // asked tells whether the toolkit asks this terminal about synchronised output

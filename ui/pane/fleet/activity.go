@@ -13,16 +13,25 @@ import (
 // callsShown is how many of its newest calls the sheet lists.
 const callsShown = 20
 
-// plan writes out the agent's plan as it is now.
-func plan(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
+// planName is the kind of the line that folds the plan.
+const planName = "plan"
+
+// plan writes out the agent's plan as it is now: folded it is the step that it is at.
+func (p *Agent) plan(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	if len(act.Plan) == 0 {
 		return
 	}
-	done, rows := 0, make([]pane.Row, len(act.Plan))
+	done, next, rows := 0, "", make([]pane.Row, len(act.Plan))
 	for i, s := range act.Plan {
 		st := stepState(s.Status)
-		if st.State == screen.Succeeded {
+		switch {
+		case st.State == screen.Succeeded:
 			done++
+		case next == "":
+			next = s.Text
+		}
+		if st.State == screen.Working {
+			next = s.Text
 		}
 		role := screen.Text
 		if st.State != screen.Idle {
@@ -31,7 +40,16 @@ func plan(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 		rows[i] = pane.Row{Text: st.Glyph(env.Glyphs) + " " + s.Text, Role: role, Note: st.Word}
 	}
 	out.Head(fmt.Sprintf("plan (%d of %d done)", done, len(act.Plan)))
-	out.Rows("", rows)
+	head := pane.Row{Text: string(env.Glyphs.Open) + " all steps", Role: screen.Dim, Item: pane.Item{Kind: planName, ID: p.Item().ID}}
+	if p.planOpen {
+		out.Rows("", append([]pane.Row{head}, rows...))
+		return
+	}
+	if head.Text, head.Role = string(env.Glyphs.Closed)+" "+next, screen.Busy; next == "" {
+		head.Text, head.Role = string(env.Glyphs.Closed)+" all done", screen.Good
+	}
+	head.Note = fmt.Sprintf("%d steps", len(act.Plan))
+	out.Rows("", []pane.Row{head})
 }
 
 // stepState is how far a step is; only the agent's own words are unknown.

@@ -45,6 +45,8 @@ type Agent struct {
 	acts    pane.Reader[*fleet.Activity]
 	did     fleet.Activity
 	counts  []string // of the diffs of did
+
+	planOpen bool // the plan is shown whole
 }
 
 // asked is a page of what the agent was asked.
@@ -65,6 +67,7 @@ func (p *Agent) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
 		p.forget()
+		p.planOpen = false
 		p.BindLog("agent:" + it.ID)
 	}
 	return nil
@@ -146,6 +149,16 @@ func (p *Agent) took(did *fleet.Activity) {
 	for i := range did.Diffs {
 		p.counts = append(p.counts, diff.Counts(did.Diffs[i].Text))
 	}
+}
+
+// Do implements pane.Pane: on the plan's line, open and fold show or hide its steps.
+func (p *Agent) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if (action == "open" || action == "fold") && !p.Zoomed() && p.Page.Item().Kind == planName {
+		p.planOpen = !p.planOpen
+		p.lay(env)
+		return nil, true
+	}
+	return p.LogRecord.Do(env, action)
 }
 
 // Selected is the agent as it was drawn.
@@ -231,7 +244,7 @@ func (p *Agent) lay(env pane.Env) {
 		if a.Offers == nil {
 			out.Add("mode", act.Mode, screen.Text)
 		}
-		plan(&env, act, &out)
+		p.plan(&env, act, &out)
 		calls(&env, act, &out)
 		p.diffs(&env, act, &out)
 		out.Head("made of")

@@ -1,0 +1,125 @@
+package pane
+
+import (
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/task"
+	"swarmdeck/ui/markdown"
+	"swarmdeck/ui/screen"
+)
+
+// said is a line of a log that is laid out: what an agent says as Markdown, what it
+// thinks and plans folded. It belongs to a Split, and keeps the rows of one width.
+type said struct {
+	log   *Split
+	text  string
+	fold  string // what it is when folded; "" does not fold
+	role  screen.Role
+	width int
+	open  bool
+	rows  []screen.Styled
+	glyph *screen.Glyphs
+}
+
+// mostSaid is how many lines are kept laid out: more than are in sight.
+const mostSaid = 512
+
+// said lays out a line that is not simply text; nil for one that is.
+func (s *Split) said(l *task.LogLine) *said {
+	switch l.Source {
+	case "message", "thought", "plan", "result":
+	default:
+		return nil
+	}
+	if x := s.laid[l.Seq]; x != nil {
+		return x
+	}
+	x := &said{log: s, text: l.Message}
+	switch l.Source {
+	case "thought":
+		x.fold, x.role = thought(l.Message), screen.Dim
+	case "plan":
+		x.fold = planned(l.Message)
+	}
+	if len(s.laid) >= mostSaid || s.laid == nil {
+		s.laid = map[uint64]*said{}
+	}
+	s.laid[l.Seq] = x
+	return x
+}
+
+// Lines implements logview.Flow.
+func (x *said) Lines(width int) []screen.Styled {
+	env := &x.log.now
+	if x.rows != nil && x.width == width && x.open == x.log.unfolded && x.glyph == env.Glyphs {
+		return x.rows
+	}
+	x.width, x.open, x.glyph = width, x.log.unfolded, env.Glyphs
+	if x.fold == "" {
+		x.rows = markdown.Render(x.text, markdown.Options{Width: width, Glyphs: env.Glyphs, Links: env.Links})
+		return x.rows
+	}
+	sign := env.Glyphs.Closed
+	if x.open {
+		sign = env.Glyphs.Open
+	}
+	head := screen.Styled{Text: string(sign) + " " + x.fold, Role: screen.Dim}
+	x.rows = head.Wrap(max(width, 1), 1)
+	if x.open {
+		x.rows = append(x.rows, markdown.Render(x.text, markdown.Options{Width: width, Glyphs: env.Glyphs, Links: env.Links, Role: x.role})...)
+	}
+	return x.rows
+}
+
+// thought is a thought in one line.
+func thought(text string) string {
+	text = strings.TrimSpace(text)
+	n := strings.Count(text, "\n") + 1
+	first, _, _ := strings.Cut(text, "\n")
+	if n == 1 {
+		return "a thought of " + words(len(strings.Fields(first)))
+	}
+	return fmt.Sprintf("a thought of %d lines, %s", n, words(len(strings.Fields(text))))
+}
+
+func words(n int) string {
+	if n == 1 {
+		return "1 word"
+	}
+	return fmt.Sprintf("%d words", n)
+}
+
+// planned is a plan in one line, as the log has it.
+func planned(text string) string {
+	all, done, now := 0, 0, ""
+	for line := range strings.Lines(text) {
+		all++
+		switch {
+		case strings.HasPrefix(line, "[x]"):
+			done++
+		case strings.HasPrefix(line, "[>]") && now == "":
+			now = ", now: " + strings.TrimSpace(line[3:])
+		}
+	}
+	return fmt.Sprintf("%d of %d done%s", done, all, now)
+}
+
+// folds tells whether the log folds anything that is at hand.
+func (s *Split) folds() bool {
+	for _, l := range s.tail.lines {
+		if l.Source == "thought" || l.Source == "plan" {
+			return true
+		}
+	}
+	return false
+}
+
+// unfold folds what the agent thought and planned, or opens it.
+func (s *Split) unfold() bool {
+	if s.tail == nil || !s.view.Wrapped() || !s.folds() {
+		return false
+	}
+	s.unfolded = !s.unfolded
+	return true
+}

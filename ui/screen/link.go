@@ -1,0 +1,61 @@
+package screen
+
+import "strings"
+
+// maxLink bounds a link, in bytes: terminals take no longer ones.
+const maxLink = 2000
+
+// maxLinks bounds the links in a picture.
+const maxLinks = 1<<16 - 1
+
+// Opens reports whether a terminal may be handed a link to open: one of the web, in
+// printable ASCII, without the semicolon that the toolkit takes for an end.
+func Opens(to string) bool {
+	if len(to) > maxLink || !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "http://") {
+		return false
+	}
+	for i := range len(to) {
+		if to[i] <= ' ' || to[i] > '~' || to[i] == ';' {
+			return false
+		}
+	}
+	return true
+}
+
+// Link makes the cells of r open a link in terminals that can (OSC 8), until they are drawn
+// anew. What may not be opened is left out.
+func (c *Canvas) Link(r Rect, to string) {
+	g := c.g
+	if r = r.Clip(c.Bounds()); r.Empty() || !Opens(to) || len(g.links) >= maxLinks {
+		return
+	}
+	if n := len(g.links); n == 0 || g.links[n-1] != to {
+		g.links = append(g.links, to)
+	}
+	for y := r.Y; y < r.Y+r.H; y++ {
+		at := (y+c.view.Y)*g.w + c.view.X + r.X
+		for i := range r.W {
+			g.cell[at+i].link = uint16(len(g.links))
+		}
+	}
+}
+
+// appendLink begins a link, or ends the one that is open.
+func (g *cells) appendLink(out []byte, n uint16) []byte {
+	out = append(out, "\x1b]8;;"...)
+	if n > 0 && int(n) <= len(g.links) {
+		out = append(out, g.links[n-1]...)
+	}
+	return append(out, "\x1b\\"...)
+}
+
+// LinkAt is what a cell of the window opens, "" for nothing.
+func (c *Canvas) LinkAt(x, y int) string {
+	if !c.Bounds().Contains(x, y) {
+		return ""
+	}
+	if n := c.row(y)[x].link; n > 0 && int(n) <= len(c.g.links) {
+		return c.g.links[n-1]
+	}
+	return ""
+}
