@@ -14,6 +14,10 @@ import (
 	"swarmdeck/engine/core"
 )
 
+// fewFiles are synced one by one where they are made again; more of them with all
+// the file system.
+const fewFiles = 16
+
 // builder makes a tree by descriptors: nothing it makes is reached by a name
 // that somebody else could have changed.
 type builder struct {

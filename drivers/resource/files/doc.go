@@ -4,8 +4,13 @@
 // A snapshot is a manifest: a line for each file, directory and link of the
 // tree, with mode, owner, time and, of a file, size and sha256. The contents
 // lie beside it, each once, under that digest. Where the file system can share
-// blocks (FICLONE) contents are shared, else copied. A file that has not
-// changed since the snapshot before is not read again.
+// blocks (FICLONE) those of files above 1 MiB are shared, else contents are copied.
+//
+// Before each call all names are looked at, and no more than what changed since the
+// snapshot before is read and written: a file with the same inode, times and size has
+// the content that it had, the time of an inode being none that a program sets. A
+// manifest is written as what it adds to the one before, and named by the digest of the
+// whole.
 //
 // A tree is hostile. Directories are walked by their descriptors, so that no
 // link is ever followed, whoever changes what meanwhile; a link is kept as the

@@ -2,10 +2,13 @@ package files
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
 )
@@ -34,6 +37,28 @@ type entry struct {
 	sum      digest // of a file
 	target   string // of a link
 	path     string
+
+	at where // it was found; no part of a manifest
+}
+
+// where tells a file from another at its path, and whether it was changed: no program
+// sets the time of an inode. The zero value tells nothing.
+type where struct {
+	dev, ino uint64
+	ctime    int64
+}
+
+func whereOf(st *unix.Stat_t) where { return where{uint64(st.Dev), st.Ino, st.Ctim.Nano()} }
+
+// alike reports that two entries have the same line.
+func (e *entry) alike(o *entry) bool {
+	return e.kind == o.kind && e.mode == o.mode && e.uid == o.uid && e.gid == o.gid && e.mtime == o.mtime &&
+		e.size == o.size && e.sum == o.sum && e.target == o.target && e.path == o.path
+}
+
+// same reports that a file is the one that was seen, and has not changed since.
+func (e *entry) same(seen *entry) bool {
+	return seen.kind == regular && seen.at != where{} && e.at == seen.at && e.size == seen.size && e.mtime == seen.mtime
 }
 
 // firstLine begins a manifest. What follows it is never changed.
@@ -72,6 +97,21 @@ func encode(all []entry) []byte {
 	return b
 }
 
+// stateOf is the digest of the manifest of entries: the name of their state.
+func stateOf(all []entry) (sum digest) {
+	h := sha256.New()
+	b := append(make([]byte, 0, 64<<10), firstLine...)
+	for i := range all {
+		if b = all[i].append(b); len(b) > 60<<10 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+	h.Sum(sum[:0])
+	return sum
+}
+
 // decode reads a manifest. Its entries come in the order in which they can be
 // made: a directory before what is in it, and each once.
 func decode(data []byte) ([]entry, error) {
@@ -80,34 +120,44 @@ func decode(data []byte) ([]entry, error) {
 		return nil, core.Errorf(core.Internal, "a manifest begins with %q, this does not", strings.TrimSpace(firstLine))
 	}
 	var all []entry
-	dirs := map[string]bool{}
-	last := ""
 	for n := 2; rest != ""; n++ {
 		line, more, whole := strings.Cut(rest, "\n")
 		e, err := parse(line)
-		switch {
-		case err != nil:
-		case !whole:
+		if err == nil && !whole {
 			err = fmt.Errorf("it is cut")
-		case len(all) == 0 && (e.path != "." || e.kind == link), len(all) > 0 && !valid(e.path):
-			err = fmt.Errorf("%q has no place in a tree", e.path)
-		case len(all) > 0 && !dirs[parent(e.path)]:
-			err = fmt.Errorf("%q is in no directory", e.path)
-		case len(all) > 1 && !before(last, e.path):
-			err = fmt.Errorf("%q is out of order", e.path)
 		}
 		if err != nil {
 			return nil, core.Errorf(core.Internal, "line %d of a manifest: %v", n, err)
 		}
+		all, rest = append(all, e), more
+	}
+	return all, placed(all)
+}
+
+// placed refuses entries that can't be made one after the other.
+func placed(all []entry) error {
+	if len(all) == 0 {
+		return core.Errorf(core.Internal, "a manifest is empty")
+	}
+	dirs := map[string]bool{}
+	for n, e := range all {
+		why := ""
+		switch {
+		case n == 0 && (e.path != "." || e.kind == link), n > 0 && !valid(e.path):
+			why = "has no place in a tree"
+		case n > 0 && !dirs[parent(e.path)]:
+			why = "is in no directory"
+		case n > 1 && order(all[n-1].path, e.path) >= 0:
+			why = "is out of order"
+		}
+		if why != "" {
+			return core.Errorf(core.Internal, "entry %d of a manifest: %q %s", n+1, e.path, why)
+		}
 		if e.kind == directory {
 			dirs[e.path] = true
 		}
-		all, last, rest = append(all, e), e.path, more
 	}
-	if len(all) == 0 {
-		return nil, core.Errorf(core.Internal, "a manifest is empty")
-	}
-	return all, nil
+	return nil
 }
 
 // valid is fs.ValidPath for names of any bytes, but the root's.
@@ -120,19 +170,29 @@ func valid(path string) bool {
 	return true
 }
 
-// before is the order of a walk: by the names of the directories on the way.
-func before(a, b string) bool {
-	for {
-		x, restA, moreA := strings.Cut(a, "/")
-		y, restB, moreB := strings.Cut(b, "/")
-		if c := cmp.Compare(x, y); c != 0 {
-			return c < 0
-		}
-		if !moreA || !moreB {
-			return !moreA && moreB
-		}
-		a, b = restA, restB
+// order is that of a walk: by the names of the directories on the way, the root first.
+func order(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == ".":
+		return -1
+	case b == ".":
+		return 1
 	}
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	switch {
+	case n == len(a) || n == len(b):
+		return cmp.Compare(len(a), len(b))
+	case a[n] == '/':
+		return -1
+	case b[n] == '/':
+		return 1
+	}
+	return cmp.Compare(a[n], b[n])
 }
 
 func parent(path string) string {

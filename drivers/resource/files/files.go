@@ -44,7 +44,7 @@ type Options struct {
 	// Spare is the free space, in bytes, that snapshots leave on the disk; 0
 	// means 512 MiB.
 	Spare uint64
-	// Most is what the snapshots of one tenant may take, in bytes; 0 means 16
+	// Most is what the snapshots of one tenant may take, in bytes; 0 means 24
 	// GiB. Shared blocks count as if they were not.
 	Most int64
 }
@@ -53,6 +53,8 @@ type Options struct {
 type Driver struct {
 	opt Options
 	own *safeopen.Own // nil without Options.Own
+
+	grain time.Duration // of the clocks of file systems
 
 	mu     sync.Mutex
 	stores map[string]*store // by tenant
@@ -93,9 +95,9 @@ func New(opt Options) (*Driver, error) {
 		opt.Spare = 512 << 20
 	}
 	if opt.Most == 0 {
-		opt.Most = 16 << 30
+		opt.Most = 24 << 30
 	}
-	return &Driver{opt: opt, own: own, stores: map[string]*store{}}, nil
+	return &Driver{opt: opt, own: own, grain: grain, stores: map[string]*store{}}, nil
 }
 
 func (d *Driver) store(tenant string) (*store, error) {
@@ -254,28 +256,42 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	if err != nil {
 		return resource.Taken{}, err
 	}
-	b := &batch{store: s, room: func() error { return d.room(s) }}
-	was := s.recall(path)
-	w := &walker{ctx: ctx, limits: d.opt.Limits, own: d.opt.Own, among: d.own.Among(), file: func(dir int, name string, e *entry, st *unix.Stat_t) error {
-		if known, ok := was[e.path]; ok && known.same(st) {
-			e.sum = known.sum
-			return nil
-		}
-		return b.read(dir, name, e, st)
-	}}
-	began := time.Now().UnixNano()
-	if err := w.walk(path); err != nil {
+	took, err := d.take(ctx, s, id, path, last)
+	if err != nil {
 		return resource.Taken{}, err
 	}
-	if err := b.sync(); err != nil {
-		return resource.Taken{}, fmt.Errorf("write a snapshot of %s: %w", path, err)
-	}
-	done, err = s.keep(id, w.all, receipt{Bytes: w.bytes, Notes: w.left.notes()}, last)
+	return taken(took), nil
+}
+
+// take keeps a tree: it looks through all of it, and reads and writes what has changed
+// since it was seen last.
+func (d *Driver) take(ctx context.Context, s *store, id, path string, last *dag.ExtRef) (receipt, error) {
+	w := &walker{ctx: ctx, limits: d.opt.Limits, own: d.opt.Own, among: d.own.Among()}
+	began := time.Now()
+	all, err := w.walk(path)
 	if err != nil {
-		return resource.Taken{}, fmt.Errorf("write a snapshot of %s: %w", path, err)
+		return receipt{}, err
 	}
-	s.remember(path, w.all, w.stats, began)
-	return taken(done), nil
+	was := s.recall(path)
+	var known []entry
+	if was != nil {
+		known = was.all
+	}
+	b := &batch{store: s, room: func() error { return d.room(s) }, fresh: map[string]string{}}
+	defer b.drop()
+	r := reader{walker: w, batch: b}
+	some := match(known, all)
+	if all, err = r.read(all, some, func(int64) {}); err != nil {
+		return receipt{}, err
+	}
+	now := &seen{all: all}
+	done, err := b.keep(id, was, now, receipt{Notes: w.left.notes()}, last)
+	if err != nil {
+		return done, fmt.Errorf("write a snapshot of %s: %w", path, err)
+	}
+	unsettle(all, began.Add(-d.grain))
+	s.remember(path, was, now)
+	return done, nil
 }
 
 // room refuses to fill the disk, and more than is allowed of it.
@@ -295,37 +311,6 @@ func (d *Driver) room(s *store) error {
 		return core.Errorf(core.Unavailable, "there is no room for a snapshot: %d bytes are free, %d are to stay so", free, d.opt.Spare)
 	}
 	return nil
-}
-
-// read takes a file's content in. A file that changes meanwhile is read again,
-// a few times; one that never stands still is kept as it was read last.
-func (b *batch) read(dir int, name string, e *entry, st *unix.Stat_t) error {
-	for try := 0; ; try++ {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return gone(err)
-		}
-		f := os.NewFile(uintptr(fd), e.path)
-		var before, after unix.Stat_t
-		err = unix.Fstat(fd, &before)
-		if err == nil && before.Mode&unix.S_IFMT != unix.S_IFREG {
-			err = gone(unix.ENOENT) // another took its place
-		}
-		if err == nil {
-			e.sum, e.size, err = b.take(f, before.Size)
-		}
-		if err == nil {
-			err = unix.Fstat(fd, &after)
-		}
-		_ = f.Close()
-		if err != nil {
-			return err
-		}
-		if *st = after; before.Mtim == after.Mtim && before.Ctim == after.Ctim && e.size == after.Size || try == 2 {
-			e.mode, e.mtime, e.uid, e.gid = after.Mode&fileModes, after.Mtim.Nano(), after.Uid, after.Gid
-			return nil
-		}
-	}
 }
 
 func taken(r receipt) resource.Taken {

@@ -261,8 +261,8 @@ func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What was seen is said to have another content: it is believed.
-	e := entry{kind: regular, path: "a", sum: digest{1}}
-	s.remember(root, []entry{e}, []unix.Stat_t{st}, time.Now().Add(time.Hour).UnixNano())
+	e := entry{kind: regular, path: "a", size: st.Size, mtime: st.Mtim.Nano(), sum: digest{1}, at: whereOf(&st)}
+	s.remember(root, nil, &seen{all: []entry{e}})
 	_, snap := kept(t, d, "s1", root)
 	sum, _ := parseDigest(snap.ExternalRef.ID)
 	all, err := s.tree(sum)

@@ -1,16 +1,11 @@
 package files
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -48,24 +43,52 @@ func (s *store) receipt(id string) (receipt, error) {
 	return r, nil
 }
 
-// keep writes the manifest, and then the receipt; nothing when it is the one
-// that was taken last.
-func (s *store) keep(id string, all []entry, r receipt, last *dag.ExtRef) (receipt, error) {
-	data := encode(all)
-	sum := digest(sha256.Sum256(data))
-	r.Tree, r.Files = sum.String(), len(all)
-	_, err := os.Lstat(s.treePath(sum))
-	if err == nil && last != nil && last.ID == "sha256:"+r.Tree {
-		return r, nil
+// keep writes the manifest, with what the batch has, and then the receipt; nothing when
+// it is the one that was taken last.
+func (b *batch) keep(id string, was, now *seen, r receipt, last *dag.ExtRef) (receipt, error) {
+	r.Files = len(now.all)
+	for _, e := range now.all {
+		r.Bytes += e.size
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.write(s.treePath(sum), data); err != nil {
-			return r, err
-		}
-	} else if err != nil {
+	there, err := b.tell(was, now)
+	if err == nil {
+		err = b.sync()
+	}
+	r.Tree = now.tree.String()
+	if err != nil || there && last != nil && last.ID == "sha256:"+r.Tree {
 		return r, err
 	}
-	return r, s.write(filepath.Join(s.dir, "taken", id), core.MustEncode(r))
+	return r, b.write(filepath.Join(b.dir, "taken", id), core.MustEncode(r))
+}
+
+// tell puts the manifest of a state into the batch, unless it is there.
+func (b *batch) tell(was, now *seen) (there bool, err error) {
+	var changes []change
+	if was != nil {
+		changes = changed(was.all, now.all)
+	}
+	same := was != nil && len(changes) == 0
+	if same {
+		now.tree = was.tree
+	} else {
+		now.tree = stateOf(now.all)
+	}
+	there, err = b.has(b.treePath(now.tree))
+	switch {
+	case err != nil:
+		return false, err
+	case there && same:
+		now.deep, now.bytes = was.deep, was.bytes
+		return true, nil
+	case there:
+		now.deep, now.bytes, err = b.depth(now.tree)
+		return true, err
+	}
+	data, err := b.manifest(was, now, changes)
+	if err != nil {
+		return false, err
+	}
+	return false, b.put(b.treePath(now.tree), data)
 }
 
 func parseDigest(text string) (d digest, err error) {
@@ -74,50 +97,4 @@ func parseDigest(text string) (d digest, err error) {
 		return d, core.Invalid("snapshot", text, "sha256: and 64 hex digits")
 	}
 	return digest(raw), nil
-}
-
-// seenFile is a file as it was when it was read last: one that has not changed
-// since has the same content.
-type seenFile struct {
-	dev, ino   uint64
-	size       int64
-	mtim, ctim int64
-	sum        digest
-}
-
-// settled is how much older than its reading a file's newest change must be:
-// a change within the clock's grain could not be told from none.
-const settled = int64(2e9)
-
-// seen is what is known of a tree's files from the snapshot before.
-type seen map[string]seenFile
-
-func seenKey(root string) string {
-	sum := sha256.Sum256([]byte(root))
-	return hex.EncodeToString(sum[:16])
-}
-
-// recall reads what was seen of a tree; nothing when that is damaged: then
-// all is read again.
-func (s *store) recall(root string) seen {
-	data, err := os.ReadFile(filepath.Join(s.dir, "seen", seenKey(root)))
-	if err != nil || len(data) < 32 {
-		return nil
-	}
-	body, sum := data[:len(data)-32], data[len(data)-32:]
-	if sha256.Sum256(body) != [32]byte(sum) {
-		return nil
-	}
-	return decodeSeen(body)
-}
-
-// remember keeps what was seen; without it the next snapshot only costs more.
-func (s *store) remember(root string, all []entry, stats []unix.Stat_t, began int64) {
-	body := encodeSeen(all, stats, began)
-	sum := sha256.Sum256(body)
-	path := filepath.Join(s.dir, "seen", seenKey(root))
-	tmp := filepath.Join(s.dir, "tmp", "seen-"+seenKey(root))
-	if os.WriteFile(tmp, append(body, sum[:]...), 0o600) == nil {
-		_ = os.Rename(tmp, path)
-	}
 }

@@ -42,20 +42,19 @@ func (d *Driver) Since(ctx context.Context, place string, since time.Time) (chan
 	}
 	w := &walker{
 		ctx: ctx, limits: Limits{Files: sinceEntries, Bytes: 1 << 62, Depth: DefaultLimits().Depth}, own: d.opt.Own, among: d.own.Among(),
-		file: func(int, string, *entry, *unix.Stat_t) error { return nil },
 		skip: func(name string) bool { return name == ".git" },
 	}
-	if err := w.walk(place); err != nil {
+	all, err := w.walk(place)
+	if err != nil {
 		return nil, 0, err
 	}
 	from := since.Add(-tick).UnixNano()
 	moved := map[string]bool{} // directories that are new where they are, with all below
 	left := int64(sinceRead)
-	for i, e := range w.all {
-		st := &w.stats[i]
-		late, below := st.Ctim.Nano() >= from, moved[parent(e.path)]
+	for _, e := range all {
+		late, below := e.at.ctime >= from, moved[parent(e.path)]
 		if e.kind == directory {
-			moved[e.path] = e.path != "." && (below || late && st.Mtim.Nano() < from)
+			moved[e.path] = e.path != "." && (below || late && e.mtime < from)
 		}
 		if e.kind != regular || !late && !below {
 			continue
@@ -64,7 +63,7 @@ func (d *Driver) Since(ctx context.Context, place string, since time.Time) (chan
 			more++
 			continue
 		}
-		f := dag.File{Path: filepath.Join(place, e.path), Size: e.size, At: time.Unix(0, st.Ctim.Nano())}
+		f := dag.File{Path: filepath.Join(place, e.path), Size: e.size, At: time.Unix(0, e.at.ctime)}
 		if e.size <= left && ctx.Err() == nil {
 			left -= e.size
 			f.SHA256 = digestOf(f.Path, e.size)

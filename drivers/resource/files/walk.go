@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +26,7 @@ type Limits struct {
 
 // DefaultLimits are generous for source trees and the data of a task, and keep
 // a snapshot from filling the disk.
-func DefaultLimits() Limits { return Limits{Files: 200_000, Bytes: 8 << 30, Depth: 100} }
+func DefaultLimits() Limits { return Limits{Files: 200_000, Bytes: 12 << 30, Depth: 100} }
 
 // left counts what a snapshot leaves out.
 type left struct {
@@ -34,21 +36,28 @@ type left struct {
 	out     int // links that lead out of the tree: kept, but as links
 }
 
-// walker goes through a tree by descriptors.
+// walker goes through a tree by descriptors, a few directories at a time. It reads no
+// file.
 type walker struct {
 	ctx    context.Context
 	limits Limits
 	own    string                     // the engine's data file, whose like are left out
 	among  func(dev, ino uint64) bool // the same by inode, whatever they are called; nil is none
+	skip   func(name string) bool     // what is not looked at; nil is nothing
 	root   string
 	dev    uint64
-	file   func(dir int, name string, e *entry, st *unix.Stat_t) error // reads a file's content
-	skip   func(name string) bool                                      // what is not looked at; nil is nothing
 
+	seen, bytes atomic.Int64
+	free        chan struct{} // a place for each goroutine beside the first
+
+	mu   sync.Mutex
+	left left
+}
+
+// branch is what was found in a directory, by name, and below it.
+type branch struct {
 	all   []entry
-	stats []unix.Stat_t // of all
-	bytes int64
-	left  left
+	below map[int]*branch // of those of all that are directories
 }
 
 // errGone is what a part of the tree fails with that was removed meanwhile, and
@@ -74,32 +83,53 @@ func openBeneath(path string, flags int) (int, error) {
 	return fd, nil
 }
 
-// walk reads the tree at root, a clean absolute path.
-func (w *walker) walk(root string) error {
-	w.root = root
+// walk looks through the tree at root, a clean absolute path. Its entries come in the
+// order in which they can be made.
+func (w *walker) walk(root string) ([]entry, error) {
+	w.root, w.free = root, make(chan struct{}, walkers-1)
 	fd, err := openBeneath(filepath.Dir(root), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	base := filepath.Base(root)
 	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &os.PathError{Op: "look at", Path: root, Err: err}
+		return nil, &os.PathError{Op: "look at", Path: root, Err: err}
 	}
 	w.dev = st.Dev
 	if t := st.Mode & unix.S_IFMT; t != unix.S_IFDIR && t != unix.S_IFREG {
-		return core.Invalid("path", root, "a file or a directory")
+		return nil, core.Invalid("path", root, "a file or a directory")
 	}
-	return w.entry(fd, base, ".", &st, 0)
+	top, err := w.entry(fd, base, ".", &st)
+	if err != nil {
+		return nil, err
+	}
+	all := []entry{top}
+	if top.kind == directory {
+		b, err := w.directory(fd, base, ".", 0)
+		if err != nil {
+			return nil, err
+		}
+		all = b.flatten(slices.Grow(all, int(w.seen.Load())))
+	}
+	return all, nil
 }
 
-// entry takes one name of a directory in.
-func (w *walker) entry(dir int, name, path string, st *unix.Stat_t, depth int) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
+func (b *branch) flatten(all []entry) []entry {
+	for n, e := range b.all {
+		all = append(all, e)
+		if below := b.below[n]; below != nil {
+			all = below.flatten(all)
+		}
 	}
-	e := entry{uid: st.Uid, gid: st.Gid, mtime: st.Mtim.Nano(), path: path}
+	return all
+}
+
+// entry makes one of a name in a directory; of another kind than a tree holds it has
+// none.
+func (w *walker) entry(dir int, name, path string, st *unix.Stat_t) (e entry, err error) {
+	e = entry{uid: st.Uid, gid: st.Gid, mtime: st.Mtim.Nano(), path: path, at: whereOf(st)}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		e.kind, e.mode = directory, st.Mode&dirModes
@@ -107,97 +137,164 @@ func (w *walker) entry(dir int, name, path string, st *unix.Stat_t, depth int) e
 		e.kind, e.mode, e.size = regular, st.Mode&fileModes, st.Size
 	case unix.S_IFLNK:
 		e.kind, e.mode = link, 0o777
+		if e.target, err = readlink(dir, name); err != nil {
+			return e, w.explain(path, gone(err))
+		}
 	default:
-		w.left.special++
-		return nil
+		w.count(func(l *left) { l.special++ })
+		return e, nil
 	}
-	if len(w.all) >= w.limits.Files {
-		return core.Errorf(core.InvalidInput, "path: %s holds more than %d files and directories", w.root, w.limits.Files).With("field", "path")
+	if w.seen.Add(1) > int64(w.limits.Files) {
+		return e, w.tooMany()
 	}
-	if e.kind == regular {
-		if w.bytes += e.size; w.bytes > w.limits.Bytes {
-			return core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.root, w.limits.Bytes, path, e.size).With("field", "path")
-		}
-		was := e.size
-		if err := w.file(dir, name, &e, st); err != nil {
-			return w.explain(path, err)
-		}
-		w.bytes += e.size - was
+	if sum := w.bytes.Add(e.size); sum > w.limits.Bytes {
+		return e, core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.root, w.limits.Bytes, path, e.size).With("field", "path")
 	}
-	if e.kind == link {
-		target, err := readlink(dir, name)
-		if err != nil {
-			return w.explain(path, gone(err))
-		}
-		e.target = target
-		if leadsOut(path, target) {
-			w.left.out++
-		}
+	if e.kind == link && leadsOut(path, e.target) {
+		w.count(func(l *left) { l.out++ })
 	}
-	w.all, w.stats = append(w.all, e), append(w.stats, *st)
-	if e.kind != directory {
-		return nil
-	}
-	if depth >= w.limits.Depth {
-		return core.Errorf(core.InvalidInput, "path: %s is more than %d directories deep at %q", w.root, w.limits.Depth, path).With("field", "path")
-	}
-	return w.directory(dir, name, path, depth)
+	return e, nil
 }
 
-func (w *walker) directory(dir int, name, path string, depth int) error {
+func (w *walker) tooMany() error {
+	return core.Errorf(core.InvalidInput, "path: %s holds more than %d files and directories", w.root, w.limits.Files).With("field", "path")
+}
+
+func (w *walker) count(what func(*left)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	what(&w.left)
+}
+
+// directory finds what is in a directory and below.
+func (w *walker) directory(dir int, name, path string, depth int) (*branch, error) {
+	if depth >= w.limits.Depth {
+		return nil, core.Errorf(core.InvalidInput, "path: %s is more than %d directories deep at %q", w.root, w.limits.Depth, path).With("field", "path")
+	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return w.explain(path, gone(err))
+		return nil, w.explain(path, gone(err))
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
-	var names []string
+	names, err := w.names(f, path)
+	if err != nil {
+		return nil, err
+	}
+	b := &branch{all: make([]entry, len(names))}
+	err = w.split(len(names), statsAtOnce, func(n int) (err error) {
+		b.all[n], err = w.find(fd, names[n], path)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.all = slices.DeleteFunc(b.all, func(e entry) bool { return e.kind == 0 })
+	var dirs []int
+	for n, e := range b.all {
+		if e.kind == directory {
+			dirs = append(dirs, n)
+		}
+	}
+	below := make([]*branch, len(dirs))
+	err = w.split(len(dirs), 1, func(n int) (err error) {
+		e := b.all[dirs[n]]
+		below[n], err = w.directory(fd, filepath.Base(e.path), e.path, depth+1)
+		if errors.Is(err, errGone) {
+			err = nil
+		}
+		return err
+	})
+	b.below = make(map[int]*branch, len(dirs))
+	for n, at := range dirs {
+		b.below[at] = below[n]
+	}
+	return b, err
+}
+
+// names are those in a directory, in order.
+func (w *walker) names(f *os.File, path string) (names []string, err error) {
 	for {
 		some, err := f.Readdirnames(1024)
 		names = append(names, some...)
 		if len(names) > w.limits.Files {
-			return core.Errorf(core.InvalidInput, "path: %s holds more than %d files and directories", w.root, w.limits.Files).With("field", "path")
+			return nil, w.tooMany()
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			slices.Sort(names)
+			return names, nil
 		}
 		if err != nil {
-			return w.explain(path, err)
+			return nil, w.explain(path, err)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		if w.skip != nil && w.skip(name) {
-			continue
+}
+
+// find looks at one name of a directory. What is left out has no kind.
+func (w *walker) find(dir int, name, path string) (e entry, err error) {
+	if w.skip != nil && w.skip(name) {
+		return e, nil
+	}
+	var st unix.Stat_t
+	err = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return e, nil // it has gone meanwhile
+	}
+	below := name
+	if path != "." {
+		below = path + "/" + name
+	}
+	switch {
+	case err != nil:
+		return e, w.explain(below, err)
+	case w.owned(below) || w.among != nil && w.among(st.Dev, st.Ino):
+		w.count(func(l *left) { l.own++ })
+	case st.Dev != w.dev:
+		w.count(func(l *left) { l.mounts++ })
+	default:
+		e, err = w.entry(dir, name, below, &st)
+		if errors.Is(err, errGone) {
+			return entry{}, nil
 		}
-		var st unix.Stat_t
-		err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if errors.Is(err, unix.ENOENT) {
-			continue // it has gone meanwhile
-		}
-		below := name
-		if path != "." {
-			below = path + "/" + name
-		}
-		if err != nil {
-			return w.explain(below, err)
-		}
-		if w.owned(below) || w.among != nil && w.among(st.Dev, st.Ino) {
-			w.left.own++
-			continue
-		}
-		if st.Dev != w.dev {
-			w.left.mounts++
-			continue
-		}
-		if err := w.entry(fd, name, below, &st, depth+1); err != nil {
-			if errors.Is(err, errGone) {
-				continue
+	}
+	return e, err
+}
+
+const (
+	walkers     = 4   // goroutines that look through a tree
+	statsAtOnce = 256 // names of a directory that one of them takes at a time
+)
+
+// split does something for each number below n, several in a row, beside each other as
+// far as there is room, and returns when all is done.
+func (w *walker) split(n, row int, do func(int) error) error {
+	var rows sync.WaitGroup
+	var once sync.Once
+	var failed error
+	var stop atomic.Bool
+	for from := 0; from < n && !stop.Load(); from += row {
+		work := func() {
+			err := w.ctx.Err()
+			for i := from; i < min(from+row, n) && err == nil && !stop.Load(); i++ {
+				err = do(i)
 			}
-			return err
+			if err != nil {
+				once.Do(func() { failed = err })
+				stop.Store(true)
+			}
+		}
+		select {
+		case w.free <- struct{}{}:
+			rows.Go(func() {
+				work()
+				<-w.free
+			})
+		default:
+			work()
 		}
 	}
-	return nil
+	rows.Wait()
+	return failed
 }
 
 // owned reports files of the engine itself, which change with every snapshot.

@@ -1,0 +1,89 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// reader takes the contents of files in, in a tree that was walked.
+type reader struct {
+	*walker
+	batch *batch
+	top   int // the tree's descriptor
+	done  atomic.Int64
+}
+
+// read takes in what some of the entries stand for, and leaves those out that have gone
+// meanwhile.
+func (r *reader) read(all []entry, some []int, told func(done int64)) ([]entry, error) {
+	if len(some) == 0 {
+		return all, nil
+	}
+	top, err := openBeneath(r.root, unix.O_PATH)
+	if err != nil {
+		return nil, gone(err)
+	}
+	defer unix.Close(top)
+	r.top = top
+	err = r.split(len(some), 1, func(n int) error {
+		e := &all[some[n]]
+		err := r.file(e)
+		if errors.Is(err, errGone) {
+			e.kind, err = 0, nil
+		}
+		told(r.done.Add(1))
+		return r.explain(e.path, err)
+	})
+	return slices.DeleteFunc(all, func(e entry) bool { return e.kind == 0 }), err
+}
+
+// file takes a file's content in. A file that changes meanwhile is read again, a few
+// times; one that never stands still is kept as it was read last.
+func (r *reader) file(e *entry) error {
+	for try := 0; ; try++ {
+		f, err := r.open(e.path)
+		if err != nil {
+			return err
+		}
+		var before, after unix.Stat_t
+		err = unix.Fstat(int(f.Fd()), &before)
+		if err == nil && (before.Mode&unix.S_IFMT != unix.S_IFREG || before.Dev != r.dev) {
+			err = gone(unix.ENOENT) // another took its place
+		}
+		if err == nil {
+			e.sum, e.size, err = r.batch.take(f, before.Size)
+		}
+		if err == nil {
+			err = unix.Fstat(int(f.Fd()), &after)
+		}
+		_ = f.Close()
+		if err != nil {
+			return err
+		}
+		if before.Mtim == after.Mtim && before.Ctim == after.Ctim && e.size == after.Size || try == 2 {
+			e.mode, e.mtime, e.uid, e.gid, e.at = after.Mode&fileModes, after.Mtim.Nano(), after.Uid, after.Gid, whereOf(&after)
+			return nil
+		}
+	}
+}
+
+// open opens a file of the tree, with no link on the way.
+func (r *reader) open(path string) (*os.File, error) {
+	if path == "." { // the tree is that file
+		fd, err := openBeneath(r.root, unix.O_RDONLY|unix.O_NONBLOCK)
+		if err != nil {
+			return nil, gone(err)
+		}
+		return os.NewFile(uintptr(fd), path), nil
+	}
+	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(r.top, path, how)
+	if err != nil {
+		return nil, gone(err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
