@@ -253,12 +253,15 @@ func BenchmarkSearch(b *testing.B) {
 	for _, c := range searches(when, last) {
 		b.Run(c.name, func(b *testing.B) {
 			var worst time.Duration
+			n, cpu := 0, processor()
 			for b.Loop() {
 				began := time.Now()
 				r.No(c.find(r))
 				worst = max(worst, time.Since(began))
+				n++
 			}
 			b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
+			b.ReportMetric(float64((processor()-cpu).Microseconds())/float64(n)/1000, "ms-cpu/op")
 		})
 	}
 }

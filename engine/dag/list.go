@@ -86,7 +86,7 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 			return err
 		}
 		if narrow = len(lists) > 1 || q.Narrows() || q.returned != ""; narrow {
-			s = newSearch(&q, lists, forward)
+			s = newSearch(&q, lists, forward, uint64(r.Counter(countEvents)))
 			return nil
 		}
 		total = int(lists[0].n)
@@ -98,9 +98,8 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 			return d.passOver(tenant, err)
 		})
 	})
-	looked := 0
 	for err == nil && narrow && !s.over {
-		if err = ctx.Err(); err != nil {
+		if err = s.scan(ctx, d, tenant); err != nil {
 			break
 		}
 		err = d.view(ctx, tenant, "list the record", func(r reader) error {
@@ -115,7 +114,7 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 				}
 				w, err := s.row(r, c.pos)
 				w.unread = err
-				if looked++; !c.sure && err == nil && !s.in(w.raw) {
+				if !c.sure && err == nil && !s.in(w.raw) {
 					return nil
 				}
 				e, err := w.recorded()
@@ -129,7 +128,7 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 					}
 				}
 				// A page does not wait for the count of all that is like it.
-				s.over = s.over || looked >= countLooks && len(items) == f.Size && total > f.Offset()+f.Size
+				s.over = s.over || s.looked >= countLooks && len(items) == f.Size && total > f.Offset()+f.Size
 				return d.passOver(tenant, err)
 			})
 		})

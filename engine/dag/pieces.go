@@ -188,7 +188,7 @@ func (s *sought) in(text []byte) bool {
 		return true
 	}
 	// The Kelvin sign and the I with a dot are k and i in lower case.
-	return s.folded && (bytes.Contains(text, []byte("\u212a")) || bytes.Contains(text, []byte("\u0130"))) &&
+	return s.folded && (bytes.IndexByte(text, "\u212a"[1]) >= 0 || bytes.IndexByte(text, "\u0130"[0]) >= 0) &&
 		strings.Contains(strings.ToLower(string(text)), s.lower)
 }
 

@@ -21,25 +21,34 @@ type search struct {
 	unlisted               bool     // what no list covers is for the event to tell
 	texts                  []sought // that the JSON has
 	places                 []uint32 // of the pieces of all texts
+	events                 uint64   // of the record
+	scans                  bool     // blocks are looked at before they are entered
 
-	done    uint64 // entries of first that were gone through
-	ahead   cursor // over first
-	at      *block // of the newest event, as far as it is needed
-	n       uint64 // its number + 1
-	rows    []row  // its events, where many are looked at
-	ruled   bool   // out, as a whole
+	done    uint64  // entries of first that were gone through
+	looked  int     // of these, events that were looked at
+	ahead   cursor  // over first
+	at      *block  // of the newest event, as far as it is needed
+	n       uint64  // its number + 1
+	having  *having // the texts, where the block was scanned
+	rows    []row   // its events, where many are looked at
+	ruled   bool    // out, as a whole
+	scanned scanned
+	waits   uint64 // for a scan from this block on, + 1
 	over    bool   // nothing more is wanted
 	through bool   // there is nothing more
 }
 
-func newSearch(q *Query, lists []listed, forward bool) *search {
-	s := &search{first: lists[0], ahead: cursor{l: lists[0]}, forward: forward, until: math.MaxUint64}
+func newSearch(q *Query, lists []listed, forward bool, events uint64) *search {
+	s := &search{first: lists[0], ahead: cursor{l: lists[0]}, forward: forward, until: math.MaxUint64, events: events}
 	for _, l := range lists[1:] {
 		s.others = append(s.others, cursor{l: l})
 	}
 	s.unlisted = q.Run != "" || q.Correlation != "" || q.Task != "" || q.Session != "" || q.Agent != ""
 	if q.Kind != "" {
 		s.kind = Kind(q.Kind).code()
+	}
+	if s.first.rows == kinds {
+		s.kind = s.first.under[0] // the others of a block need no look
 	}
 	if q.Status != "" {
 		s.status = statusCode(q.Status)
@@ -66,6 +75,7 @@ func newSearch(q *Query, lists []listed, forward bool) *search {
 			text(string(quoted))
 		}
 	}
+	s.scans = len(s.texts) > 0 && s.first.n >= events/sparse
 	return s
 }
 
@@ -82,7 +92,8 @@ type candidate struct {
 	unread error // why its entry in the list can't be read
 }
 
-// step goes on for about a slice, and calls fn for what may be wanted.
+// step goes on for about a slice, or to a block that is to be scanned, and calls
+// fn for what may be wanted.
 func (s *search) step(r reader, fn func(candidate) error) error {
 	looks := 0
 	s.n = 0 // what was read of a block ended with its transaction
@@ -102,12 +113,19 @@ func (s *search) step(r reader, fn func(candidate) error) error {
 		if err := s.enter(r, pos); err != nil {
 			return err
 		}
+		if s.waits > 0 {
+			return nil
+		}
 		if s.ruled {
 			s.done += s.skip(pos)
 			continue
 		}
 		s.done++
-		maybe, sure := s.allows(pos)
+		maybe, sure := s.allows(s.at, pos)
+		if maybe && s.having != nil {
+			s.looked++
+			maybe = s.having.has(pos)
+		}
 		for k := range s.others {
 			if maybe {
 				if maybe, err = s.others[k].has(r, pos, s.forward); err != nil {
@@ -120,6 +138,9 @@ func (s *search) step(r reader, fn func(candidate) error) error {
 		}
 		if !sure {
 			looks++
+		}
+		if !sure && s.having == nil {
+			s.looked++
 		}
 		if err := fn(candidate{pos: pos, sure: sure}); err != nil {
 			return err
@@ -148,29 +169,55 @@ func (s *search) enter(r reader, pos uint64) error {
 	if s.n == n+1 {
 		return nil
 	}
-	s.n, s.at, s.ruled, s.rows = n+1, nil, false, s.rows[:0]
-	cols, err := columns.Data(r, record.Seq(n))
-	if err != nil || len(cols) != blockEvents*columnWidth {
-		return err
-	}
-	s.at = &block{columns: cols}
-	if s.returned > 0 {
-		if s.at.returns, err = returns.Data(r, record.Seq(n)); err != nil || len(s.at.returns) != blockEvents {
-			s.at = nil
-			return err
+	s.n, s.at, s.ruled, s.having, s.rows = n+1, nil, false, nil, s.rows[:0]
+	if s.scans {
+		found := s.scanned.of(n)
+		if found == nil {
+			s.waits = n + 1
+			return nil
+		}
+		if s.ruled = found.known && !found.read; s.ruled {
+			return nil
+		}
+		if found.known {
+			s.having = found
 		}
 	}
-	if len(s.places) == 0 {
-		return nil
-	}
-	set, err := pieces.Data(r, record.Seq(n))
-	if s.ruled = err == nil && !mayHold(set, s.places); s.ruled || err != nil || s.first.rows != "" {
+	var err error
+	if s.at, err = s.narrow(r, n); err != nil || len(s.places) == 0 {
 		return err
+	}
+	switch {
+	case s.having != nil && s.having.n < gatherFrom:
+		return nil
+	case s.having == nil:
+		set, err := pieces.Data(r, record.Seq(n))
+		if s.ruled = err == nil && !mayHold(set, s.places); s.ruled || err != nil || s.first.rows != "" {
+			return err
+		}
 	}
 	if s.gather(r, n) != nil {
 		s.rows = s.rows[:0] // each says by itself what is wrong
 	}
 	return nil
+}
+
+// gatherFrom is how many events of a block that are wanted are worth to read all.
+const gatherFrom = 32
+
+// narrow reads what a block's events can be narrowed by; nil where there is nothing.
+func (s *search) narrow(r reader, n uint64) (*block, error) {
+	cols, err := columns.Data(r, record.Seq(n))
+	if err != nil || len(cols) != blockEvents*columnWidth {
+		return nil, err
+	}
+	b := &block{columns: cols}
+	if s.returned > 0 {
+		if b.returns, err = returns.Data(r, record.Seq(n)); err != nil || len(b.returns) != blockEvents {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 // gather reads the events of a block in one go.
@@ -193,17 +240,17 @@ func (s *search) row(r reader, pos uint64) (row, error) {
 	return r.row(pos)
 }
 
-// allows says what the columns say of an event: whether it may be wanted, and
-// whether it is for sure.
-func (s *search) allows(pos uint64) (maybe, sure bool) {
-	if s.at == nil {
+// allows says what a block's columns, if it has any, say of an event: whether it
+// may be wanted, and whether it is for sure.
+func (s *search) allows(b *block, pos uint64) (maybe, sure bool) {
+	if b == nil {
 		return true, false
 	}
 	_, i := blockOf(pos)
-	c := column(s.at.columns[i*columnWidth : (i+1)*columnWidth])
+	c := column(b.columns[i*columnWidth : (i+1)*columnWidth])
 	at := c.micros()
 	maybe = (s.kind == 0 || c.kind() == s.kind) && (s.status == 0 || c.status() == s.status) &&
-		(s.returned == 0 || s.at.returns[i] == s.returned) && at >= s.since && at <= s.until
+		(s.returned == 0 || b.returns[i] == s.returned) && at >= s.since && at <= s.until
 	// A time of less than a microsecond more is told by the event itself.
 	return maybe, maybe && !s.unlisted && len(s.texts) == 0 && s.status != statusOther && (at != s.since || s.since == 0) && at != s.until
 }

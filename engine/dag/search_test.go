@@ -51,6 +51,8 @@ func searches(when time.Time, last string) []finding {
 		{"text-nowhere-of-hex", events(dag.Query{Filter: core.Filter{Match: strings.Repeat("ab12cd34", 8)}})},
 		{"text-nowhere-of-8-digits", events(dag.Query{Filter: core.Filter{Match: "0a1b2c3f"}})},
 		{"text-nowhere-of-words-everywhere", events(dag.Query{Filter: core.Filter{Match: "I call the work"}})},
+		{"text-rare-of-words-everywhere", events(dag.Query{Filter: core.Filter{Match: "turn-7"}})},
+		{"text-nowhere-until-the-middle", events(dag.Query{Filter: core.Filter{Match: "I call the work", Until: when}})},
 		{"trace-nowhere", events(dag.Query{Filter: core.Filter{Trace: strings.Repeat("ab12cd34", 4)}})},
 		{"agent-and-status", events(dag.Query{Filter: core.Filter{Agent: "agent-3", Status: "ok"}})},
 		{"agent-and-kind-and-time", events(dag.Query{Filter: core.Filter{Agent: "agent-3", Kind: "tool_call", Until: when}})},
@@ -60,6 +62,8 @@ func searches(when time.Time, last string) []finding {
 		{"calls-open-since", calls(core.Filter{Status: "open", Since: when})},
 		{"calls-of-agent", calls(core.Filter{Agent: "agent-3", Status: "ok"})},
 		{"calls-text-nowhere", calls(core.Filter{Match: "zebra"})},
+		{"calls-text-nowhere-of-words-everywhere", calls(core.Filter{Match: "I call the work"})},
+		{"agent-text-nowhere-of-words-everywhere", events(dag.Query{Filter: core.Filter{Agent: "agent-3", Match: "I call the work"}})},
 	}
 }
 
@@ -107,6 +111,11 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 		{"text of one event", dag.Query{Filter: core.Filter{Match: last[:20]}}},
 		{"text in most", dag.Query{Filter: core.Filter{Match: "I call"}}},
 		{"no such text", dag.Query{Filter: core.Filter{Match: "zebra"}}},
+		{"words of most", dag.Query{Filter: core.Filter{Match: "I call the work"}}},
+		{"text of a few among words of most", dag.Query{Filter: core.Filter{Match: "out-77"}}},
+		{"kind and text of a few", dag.Query{Filter: core.Filter{Kind: "tool_call", Match: "c-77"}}},
+		{"kind and text of a few, the oldest first", dag.Query{Forward: true, Filter: core.Filter{Kind: "tool_call", Match: "c-77"}}},
+		{"text until a time", dag.Query{Filter: core.Filter{Match: "turn-77", Until: when}}},
 		{"agent and kind", dag.Query{Filter: core.Filter{Agent: "agent-3", Kind: "tool_call"}}},
 		{"agent and status and text", dag.Query{Filter: core.Filter{Agent: "agent-3", Status: "ok", Match: "done"}}},
 		{"agent and task", dag.Query{Filter: core.Filter{Agent: "agent-3", Task: "task-13"}}},
