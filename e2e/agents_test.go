@@ -122,6 +122,28 @@ func TestRealAgentsPassTheCockpitsGate(t *testing.T) {
 // what plays a script beside it, and the model.
 func withAgents(t *testing.T, name string) (play func(script string), dir string, m *model.Server) {
 	t.Helper()
+	play, dir, m = withModel(t, name)
+	c := realAgent(name)
+	replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
+	if name == "codex-acp" {
+		codexOnModel(t, filepath.Join(dir, name, "swarm.yaml"), m)
+	}
+	return play, dir, m
+}
+
+// codexOnModel has the Codex of a swarm file ask a scripted model: its login would ask a
+// server, and it takes the model's address from no variable.
+func codexOnModel(t *testing.T, swarm string, m *model.Server) {
+	t.Helper()
+	replaceIn(t, swarm, "auth: openai-api-key, shared: true", "record_models: [CODEX_BASE_URL]")
+	replaceIn(t, swarm, "command: [codex-acp]", codexCommand)
+	replaceIn(t, swarm, "env: {", fmt.Sprintf("env: {CODEX_BASE_URL: %q, ", m.URL+"/v1"))
+}
+
+// withModel copies examples and starts a scripted model, and gives what plays a script
+// beside them with real agents installed.
+func withModel(t *testing.T, names ...string) (play func(script string), dir string, m *model.Server) {
+	t.Helper()
 	installed := drivertest.Installed(t)
 	m, err := model.Start(model.Options{})
 	if err != nil {
@@ -130,16 +152,10 @@ func withAgents(t *testing.T, name string) (play func(script string), dir string
 	t.Cleanup(m.Close)
 	// Some agents keep no files under the system's temporary directory.
 	dir = drivertest.OutsideTemp(t)
-	if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
-		t.Fatal(err)
-	}
-	c := realAgent(name)
-	replaceIn(t, filepath.Join(dir, name, c.config), c.from, strings.ReplaceAll(c.to, "MODEL", m.URL))
-	if name == "codex-acp" { // its login would ask a server, and it takes the model's address from no variable
-		swarm := filepath.Join(dir, name, "swarm.yaml")
-		replaceIn(t, swarm, "auth: openai-api-key, shared: true", "record_models: [CODEX_BASE_URL]")
-		replaceIn(t, swarm, "command: [codex-acp]", codexCommand)
-		replaceIn(t, swarm, "env: {", fmt.Sprintf("env: {CODEX_BASE_URL: %q, ", m.URL+"/v1"))
+	for _, name := range names {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	u := newPlayer(t)
 	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/opencode-linux-x64/bin:%[1]s/node_modules/.bin:%s", installed, os.Getenv("PATH")))

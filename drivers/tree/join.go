@@ -78,7 +78,11 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 	if err != nil {
 		return out, err
 	}
-	if out.Tree, err = j.tree(ctx, out.Commit); err != nil || q.Key == "" {
+	if out.Tree, err = j.tree(ctx, out.Commit); err != nil {
+		return out, err
+	}
+	if q.Key == "" {
+		out.Marked, err = j.marked(ctx, q.Onto, out.Commit)
 		return out, err
 	}
 	for _, ref := range [][2]string{{onto(q.Key), q.Onto}, {landed(q.Key), out.Commit}} {

@@ -50,6 +50,10 @@ func unchecked(q *tree.Asks) *Param {
 	return flag(&q.Unchecked, "no-checks", "do not run the checks of the project on the result first")
 }
 
+func markers(q *tree.Asks) *Param {
+	return flag(&q.Markers, "markers", "conflict markers in it belong there: without it they stop it")
+}
+
 func reviewAccept() *Op {
 	var pieces []string
 	var only *tree.Asks
@@ -66,7 +70,7 @@ func reviewAccept() *Op {
 		only = q
 		return []*Param{
 			maybe(&pieces, "FILE|HUNK…", ""),
-			flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), unchecked(q),
+			flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), unchecked(q), markers(q),
 		}
 	})
 }
@@ -125,7 +129,7 @@ func merges() []*Op {
 				mode(&squash, "squash", "one commit with all of it (the default)", tree.Squash),
 				mode(&rebase, "rebase", "the agent's commits one by one on top of the base", tree.Rebase),
 				mode(&merge, "merge", "a commit of two parents", tree.Merge),
-				flag(&q.Message, "message", "what the commit says: `TEXT` (default what the agent was asked)").bounds(1, 10_000), unchecked(q),
+				flag(&q.Message, "message", "what the commit says: `TEXT` (default what the agent was asked)").bounds(1, 10_000), unchecked(q), markers(q),
 			}
 		}),
 		list(Op{Name: "merge queue", Short: "List the merges that wait or run, in the order that they were asked for", Statuses: core.Strings(task.Queued, task.Running)},
@@ -161,7 +165,7 @@ func pushes() []*Op {
 			return []*Param{
 				flag(&q.Remote, "remote", "`REMOTE` of the repository"), flag(&q.Branch, "to", "`BRANCH` there").bounds(1, 200),
 				flag((*string)(&q.Mode), "mode", "how it becomes commits: "+strings.Join(modes, ", ")).enum(modes...),
-				flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), flag(&q.Request, "pr", "open a pull request too"),
+				flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), markers(q), flag(&q.Request, "pr", "open a pull request too"),
 			}
 		}),
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 )
@@ -198,6 +199,7 @@ type Asks struct {
 	Only      []Piece
 	Message   string
 	Unchecked bool
+	Markers   bool   // conflict markers may be in it
 	Remote    string // of a push
 	Branch    string
 	Request   bool
@@ -235,8 +237,11 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 		return in, err
 	}
 	j, err := s.opt.Driver.Join(ctx, t, Join{State: in.State, Onto: tip, Mode: in.Mode, Only: in.Only, Message: in.Message, By: "preview"})
-	if err == nil && len(j.Conflicts) > 0 {
+	switch {
+	case err == nil && len(j.Conflicts) > 0:
 		err = conflicts(t, j)
+	case err == nil && len(j.Marked) > 0 && !q.Markers:
+		err = core.Errorf(core.Conflict, "the work of %s holds conflict markers in %s: give them to the agent with review send, or say --markers if they belong there", q.Agent, strings.Join(j.Marked, ", ")).With("field", "agent")
 	}
 	return in, err
 }

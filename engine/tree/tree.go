@@ -121,6 +121,8 @@ type Joined struct {
 	Begun     bool     `json:"begun,omitzero"`      // files may have been changed already, by the same key
 	Commits   []string `json:"commits,omitempty"`   // subjects, the oldest first
 	Conflicts []string `json:"conflicts,omitempty"` // paths; there is no commit then
+	// Marked are files in which it leaves conflict markers, of what is only to look.
+	Marked []string `json:"marked,omitempty"`
 }
 
 // Driver makes trees and works on them. Drivers provide it. What changes
