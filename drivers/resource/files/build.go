@@ -72,6 +72,8 @@ func (s *store) build(ctx context.Context, dir int, name string, all []entry) er
 
 func (b *builder) make(dir int, name string, e entry) error {
 	switch e.kind {
+	case omitted:
+		return nil
 	case directory:
 		if err := unix.Mkdirat(dir, name, 0o700); err != nil {
 			return err

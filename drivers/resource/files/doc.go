@@ -15,7 +15,9 @@
 // A tree is hostile. Directories are walked by their descriptors, so that no
 // link is ever followed, whoever changes what meanwhile; a link is kept as the
 // text it is. Pipes, sockets and devices are left out and counted, as is what
-// lies on another file system. Names may hold any byte. Files, bytes and depth
+// lies on another file system. What a .gitignore names, by gitignore(5), and files that
+// are too large are left out by rule: the notes of a snapshot name them, and a restore in
+// the tree's place leaves them as they are. Names may hold any byte. Files, bytes and depth
 // are bounded, and a tree beyond is refused before it fills the disk.
 //
 // A tree is made again beside its place, synced, and put there by one rename:

@@ -20,6 +20,7 @@ const (
 	directory kind = 'd'
 	regular   kind = 'f'
 	link      kind = 'l'
+	omitted   kind = 'x' // a file that was there, and too large: its path alone is known
 )
 
 // digest is the sha256 of a content.
@@ -143,7 +144,7 @@ func placed(all []entry) error {
 	for n, e := range all {
 		why := ""
 		switch {
-		case n == 0 && (e.path != "." || e.kind == link), n > 0 && !valid(e.path):
+		case n == 0 && (e.path != "." || e.kind == link || e.kind == omitted), n > 0 && !valid(e.path):
 			why = "has no place in a tree"
 		case n > 0 && !dirs[parent(e.path)]:
 			why = "is in no directory"
@@ -249,6 +250,8 @@ func parse(line string) (e entry, err error) {
 			return e, fmt.Errorf("a link leads nowhere")
 		}
 		rest = rest[1:]
+	case omitted:
+		most = 0
 	default:
 		return e, fmt.Errorf("%q is no kind", f[0])
 	}

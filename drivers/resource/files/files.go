@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,6 +91,9 @@ func New(opt Options) (*Driver, error) {
 	}
 	if opt.Limits == (Limits{}) {
 		opt.Limits = DefaultLimits()
+	}
+	if opt.Limits.File == 0 {
+		opt.Limits.File = DefaultLimits().File
 	}
 	if opt.Spare == 0 {
 		opt.Spare = 512 << 20
@@ -285,7 +289,7 @@ func (d *Driver) take(ctx context.Context, s *store, id, path string, last *dag.
 		return receipt{}, err
 	}
 	now := &seen{all: all}
-	done, err := b.keep(id, was, now, receipt{Notes: w.left.notes()}, last)
+	done, err := b.keep(id, was, now, receipt{Notes: w.left.notes(d.opt.Limits)}, last)
 	if err != nil {
 		return done, fmt.Errorf("write a snapshot of %s: %w", path, err)
 	}
@@ -320,8 +324,22 @@ func taken(r receipt) resource.Taken {
 	}
 }
 
+// some names a few paths.
+func some(paths []string) string {
+	const most = 5
+	slices.Sort(paths)
+	var shown []string
+	for _, path := range paths[:min(len(paths), most)] {
+		shown = append(shown, core.Clip(Printable(path)))
+	}
+	if len(paths) > most {
+		shown = append(shown, "…")
+	}
+	return strings.Join(shown, ", ")
+}
+
 // notes say what a snapshot does not hold.
-func (l left) notes() (all []string) {
+func (l left) notes(limits Limits) (all []string) {
 	for _, n := range []struct {
 		n    int
 		what string
@@ -333,6 +351,17 @@ func (l left) notes() (all []string) {
 	} {
 		if n.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", n.n, n.what))
+		}
+	}
+	for _, n := range []struct {
+		paths []string
+		what  string
+	}{
+		{l.large, fmt.Sprintf("files larger than %d bytes were left out", limits.File)},
+		{l.ignored, "files and directories that a " + ignoreFile + " names were left out"},
+	} {
+		if len(n.paths) > 0 {
+			all = append(all, fmt.Sprintf("%d %s: %s", len(n.paths), n.what, some(n.paths)))
 		}
 	}
 	return all

@@ -59,7 +59,12 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, snap dag.Snapsh
 	if err != nil {
 		return dag.Resource{}, err
 	}
-	err = p.put(ctx, func(dir int, name string) error { return p.build(ctx, dir, name, all) })
+	err = p.put(ctx, func(dir int, name string) error {
+		if err := p.build(ctx, dir, name, all); err != nil || !p.over {
+			return err
+		}
+		return d.carry(ctx, p, dir, name, all)
+	})
 	if err != nil {
 		return dag.Resource{}, fmt.Errorf("restore %s to %s: %w", snap.ID, p.place, err)
 	}

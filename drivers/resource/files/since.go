@@ -42,7 +42,7 @@ func (d *Driver) Since(ctx context.Context, place string, since time.Time) (chan
 	}
 	w := &walker{
 		ctx: ctx, limits: Limits{Files: sinceEntries, Bytes: 1 << 62, Depth: DefaultLimits().Depth}, own: d.opt.Own, among: d.own.Among(),
-		skip: func(name string) bool { return name == ".git" },
+		all: true, skip: func(name string) bool { return name == ".git" },
 	}
 	all, err := w.walk(place)
 	if err != nil {

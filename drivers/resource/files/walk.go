@@ -21,19 +21,25 @@ import (
 type Limits struct {
 	Files int   // entries of all kinds
 	Bytes int64 // of all files, as they read
+	File  int64 // of one file: a larger one is left out
 	Depth int   // directories in directories
 }
 
 // DefaultLimits are generous for source trees and the data of a task, and keep
 // a snapshot from filling the disk.
-func DefaultLimits() Limits { return Limits{Files: 200_000, Bytes: 12 << 30, Depth: 100} }
+func DefaultLimits() Limits {
+	return Limits{Files: 200_000, Bytes: 12 << 30, File: 1 << 30, Depth: 100}
+}
 
 // left counts what a snapshot leaves out.
 type left struct {
-	special int // pipes, sockets, devices
-	mounts  int // of other file systems
-	own     int // the engine's files
-	out     int // links that lead out of the tree: kept, but as links
+	special int      // pipes, sockets, devices
+	mounts  int      // of other file systems
+	own     int      // the engine's files
+	out     int      // links that lead out of the tree: kept, but as links
+	ignored []string // files and directories that an ignoreFile names
+	large   []string // files beyond the limit
+	pipes   []string // those that are special
 }
 
 // walker goes through a tree by descriptors, a few directories at a time. It reads no
@@ -44,6 +50,9 @@ type walker struct {
 	own    string                     // the engine's data file, whose like are left out
 	among  func(dev, ino uint64) bool // the same by inode, whatever they are called; nil is none
 	skip   func(name string) bool     // what is not looked at; nil is nothing
+	all    bool                       // no rule leaves anything out
+	then   map[string]string          // rules that hold besides, by directory
+	force  bool                       // directories that can't be read are made so
 	root   string
 	dev    uint64
 
@@ -107,7 +116,7 @@ func (w *walker) walk(root string) ([]entry, error) {
 	}
 	all := []entry{top}
 	if top.kind == directory {
-		b, err := w.directory(fd, base, ".", 0)
+		b, err := w.directory(fd, base, ".", 0, [2]*rules{})
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +150,7 @@ func (w *walker) entry(dir int, name, path string, st *unix.Stat_t) (e entry, er
 			return e, w.explain(path, gone(err))
 		}
 	default:
-		w.count(func(l *left) { l.special++ })
+		w.count(func(l *left) { l.special++; l.pipes = append(l.pipes, path) })
 		return e, nil
 	}
 	if w.seen.Add(1) > int64(w.limits.Files) {
@@ -166,12 +175,16 @@ func (w *walker) count(what func(*left)) {
 	what(&w.left)
 }
 
-// directory finds what is in a directory and below.
-func (w *walker) directory(dir int, name, path string, depth int) (*branch, error) {
+// directory finds what is in a directory and below, where the rules of the directories
+// above hold: those of now and those of then.
+func (w *walker) directory(dir int, name, path string, depth int, above [2]*rules) (*branch, error) {
 	if depth >= w.limits.Depth {
 		return nil, core.Errorf(core.InvalidInput, "path: %s is more than %d directories deep at %q", w.root, w.limits.Depth, path).With("field", "path")
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if w.force && errors.Is(err, unix.EACCES) {
+		fd, err = openHere(dir, name)
+	}
 	if err != nil {
 		return nil, w.explain(path, gone(err))
 	}
@@ -181,9 +194,16 @@ func (w *walker) directory(dir int, name, path string, depth int) (*branch, erro
 	if err != nil {
 		return nil, err
 	}
+	here := above
+	if _, there := slices.BinarySearch(names, ignoreFile); there && !w.all {
+		here[0] = above[0].below(path, readIgnored(fd))
+	}
+	if text := w.then[path]; text != "" {
+		here[1] = above[1].below(path, text)
+	}
 	b := &branch{all: make([]entry, len(names))}
 	err = w.split(len(names), statsAtOnce, func(n int) (err error) {
-		b.all[n], err = w.find(fd, names[n], path)
+		b.all[n], err = w.find(fd, names[n], path, here)
 		return err
 	})
 	if err != nil {
@@ -199,7 +219,7 @@ func (w *walker) directory(dir int, name, path string, depth int) (*branch, erro
 	below := make([]*branch, len(dirs))
 	err = w.split(len(dirs), 1, func(n int) (err error) {
 		e := b.all[dirs[n]]
-		below[n], err = w.directory(fd, filepath.Base(e.path), e.path, depth+1)
+		below[n], err = w.directory(fd, filepath.Base(e.path), e.path, depth+1, here)
 		if errors.Is(err, errGone) {
 			err = nil
 		}
@@ -231,7 +251,7 @@ func (w *walker) names(f *os.File, path string) (names []string, err error) {
 }
 
 // find looks at one name of a directory. What is left out has no kind.
-func (w *walker) find(dir int, name, path string) (e entry, err error) {
+func (w *walker) find(dir int, name, path string, here [2]*rules) (e entry, err error) {
 	if w.skip != nil && w.skip(name) {
 		return e, nil
 	}
@@ -251,6 +271,14 @@ func (w *walker) find(dir int, name, path string) (e entry, err error) {
 		w.count(func(l *left) { l.own++ })
 	case st.Dev != w.dev:
 		w.count(func(l *left) { l.mounts++ })
+	case here[0].ignores(below, isDir(&st)) || here[1].ignores(below, isDir(&st)):
+		w.count(func(l *left) { l.ignored = append(l.ignored, below) })
+		if w.seen.Add(1) > int64(w.limits.Files) {
+			return e, w.tooMany()
+		}
+	case !w.all && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size > w.limits.File:
+		w.count(func(l *left) { l.large = append(l.large, below) })
+		e = entry{kind: omitted, path: below}
 	default:
 		e, err = w.entry(dir, name, below, &st)
 		if errors.Is(err, errGone) {
@@ -259,6 +287,8 @@ func (w *walker) find(dir int, name, path string) (e entry, err error) {
 	}
 	return e, err
 }
+
+func isDir(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
 
 const (
 	walkers     = 4   // goroutines that look through a tree

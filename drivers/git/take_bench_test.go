@@ -1,0 +1,65 @@
+package git_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/git/gittest"
+)
+
+// BenchmarkState100kFiles takes states of a work tree of 100,000 files: with nothing
+// changed, and with 20 files changed.
+func BenchmarkState100kFiles(b *testing.B) {
+	const files, changed = 100_000, 20
+	base := b.TempDir()
+	root := filepath.Join(base, "work")
+	path := func(n int) string {
+		return filepath.Join(root, fmt.Sprintf("d%02d", n/1000), fmt.Sprintf("d%03d", n/100), fmt.Sprintf("f%d", n))
+	}
+	for n := range files {
+		if n%100 == 0 {
+			if err := os.MkdirAll(filepath.Dir(path(n)), 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path(n), fmt.Append(nil, n), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r := git.Repository{Git: gittest.Git(b), Dir: filepath.Join(base, "kept.git")}
+	if err := r.Make(b.Context(), "sha1"); err != nil {
+		b.Fatal(err)
+	}
+	take := func(b *testing.B) {
+		b.Helper()
+		if _, err := r.State(b.Context(), git.Worktree{Path: root}, git.Limits{Files: 2 * files, Bytes: 1 << 40}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	began := time.Now()
+	take(b)
+	b.Logf("cold: %v", time.Since(began))
+	time.Sleep(2 * time.Second)
+	take(b)
+	b.Run("warm", func(b *testing.B) {
+		for range b.N {
+			take(b)
+		}
+	})
+	b.Run("changed", func(b *testing.B) {
+		for round := range b.N {
+			b.StopTimer()
+			for i := range changed {
+				if err := os.WriteFile(path(i*4999), fmt.Appendf(nil, "%d %d", round, i), 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StartTimer()
+			take(b)
+		}
+	})
+}

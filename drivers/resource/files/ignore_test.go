@@ -1,0 +1,79 @@
+package files
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsLeftOutIsWhatGitIgnores holds the rules against git's own.
+func TestWhatIsLeftOutIsWhatGitIgnores(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip(err)
+	}
+	root := t.TempDir()
+	if out, err := exec.Command(git, "init", "-q", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	words := []string{"a", "b", "ab", "a.o", "*.o", "a*", "?", "[ab]", "[!a]", "[^b]*", "**", "*", `\a`, "[[:alpha:]]", "[]a]", "a**b", `[\]a]`, "[b-a]"}
+	names := []string{"a", "b", "ab", "a.o", "ba", "]", "c d", "aXb"}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		var lines []string
+		for range 1 + r.IntN(4) {
+			var parts []string
+			for range 1 + r.IntN(3) {
+				parts = append(parts, words[r.IntN(len(words))])
+			}
+			line := strings.Join(parts, "/")
+			line = []string{"", "", "/", "!", "!/"}[r.IntN(5)] + line + []string{"", "", "/", " "}[r.IntN(4)]
+			lines = append(lines, line)
+		}
+		text := strings.Join(lines, "\n")
+		write(t, filepath.Join(root, ignoreFile), text)
+		rule := (*rules)(nil).below(".", text)
+		var paths []string
+		want := map[string]bool{}
+		for range 40 {
+			parts := make([]string, 1+r.IntN(3))
+			for i := range parts {
+				parts[i] = names[r.IntN(len(names))]
+			}
+			paths = append(paths, strings.Join(parts, "/"))
+		}
+		cmd := exec.Command(git, "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin")
+		cmd.Dir, cmd.Stdin = root, strings.NewReader(strings.Join(paths, "\x00")+"\x00")
+		out, _ := cmd.Output() // 1 for none
+		for p := range bytes.SplitSeq(out, []byte{0}) {
+			want[string(p)] = true
+		}
+		for _, p := range paths {
+			if got := ignored(rule, p); got != want[p] {
+				t.Fatalf("%q with\n%s\nis left out: %v, git: %v", p, text, got, want[p])
+			}
+		}
+	}
+}
+
+// ignored reports that a file, or a directory on the way to it, is left out.
+func ignored(r *rules, path string) bool {
+	for i := range path {
+		if path[i] == '/' && r.ignores(path[:i], true) {
+			return true
+		}
+	}
+	return r.ignores(path, false)
+}
+
+func FuzzIgnore(f *testing.F) {
+	f.Add("*.o\n!a/**/b\n[a-z", "a/b/c.o")
+	f.Fuzz(func(_ *testing.T, text, path string) {
+		if valid(path) {
+			ignored((*rules)(nil).below(".", text), path)
+		}
+	})
+}
