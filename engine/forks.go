@@ -70,7 +70,7 @@ func (f forkable) create(ctx context.Context, tenant string, m resource.Made) (f
 	}
 	c := fleet.Create{
 		Name: m.Name, Project: a.Project, Role: a.Role, Runtime: a.Runtime, Command: a.Command, Env: a.Env, Dir: a.Dir,
-		Options: a.Options, Profile: a.Profile, Session: a.SessionID,
+		Options: a.Options, Profile: a.Profile, Session: a.SessionID, Prompt: a.Prompt, Tools: a.Tools,
 		Forked: &fleet.Origin{
 			AgentID: m.Origin.AgentID, Branch: m.Origin.Branch, EventID: m.Origin.EventID, Kind: string(m.Origin.Kind),
 			Continued: m.Origin.Continued, Intent: m.Origin.Intent, Since: m.Origin.Since, Alone: m.Origin.Alone, Notes: m.Origin.Notes,

@@ -1,7 +1,10 @@
 package mcp
 
 import (
+	"reflect"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
@@ -26,7 +29,8 @@ func shapes() (all []shape) {
 	add(records("task", "tasks", viewTask)...)
 	add(records("history", "tasks", asIs[fleet.HistoryItem])...)
 	add(records("project", "projects", asIs[fleet.Project])...)
-	add(records("role", "roles", asIs[fleet.Role])...)
+	add(records("role", "roles", viewRole)...)
+	add(madeAgents())
 	add(records("approval", "approvals", viewApproval)...)
 	add(records("policy", "policies", asIs[judge.Policy])...)
 	add(records("grant", "grants", viewGrant)...)
@@ -74,6 +78,49 @@ func viewAgent(_ *op.Op, a fleet.Agent) agentView {
 		State: a.State(), Runtime: a.Runtime, Profile: a.Profile, Reason: a.Reason, TaskID: a.TaskID, SessionID: a.SessionID,
 		Attention: a.Attention, ApprovalID: a.Waiting, Tokens: a.Usage.Tokens, CostUSD: a.Usage.CostUSD,
 	}
+}
+
+// madeAgents shows the agent that was made, or those that try the same.
+func madeAgents() shape {
+	return shape{
+		of: reflect.TypeFor[op.MadeAgents](),
+		schema: func(*op.Op) *jsonschema.Schema {
+			s := objectOf("message", &jsonschema.Schema{Type: "string"})
+			s.Properties["agent"] = schemaOf[agentView]()
+			s.Properties["agents"] = &jsonschema.Schema{Type: "array", Items: schemaOf[agentView](), Description: "those that try the same"}
+			return s
+		},
+		show: func(o *op.Op, out any) any {
+			shown := map[string]any{"message": line(o.Sentence(out), 1024)}
+			switch v := out.(type) {
+			case fleet.Agent:
+				shown["agent"] = viewAgent(o, v)
+			case []fleet.Agent:
+				shown["agents"] = views(v, func(a fleet.Agent) agentView { return viewAgent(o, a) })
+			}
+			return shown
+		},
+	}
+}
+
+// roleView is a role (model 2), with what its agents are made with.
+type roleView struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	ProjectID   string   `json:"project_id"`
+	ProjectName string   `json:"project_name"`
+	Runtime     string   `json:"runtime,omitempty"`
+	Profile     string   `json:"profile,omitempty"`
+	Tools       []string `json:"tools,omitempty" jsonschema:"that its agents may ask for; none is all"`
+	From        bool     `json:"from,omitzero" jsonschema:"an agent can be made from it"`
+}
+
+func viewRole(_ *op.Op, r fleet.Role) roleView {
+	v := roleView{ID: r.ID, Name: r.Name, ProjectID: r.ProjectID, ProjectName: r.ProjectName, From: r.Template != nil}
+	if v.From {
+		v.Runtime, v.Profile, v.Tools = r.Runtime, r.Profile, r.Tools
+	}
+	return v
 }
 
 // viewTask leaves its input to who asks for one task: who gave it has it.

@@ -22,31 +22,41 @@ func (s *Budgets) Set(ctx context.Context, by core.Caller, b Budget) (Budget, er
 	if err := s.subject(ctx, by, &b); err != nil {
 		return b, err
 	}
-	err := s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := s.kind.Load(tx, b.Subject)
-		if err != nil {
-			return err
-		}
-		b.Granted, b.Reached, b.ApprovalID, b.Denied = 0, "", "", false
-		if old != nil && old.ApprovalID != "" {
-			if err := s.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == old.ApprovalID }, "budget changed"); err != nil {
-				return err
-			}
-		}
-		if b.unlimited() {
-			b.TenantID, b.UpdatedAt, b.Used = tx.Tenant(), tx.Now(), usage(tx, b.Subject)
-			if old == nil {
-				return nil
-			}
-			return s.kind.Remove(tx, record.Event{Type: "budget.removed"}, old)
-		}
-		b.Reached = b.over(usage(tx, b.Subject))
-		return s.put(tx, old, &b, "budget.set")
-	})
+	err := s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.set(tx, &b) })
 	if err != nil {
 		return b, fmt.Errorf("set budget of %s: %w", b.Subject, err)
 	}
 	return b, nil
+}
+
+// Give sets the limits of an agent in the transaction that makes it.
+func (s *Budgets) Give(tx *audit.Tx, b Budget) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	return s.set(tx, &b)
+}
+
+func (s *Budgets) set(tx *audit.Tx, b *Budget) error {
+	old, err := s.kind.Load(tx, b.Subject)
+	if err != nil {
+		return err
+	}
+	b.Granted, b.Reached, b.ApprovalID, b.Denied = 0, "", "", false
+	if old != nil && old.ApprovalID != "" {
+		if err := s.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == old.ApprovalID }, "budget changed"); err != nil {
+			return err
+		}
+	}
+	if b.unlimited() {
+		b.TenantID, b.UpdatedAt, b.Used = tx.Tenant(), tx.Now(), usage(tx, b.Subject)
+		if old == nil {
+			return nil
+		}
+		return s.kind.Remove(tx, record.Event{Type: "budget.removed"}, old)
+	}
+	b.Reached = b.over(usage(tx, b.Subject))
+	return s.put(tx, old, b, "budget.set")
 }
 
 // subject resolves the name of a session in the subject of b.

@@ -12,6 +12,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -60,6 +61,8 @@ type Agent struct {
 	Options   core.Raw     `json:"options,omitempty"` // what its runtime alone understands
 	Profile   string       `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
 	SessionID string       `json:"session_id,omitempty"`
+	Prompt    string       `json:"prompt,omitempty"`     // stands before each of its tasks, of an agent made from a role
+	Tools     []string     `json:"tools,omitempty"`      // that it may ask for; none is all
 	Reason    string       `json:"reason,omitempty"`     // why offline or failed, or what is wrong with it
 	Said      string       `json:"last_lines,omitempty"` // what its process wrote before that
 	TaskID    string       `json:"task_id,omitempty"`    // while busy
@@ -160,6 +163,9 @@ type Create struct {
 	Options core.Raw // JSON object for the runtime; nil means {}
 	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // session of the first task
+	Prompt  string   // what stands before each of its tasks
+	Tools   []string // that it may ask for, see Template; none is all
+	Limits  *Limits  // its budget from the first task on; nil sets none
 	Forked  *Origin  // of a fork
 }
 
@@ -177,6 +183,7 @@ type Role struct {
 	Name        string `json:"name"`
 	ProjectID   string `json:"project_id"`
 	ProjectName string `json:"project_name"`
+	*Template          // what agents are made with; nil of a role that is but a name
 }
 
 // HistoryItem is the model's Task of an agent.
@@ -258,9 +265,9 @@ func (f *Fleet) roleKind() record.Table[Role] {
 
 // keep keeps a project or role that is not there yet, with learned also in place
 // of another: the id may have been made up before the server was known.
-func keep[T comparable](tx *audit.Tx, k record.Table[T], key record.Key, v T, learned bool) error {
+func keep[T any](tx *audit.Tx, k record.Table[T], key record.Key, v T, learned bool) error {
 	old, err := k.At(tx, key)
-	if err != nil || old != nil && (*old == v || !learned) {
+	if err != nil || old != nil && (!learned || reflect.DeepEqual(*old, v)) {
 		return err
 	}
 	event := k.Called() + ".created"

@@ -59,6 +59,12 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: core.ClipTo(c.Task, maxLast), Runtime: c.Runtime,
 			Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
+			Prompt: c.Prompt, Tools: c.Tools,
+		}
+		if c.Limits != nil {
+			if err := f.opt.Swarm.Budgets.Give(tx, c.Limits.of(c.Name)); err != nil {
+				return fmt.Errorf("budget: %w", err)
+			}
 		}
 		return f.agents.Save(tx, record.Event{Type: "agent.created", Detail: createdDetail(c)}, nil, &a)
 	})
@@ -167,8 +173,9 @@ func createdDetail(c Create) any {
 		Options core.Raw `json:"options,omitempty"`
 		Profile string   `json:"profile,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
+		Tools   []string `json:"tools,omitempty"`
 		Forked  *Origin  `json:"forked,omitempty"`
-	}{c.Command, c.Dir, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Forked}
+	}{c.Command, c.Dir, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Tools, c.Forked}
 }
 
 // addRole records a project and a role of it that are not there yet.

@@ -191,13 +191,17 @@ func (r *run) past() *Past {
 	}
 }
 
-// message is what the agent is asked, with the reason when its last result was
-// rejected (requirement 2.6).
+// message is what the agent is asked, after what its role says, with the reason when
+// its last result was rejected (requirement 2.6).
 func (r *run) message() string {
-	if f := r.job.Task.Feedback; f != "" {
-		return r.in.Message + "\n\nYour last result was rejected: " + f
+	text := r.in.Message
+	if p := r.m.rec.Load().Prompt; p != "" {
+		text = p + "\n\n" + text
 	}
-	return r.in.Message
+	if f := r.job.Task.Feedback; f != "" {
+		text += "\n\nYour last result was rejected: " + f
+	}
+	return text
 }
 
 // interrupt tells the runtime that the run is to end, until it is over: one

@@ -303,6 +303,13 @@ func (f *Fleet) Offers(ctx context.Context, by core.Caller, runtime string, opti
 				return err
 			}
 			for _, r := range o.Roles {
+				old, err := f.roles.At(tx, r.key())
+				if err != nil {
+					return err
+				}
+				if old != nil {
+					r.Template = old.Template
+				}
 				if err := keep(tx, f.roles, r.key(), r, true); err != nil {
 					return err
 				}

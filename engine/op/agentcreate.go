@@ -16,7 +16,8 @@ func agentCreate() *Op {
 	var a fleet.Create
 	var line, after Words
 	var env []string
-	var shell, like, base string
+	var shell, like, base, from string
+	var times int
 	var yes, own, treed bool // own: it is made of what its maker says, not like another
 	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").from("json")
 	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after)}
@@ -26,7 +27,7 @@ func agentCreate() *Op {
 	// whom finds the agent that it is made like where a tool's client, who knows no
 	// commands, names none. On a command line that is a mistake.
 	whom := func(c *Call) error {
-		if own || like != "" || c.By.Door != core.DoorMCP {
+		if own || like != "" || from != "" || c.By.Door != core.DoorMCP {
 			return nil
 		}
 		if like = c.newest(a.Project, a.Role); like == "" {
@@ -38,16 +39,18 @@ func agentCreate() *Op {
 	tree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
 	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
+	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
 	return define(Op{
-		Name: "agent create", Short: "Make an agent", Undo: "agent delete", Done: "created",
+		Name: "agent create", Short: "Make an agent, or several that try the same", Undo: "agent delete", Done: "created",
 		Long: "Make an agent. In a git repository it gets a work tree and a branch of its own, swarmdeck/NAME (see agent diff, merge); --dir shares a directory.\n" +
 			"The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
 			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
 			"is fine too. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
 			"The terminal runtime keeps an interactive program, a shell or a coding agent's own screen: agent attach shows it.\n" +
-			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.",
-		Example: "agent create lister --project tools --role reader -- ls -la",
+			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.\n" +
+			"--from makes it as a role of the project says (see role set). --times 4 makes NAME-1 to NAME-4, each with a tree, and gives each the task.",
+		Example: "agent create lister --project tools --role reader -- ls -la\nagent create fix --project web --from coder --times 4 --task 'make the tests pass'",
 		Tool: Tool{
 			Name: "create_agent", Need: []string{"task"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
@@ -60,7 +63,9 @@ func agentCreate() *Op {
 			rest, command,
 			need(&a.Project, "project", "`PROJECT` it belongs to").from("project").bounds(1, 64),
 			flag(&a.Task, "task", "first task: `TEXT`").bounds(1, 100_000).client("its first task, with objectives and constraints"),
-			flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64),
+			role,
+			flag(&from, "from", "`ROLE` of the project to take runtime, command, options, prompt, profile, tools and budget from").from("role").bounds(1, 64),
+			within(&times, "times", "make `N` agents, NAME-1 and on, that try the same, each with a tree of its own", 1, fleet.MaxTimes, fmt.Sprintf("1-%d", fleet.MaxTimes)),
 			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
 			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
 			alike,
@@ -75,6 +80,12 @@ func agentCreate() *Op {
 		},
 		Check: func(c *Call) (err error) {
 			named := rest.Given || len(line) > 0
+			if from != "" && (role.Given || like != "") {
+				return usage("from", "agent create: --from says the role and what the agent is like; give it without --role and --like")
+			}
+			if times > 0 && dir.Given && !treed {
+				return usage("times", "agent create: agents that try the same need trees: say --tree beside --dir")
+			}
 			own = named || shell != "" || a.Runtime != "" || a.Options != nil || len(env) > 0
 			switch {
 			case rest.Given && len(line) > 0, named && shell != "":
@@ -88,27 +99,35 @@ func agentCreate() *Op {
 			if a.Command = append(line, after...); shell != "" {
 				a.Command = []string{"sh", "-c", shell}
 			}
-			if own || a.Dir != "" {
+			if own || a.Dir != "" || from != "" {
 				a.Dir = c.path(a.Dir)
 			}
 			if a.Env, err = Pairs("env", env); err != nil || c.Engine == nil {
 				return err
 			}
-			if bad := c.Fleet.Check(a); own && len(bad) > 0 { // before anybody is asked
+			if bad := c.Fleet.Check(a); own && from == "" && len(bad) > 0 { // before anybody is asked
 				return bad[0]
 			}
 			return whom(c) // who is asked sees it
 		},
-	}, func(ctx context.Context, c *Call) (made fleet.Agent, err error) {
+	}, func(ctx context.Context, c *Call) (made MadeAgents, err error) {
 		if err := whom(c); err != nil {
 			return made, err
+		}
+		if from != "" {
+			r, err := c.Fleet.RoleOf(ctx, c.By.Tenant, a.Project, from)
+			if err != nil {
+				return made, err
+			}
+			a.Role = r.Name
+			r.Fill(&a)
 		}
 		if like != "" {
 			other, err := c.Fleet.Agent(ctx, c.By.Tenant, like)
 			if err != nil {
 				return made, fmt.Errorf("like: %w", err)
 			}
-			a.Runtime, a.Command, a.Env, a.Options = other.Runtime, other.Command, other.Env, other.Options
+			a.Runtime, a.Command, a.Env, a.Options, a.Prompt, a.Tools = other.Runtime, other.Command, other.Env, other.Options, other.Prompt, other.Tools
 			if t, has := c.Trees.Has(c.By.Tenant, other.Name); has && a.Dir == "" {
 				other.Dir = filepath.Join(t.Source, t.Sub)
 			}
@@ -124,28 +143,75 @@ func agentCreate() *Op {
 		switch {
 		case treed && a.Runtime == "coder":
 			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
-		case base != "":
+		case base != "", times > 0 && a.Runtime != "coder":
 			treed = true
 		case !tree.Given && !dir.Given && a.Runtime != "coder":
 			treed = c.Trees.Repository(a.Dir)
 		}
-		if treed {
-			t, err := c.Trees.Prepare(ctx, c.By, a.Name, a.Dir, base)
-			if err != nil {
+		if times == 0 {
+			agent, err := c.makeAgent(ctx, a, treed, base)
+			if agent.Name == "" {
 				return made, err
 			}
-			a.Dir = t.Dir()
+			return one[fleet.Agent, []fleet.Agent](agent, err)
 		}
-		if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" {
-			c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
-		}
-		made, err = c.Fleet.Create(ctx, c.By, a)
-		c.concealed(a.Env, made.Env)
-		if made.Name != "" && err != nil { // only its first task was refused
-			err = &Failed{err}
-		}
-		return made, err
+		return c.attempts(ctx, a, times, treed, base)
 	})
+}
+
+// MadeAgents are the agent that was made, or those that try the same.
+type MadeAgents = Either[fleet.Agent, []fleet.Agent]
+
+// attempts makes so many agents of one kind. Nothing is made where one of the names
+// is taken or not allowed.
+func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bool, base string) (made MadeAgents, err error) {
+	names := fleet.Attempts(a.Name, times)
+	for _, name := range names {
+		if err := fleet.CheckNewName(name); err != nil {
+			return made, err
+		}
+		if c.Fleet.Known(c.By.Tenant, name) {
+			return made, core.Errorf(core.Conflict, "name: agent %q exists already", name).With("error", "AgentAlreadyExistsError").With("field", "name").With("value", name)
+		}
+	}
+	var all []fleet.Agent
+	for _, a.Name = range names {
+		var agent fleet.Agent
+		if agent, err = c.makeAgent(ctx, a, treed, base); agent.Name != "" {
+			all = append(all, agent)
+		}
+		if err != nil {
+			break
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return made, err
+	case err != nil:
+		err = &Failed{fmt.Errorf("%d of %d were made: %w", len(all), times, err)}
+	}
+	return other[fleet.Agent](all, err)
+}
+
+// makeAgent makes one agent, with a tree or without. One that was made though its first task
+// was refused comes with the error.
+func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base string) (made fleet.Agent, err error) {
+	if treed {
+		t, err := c.Trees.Prepare(ctx, c.By, a.Name, a.Dir, base)
+		if err != nil {
+			return made, err
+		}
+		a.Dir = t.Dir()
+	}
+	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" {
+		c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
+	}
+	made, err = c.Fleet.Create(ctx, c.By, a)
+	c.concealed(a.Env, made.Env)
+	if made.Name != "" && err != nil { // only its first task was refused
+		err = &Failed{err}
+	}
+	return made, err
 }
 
 // sharers are the agents that work in a directory.

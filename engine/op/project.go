@@ -55,6 +55,7 @@ func projectLearn() *Op {
 func roles() []*Op {
 	var project string
 	return []*Op{
+		roleSet(),
 		list(Op{
 			Name: "role list", Short: "List the roles of a project", ForAgents: true,
 			Params: []*Param{flag(&project, "project", "`PROJECT` to list (default all)").from("project")},

@@ -63,6 +63,10 @@ func (o *Op) Sentence(out any) string {
 		return o.told("session", v.SessionID, "")
 	case fleet.Agent:
 		return o.told("agent", v.Name, "")
+	case []fleet.Agent:
+		return o.toldAll(len(v), "agent")
+	case fleet.Role:
+		return o.told("role", v.Name, "of "+v.ProjectName)
 	case fleet.Told:
 		return "agent " + v.Agent + ": " + v.State + "; " + v.Note
 	case fleet.Message:

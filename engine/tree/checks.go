@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -43,29 +44,37 @@ func (s *Trees) ChecksOf(tenant, project string) Checks {
 	return Checks{Project: project, TenantID: tenant}
 }
 
-// SetChecks makes them those given; none removes them.
-func (s *Trees) SetChecks(ctx context.Context, by core.Caller, project string, lines []string) (out Checks, err error) {
-	if err := s.lists.ByOperator(ctx, by, project); err != nil {
-		return out, err
-	}
+// CheckLines reports the first line that can't be a check.
+func CheckLines(lines []string) error {
 	if len(lines) > maxChecks {
-		return out, core.Invalid("check", len(lines), fmt.Sprintf("at most %d", maxChecks))
+		return core.Invalid("check", len(lines), fmt.Sprintf("at most %d", maxChecks))
 	}
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "" || len(line) > maxLine || !utf8.ValidString(line) {
-			return out, core.Invalid("check", core.Clip(line), fmt.Sprintf("a shell line of 1-%d bytes", maxLine))
+			return core.Invalid("check", core.Clip(line), fmt.Sprintf("a shell line of 1-%d bytes", maxLine))
 		}
+	}
+	return nil
+}
+
+// SetChecks makes them those given; none removes them.
+func (s *Trees) SetChecks(ctx context.Context, by core.Caller, project string, lines []string) (Checks, error) {
+	out, _, err := s.PutChecks(ctx, by, project, lines)
+	return out, err
+}
+
+// PutChecks is SetChecks, and says what changed: created, changed, unchanged.
+func (s *Trees) PutChecks(ctx context.Context, by core.Caller, project string, lines []string) (out Checks, action string, err error) {
+	if err := s.lists.ByOperator(ctx, by, project); err != nil {
+		return out, "", err
+	}
+	if err := CheckLines(lines); err != nil {
+		return out, "", err
 	}
 	out = Checks{Project: project, TenantID: by.Tenant, Lines: lines}
 	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := s.lists.Load(tx, project)
-		if err != nil {
-			return err
-		}
-		if old != nil {
-			out.CreatedAt = old.CreatedAt
-		}
-		return s.lists.Save(tx, record.Event{Type: "project.checks"}, old, &out)
+		action, err = s.lists.Put(tx, record.Event{Type: "project.checks"}, &out, func(a, b *Checks) bool { return slices.Equal(a.Lines, b.Lines) })
+		return err
 	})
-	return out, err
+	return out, action, err
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
+	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -96,6 +98,11 @@ func (a *applier) all(file *swarmfile.File) error {
 			return where(t.Line, err)
 		}
 	}
+	for _, p := range file.Projects { // before the agents that are made from their roles
+		if err := a.project(p, where); err != nil {
+			return err
+		}
+	}
 	for _, r := range file.Roles { // before the scenarios whose agents have them
 		_, action, err := a.eng.CAD.PutRole(a.ctx, a.by, r.RoleTemplate)
 		if err != nil {
@@ -135,7 +142,7 @@ func (a *applier) all(file *swarmfile.File) error {
 		}
 	}
 	for _, g := range file.Agents {
-		if err := a.agent(g); err != nil {
+		if err := a.agent(file, g); err != nil {
 			return where(g.Line, err)
 		}
 	}
@@ -265,16 +272,63 @@ func (a *applier) sessionID(name string) string {
 	return name
 }
 
+// project keeps what tests a project and what its agents are made with.
+func (a *applier) project(p swarmfile.Project, where func(int, error) error) error {
+	if p.Checks != nil {
+		_, action, err := a.eng.Trees.PutChecks(a.ctx, a.by, p.Name, p.Checks)
+		if err != nil {
+			return where(p.Lines["checks"], err)
+		}
+		a.did(action, "checks", p.Name, p.Name)
+	}
+	for _, r := range p.Roles {
+		_, action, err := a.eng.Fleet.PutRole(a.ctx, a.by, p.Name, r.Name, r.Template)
+		if err != nil {
+			return where(r.Line, err)
+		}
+		a.did(action, "role", r.Name, r.Name)
+	}
+	return nil
+}
+
+// roleOf is the role that an agent is made from: of the file, else of the tenant.
+func (a *applier) roleOf(file *swarmfile.File, want swarmfile.Agent) (t *fleet.Template, err error) {
+	if want.From == "" {
+		return nil, nil
+	}
+	for _, p := range file.Projects {
+		for _, r := range p.Roles {
+			if p.Name == want.Project && r.Name == want.From {
+				return &r.Template, nil
+			}
+		}
+	}
+	r, err := a.eng.Fleet.RoleOf(a.ctx, a.by.Tenant, want.Project, want.From)
+	if errors.Is(err, store.ErrNoTenant) {
+		err = core.Invalid("from", want.From, "none yet: projects in a swarm file makes some")
+	}
+	return r.Template, err
+}
+
 // wanted is what the engine is asked to make of an agent.
-func (a *applier) wanted(want swarmfile.Agent) fleet.Create {
-	return fleet.Create{
+func (a *applier) wanted(want swarmfile.Agent, from *fleet.Template) fleet.Create {
+	c := fleet.Create{
 		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
 		Command: want.Command, Env: want.Env, Dir: want.Dir, Options: want.Options, Profile: want.Profile, Session: a.sessionID(want.Session),
 	}
+	if from != nil {
+		from.Fill(&c)
+	}
+	c.Runtime = cmp.Or(c.Runtime, "exec")
+	return c
 }
 
-func (a *applier) agent(want swarmfile.Agent) error {
-	make := a.wanted(want)
+func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
+	from, err := a.roleOf(file, want)
+	if err != nil {
+		return err
+	}
+	make := a.wanted(want, from)
 	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):

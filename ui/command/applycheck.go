@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/session"
+	trees "swarmdeck/engine/tree"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -27,11 +28,26 @@ func (a *applier) check(file *swarmfile.File) error {
 	}
 	for i, g := range file.Agents {
 		at := place{fmt.Sprintf("agents[%d]", i), g.Line, g.Lines}
-		for _, err := range a.eng.Fleet.Check(a.wanted(g)) {
-			p.add(at, err)
+		from, err := a.roleOf(file, g)
+		if err != nil && !p.add(at, err) {
+			return err
+		}
+		if err == nil {
+			for _, err := range a.eng.Fleet.Check(a.wanted(g, from)) {
+				p.add(at, err)
+			}
 		}
 		if err := a.known(file, g.Session); err != nil && !p.add(at, err) {
 			return err
+		}
+	}
+	for i, q := range file.Projects {
+		p.add(place{fmt.Sprintf("projects[%d]", i), q.Line, q.Lines}, trees.CheckLines(q.Checks))
+		for j, r := range q.Roles {
+			at := place{fmt.Sprintf("projects[%d].roles[%d]", i, j), r.Line, r.Lines}
+			for _, err := range a.eng.Fleet.CheckRole(q.Name, r.Name, r.Template) {
+				p.add(at, err)
+			}
 		}
 	}
 	for i, b := range file.Budgets {
@@ -192,6 +208,8 @@ func inTheFile(field string, at place) string {
 	switch {
 	case field == "message":
 		return "task"
+	case field == "check":
+		return "checks"
 	case field == "cost_usd":
 		return "cost"
 	case field == "wall_s":

@@ -31,6 +31,19 @@ func roleColumns(*call) []column[fleet.Role] {
 	return []column[R]{
 		{title: "ROLE", text: func(r R) string { return r.Name }},
 		{title: "PROJECT", text: func(r R) string { return r.ProjectName }},
+		{title: "MADE AS", most: 60, text: roleMade},
 		{title: "ID", wide: true, text: func(r R) string { return r.ID }},
 	}
+}
+
+// roleMade says what agents of a role are made with.
+func roleMade(r fleet.Role) string {
+	if r.Template == nil {
+		return ""
+	}
+	parts := append([]string{r.Runtime}, r.Command...)
+	if r.Profile != "" {
+		parts = append(parts, "("+r.Profile+")")
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
 }

@@ -4,6 +4,7 @@
 package swarmfile
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
@@ -32,6 +34,7 @@ type File struct {
 	Topics    []Topic
 	Operators []Operator
 	Notices   []Notice
+	Projects  []Project
 	Roles     []Role // of CAD agents
 
 	Scenarios []cad.WrittenScenario
@@ -74,7 +77,7 @@ type Session struct {
 // Agent is one agent to keep.
 type Agent struct {
 	Name    string
-	Runtime string // "exec" unless the file says otherwise
+	Runtime string // "exec" unless the file says otherwise; "" of one made from a role is the role's
 	Project string
 	Role    string
 	Command []string
@@ -82,6 +85,7 @@ type Agent struct {
 	Dir     string
 	Tree    bool     // it works in a tree of the directory, of its own
 	Base    string   // the branch that the tree is made from; "" is the one that is checked out
+	From    string   // role of the project that it is made from; "" is none
 	Times   int      // as so many agents, NAME-1 and on, that try the same; 0 is as one
 	Options core.Raw // for the runtime; nil for none
 	Profile string   // reader, worker or open; "" is the runtime's default
@@ -160,6 +164,9 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 				f.Policy = r.policy(v, vars)
 			}
 		},
+		"projects": func(v value) {
+			f.Projects = document.Each(r.Reader, v, func(v value) Project { return r.project(v, vars) })
+		},
 		"roles": func(v value) { f.Roles = document.Each(r.Reader, v, r.role) },
 		"scenarios": func(v value) {
 			f.Scenarios = document.Each(r.Reader, v, func(v value) cad.WrittenScenario { return cad.ReadScenario(r.Reader, v) })
@@ -181,12 +188,13 @@ func (r reader) session(v value) Session {
 }
 
 func (r reader) agent(v value, vars Vars) Agent {
-	a := Agent{Runtime: "exec", Dir: vars.Dir, Line: v.Line()}
+	a := Agent{Dir: vars.Dir, Line: v.Line()}
 	a.Lines = r.Object(v, map[string]func(value){
 		"name":    func(v value) { a.Name = r.Word(v) },
 		"runtime": func(v value) { a.Runtime = r.Word(v) },
 		"project": func(v value) { a.Project = r.Word(v) },
 		"role":    func(v value) { a.Role = r.Word(v) },
+		"from":    func(v value) { a.From = r.Word(v) },
 		"command": func(v value) { a.Command = r.command(v, vars) },
 		"env":     func(v value) { a.Env = r.texts(v, vars) },
 		"dir": func(v value) {
@@ -198,8 +206,8 @@ func (r reader) agent(v value, vars Vars) Agent {
 		"tree": func(v value) { a.Tree = r.Bool(v) },
 		"base": func(v value) { a.Base = r.Word(v) },
 		"times": func(v value) {
-			if a.Times = int(r.Integer(v)); a.Times < 1 || a.Times > maxTimes {
-				r.Bad(v, a.Times, fmt.Sprintf("1-%d", maxTimes))
+			if a.Times = int(r.Integer(v)); a.Times < 1 || a.Times > fleet.MaxTimes {
+				r.Bad(v, a.Times, fmt.Sprintf("1-%d", fleet.MaxTimes))
 			}
 		},
 		"options": func(v value) { a.Options = r.options(v, vars) },
@@ -207,17 +215,22 @@ func (r reader) agent(v value, vars Vars) Agent {
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
+	switch {
+	case a.From == "":
+		a.Runtime = cmp.Or(a.Runtime, "exec")
+	case a.Role != "":
+		r.Fail(v.Child("from"), "from says the role: give no other")
+	default:
+		a.Role = a.From
+	}
 	if !a.Tree && (a.Base != "" || a.Times > 1) {
 		r.Fail(v, "base and times are of an agent with a tree: tree: true")
 	}
-	if (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
+	if a.From == "" && (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
 		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)
 	}
 	return a
 }
-
-// maxTimes bounds how many agents try the same.
-const maxTimes = 20
 
 // tries are the agents of a file, with each that is there several times as so many.
 func tries(all []Agent) (out []Agent) {
@@ -226,9 +239,9 @@ func tries(all []Agent) (out []Agent) {
 			out = append(out, a)
 			continue
 		}
-		for n := range a.Times {
+		for _, name := range fleet.Attempts(a.Name, a.Times) {
 			one := a
-			one.Name, one.Times = fmt.Sprintf("%s-%d", a.Name, n+1), 0
+			one.Name, one.Times = name, 0
 			out = append(out, one)
 		}
 	}
@@ -368,6 +381,9 @@ func (r reader) unique(f *File) {
 	}
 	for _, x := range f.Roles {
 		once("roles.name", x.Name, x.Line)
+	}
+	for _, p := range f.Projects {
+		once("projects.name", p.Name, p.Line)
 	}
 	for _, s := range f.Scenarios {
 		once("scenarios.scenario_name", s.Name, s.Line())

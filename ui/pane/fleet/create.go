@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -53,6 +55,8 @@ type created struct {
 	Runtime string   `json:"runtime"`
 	Project string   `json:"project"`
 	Role    string   `json:"role"`
+	From    bool     `json:"from"`
+	Times   int      `json:"times"`
 	Task    string   `json:"task"`
 	Command string   `json:"command"`
 	Dir     string   `json:"dir"`
@@ -87,6 +91,8 @@ func createForm(c *choices) pane.Fill {
 			runtime,
 			{Name: "project", Type: overlay.StringField, Required: true, Suggest: projects, Description: known(projects, "a name of its own")},
 			{Name: "role", Type: overlay.StringField, Suggest: roles, Description: roleHelp(c)},
+			{Name: "from", Type: overlay.BooleanField, Description: "true makes it as the role says: command, prompt, profile, tools, budget"},
+			{Name: "times", Type: overlay.IntegerField, Description: "2-20 make so many that try the same task, NAME-1 and on, each with a tree"},
 			{Name: "task", Type: overlay.StringField, Description: "its first task; without one it waits"},
 			{Name: "command", Type: overlay.StringField, Description: "exec and acp: the program with its arguments, quoted as in a shell"},
 			{Name: "dir", Type: overlay.StringField, Description: "where it works; the engine's directory if empty"},
@@ -147,10 +153,23 @@ func createLine(object core.Raw) []string {
 		return []string{"agent", "create"} // which says what is missing
 	}
 	line := []string{"agent", "create", in.Name}
+	from := ""
+	if in.From {
+		from, in.Role = cmp.Or(in.Role, "coder"), ""
+		if in.Command == "" {
+			in.Runtime = "" // the role's
+		}
+	}
+	times := ""
+	if in.Times > 0 {
+		times = strconv.Itoa(in.Times)
+	}
 	for _, f := range []struct{ flag, value string }{
 		{"project", in.Project},
 		{"runtime", in.Runtime},
 		{"role", in.Role},
+		{"from", from},
+		{"times", times},
 		{"task", in.Task},
 		{"command", in.Command},
 		{"dir", in.Dir},
