@@ -91,7 +91,7 @@ func gitHere(ctx context.Context, cells *cell.Supervisor) command.Check {
 
 // knownAgents are programs that are agents, or become one by an option.
 func knownAgents() []string {
-	return []string{"gemini", "codex", "codex-acp", "claude", "claude-code-acp", "opencode", "qwen", "goose", "aider", "amp", "crush", "cursor-agent", "copilot"}
+	return []string{"gemini", "codex", "codex-acp", "claude", "claude-agent-acp", "claude-code-acp", "opencode", "qwen", "goose", "aider", "amp", "crush", "cursor-agent", "copilot"}
 }
 
 func agentsHere() command.Check {

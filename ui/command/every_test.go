@@ -67,6 +67,7 @@ func TestEveryCommand(t *testing.T) {
 		{"forks", w.forks},
 		{"intents", w.intents},
 		{"trees", w.trees},
+		{"project", w.project},
 		{"operators", w.operators},
 		{"secrets", w.secrets},
 		{"notices", w.notices},

@@ -85,7 +85,7 @@ func (t *tree) sections() []section {
 			{"review", t.of("review")},
 			{"merge", t.of("merge")},
 			{"push", t.of("push")},
-			{"project", t.of("project")},
+			{"project", t.of("project", t.projectInit)},
 			{"role", t.of("role")},
 			{"skill", t.of("skill")},
 			{"subagent", t.of("subagent")},

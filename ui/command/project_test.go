@@ -1,0 +1,201 @@
+package command_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/ui/command"
+)
+
+func (w *walk) project() {
+	w.t.Helper()
+	w.no(os.Mkdir(filepath.Join(w.dir, "made"), 0o755))
+	w.do("project init made")
+	w.fails(1, "project init made")
+	w.do("role set tidy --project trees --prompt 'Be short.' --profile reader --tool 'read*' --tasks 9 -- cat")
+	if r := w.do("role list --project trees --match tidy"); r["prompt"] != "Be short." || r["profile"] != "reader" {
+		w.t.Errorf("%v", r)
+	}
+	w.text("role list", "cat (reader)")
+	w.fails(2, "role set tidy --project trees --shell a --command b")
+	w.fails(2, "role set tidy --project trees --runtime acp")
+	w.fails(2, "role set tidy --project trees --tool 'a*b' -- cat")
+}
+
+// project is a directory with a module, a package and a fake agent on PATH.
+func (d *deck) project() (env command.Env) {
+	d.t.Helper()
+	for name, text := range map[string]string{
+		"web/go.mod":       "module web\n",
+		"web/package.json": `{"scripts":{"test":"vitest: run # \"all\"","lint":"eslint .","start":"node ."}}`,
+		"web/.env.example": "A=1\n",
+		"bin/codex-acp":    "#!/bin/sh\n",
+		"bin/aider":        "#!/bin/sh\n",
+	} {
+		path := filepath.Join(d.dir, name)
+		d.no(os.MkdirAll(filepath.Dir(path), 0o755))
+		d.no(os.WriteFile(path, []byte(text), 0o755))
+	}
+	env, getenv := d.env, d.env.Getenv
+	env.Getenv = func(name string) string {
+		if name == "PATH" {
+			return filepath.Join(d.dir, "bin")
+		}
+		return getenv(name)
+	}
+	return env
+}
+
+func TestASwarmFileIsWrittenFromWhatIsFound(t *testing.T) {
+	d := newDeck(t)
+	d.env = d.project()
+	file := filepath.Join(d.dir, "web", "swarm.yaml")
+	text := d.line("project init web --dry-run")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a dry run wrote the file")
+	}
+	for _, part := range []string{"go vet ./...", "go test ./...", "npm run lint", "npm run test", "codex-acp", "aider"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("without %s:\n%s", part, text)
+		}
+	}
+	found := d.object("project init web")
+	if found["file"] != file || fmt.Sprint(found["languages"]) != "[Go JavaScript]" {
+		t.Errorf("%v", found)
+	}
+	if wrote, err := os.ReadFile(file); err != nil || string(wrote) != text {
+		t.Errorf("%v: %s", err, wrote)
+	}
+	if kind, message, _ := d.fails(1, "project init web"); kind != "CONFLICT" || !strings.Contains(message, "--force") {
+		t.Errorf("%s: %s", kind, message)
+	}
+	d.line("project init web --force")
+	if left, _ := filepath.Glob(filepath.Join(d.dir, "web", ".swarm-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	d.fails(1, "project init nowhere")
+	d.fails(1, "project init web --force --read-only")
+}
+
+func TestAWrittenSwarmFileIsApplied(t *testing.T) {
+	d := newDeck(t)
+	d.project()
+	d.line("project init web")
+	if got := d.applied("web"); !slices.Equal(got, []string{"created checks web"}) {
+		t.Errorf("%q", got)
+	}
+	if got := d.applied("web"); !slices.Equal(got, []string{"unchanged checks web"}) {
+		t.Errorf("again: %q", got)
+	}
+	d.no(os.Mkdir(filepath.Join(d.dir, "it's: empty"), 0o755))
+	d.line(`project init "it's: empty"`)
+	if got := d.applied(`"it's: empty"`); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAgentsAreMadeFromARole(t *testing.T) {
+	d := newDeck(t)
+	(&walk{deck: d}).repository()
+	d.line("tenant create t_one")
+	d.line("role set coder --project web --prompt 'Answer in one line.' --tool read* --tokens 1000 --tasks 5 --shell 'read l; echo \"$l\" >>said'")
+	made := d.objects("agent create fix --project web --from coder --times 2 --dir repo --tree --task 'make it pass'")
+	if len(made) != 2 || made[0]["name"] != "fix-1" || made[1]["name"] != "fix-2" || made[0]["role"] != "coder" {
+		t.Fatalf("%v", made)
+	}
+	if made[0]["dir"] == made[1]["dir"] || !strings.HasSuffix(str(made[1]["dir"]), "/fix-2/repo") {
+		t.Errorf("they work in %v and %v", made[0]["dir"], made[1]["dir"])
+	}
+	for _, a := range made {
+		name := str(a["name"])
+		d.until("agent history "+name, "status", "succeeded")
+		said, err := os.ReadFile(filepath.Join(str(a["dir"]), "said"))
+		if err != nil || !strings.Contains(string(said), "Answer in one line.") {
+			t.Errorf("%s was told %s, %v", name, said, err)
+		}
+		if b := d.object("budget list --agent " + name); b["tokens"] != 1000.0 || b["tasks"] != 5.0 {
+			t.Errorf("budget of %s: %v", name, b)
+		}
+	}
+	if h := d.object("agent history fix-1"); h["message"] != "make it pass" {
+		t.Errorf("its history has %v", h["message"])
+	}
+	for line, part := range map[string]string{
+		"agent create x --project web --from painter":                            "allowed: coder",
+		"agent create x --project none --from coder":                             "not found",
+		"agent create x --project web --from coder --role coder":                 "--from says the role",
+		"agent create fix --project web --from coder --times 2 --tree":           "fix-1",
+		"agent create a-name-of-twenty-xyz --project web --from coder --times 2": "1-20 of",
+	} {
+		code, _, stderr := d.run(strings.Fields("-o json " + line)...)
+		if code == 0 || !strings.Contains(stderr, part) {
+			t.Errorf("%s: exit %d, %s", line, code, stderr)
+		}
+	}
+	if all := d.objects("agent list"); len(all) != 2 {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestACallOfAToolThatTheRoleDoesNotHaveIsDenied(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_one")
+	ask := `read l; echo '{"type":"tool_request","call_id":"c","tool":"shell.run","args":{}}'; read answer; echo "$answer"; echo '{"type":"result","status":"succeeded","output":{}}'`
+	d.no(os.WriteFile(filepath.Join(d.dir, "ask.sh"), []byte(ask), 0o600))
+	d.line("role set looker --project web --tool fs.read --tool fs.list* -- sh ask.sh")
+	d.line("agent create ada --project web --from looker --task look")
+	d.until("agent history ada", "status", "succeeded")
+	if log := d.line("agent log ada --page-size 50"); !strings.Contains(log, "fs.list*") || !strings.Contains(log, "deny") {
+		t.Error(log)
+	}
+	if open := d.objects("approval list --open"); len(open) != 0 {
+		t.Errorf("somebody is asked: %v", open)
+	}
+}
+
+func TestASwarmFileMakesAgentsFromItsRoles(t *testing.T) {
+	d := newDeck(t)
+	d.write("swarm.yaml", `
+tenant: t_one
+projects:
+  - name: web
+    checks: [true]
+    roles:
+      - {name: coder, command: [cat], profile: reader, budget: {tokens: 5000}, tools: [read], prompt: Be short.}
+agents:
+  - {name: ada, project: web, from: coder}
+`)
+	want := []string{"created tenant t_one", "created checks web", "created role coder", "created agent ada"}
+	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
+		t.Errorf("again: %q", got)
+	}
+	if a := d.object("agent show ada"); a["profile"] != "reader" || a["role"] != "coder" || fmt.Sprint(a["command"]) != "[cat]" {
+		t.Errorf("%v", a)
+	}
+	d.write("bad.yaml", `
+tenant: t_one
+projects:
+  - name: web
+    checks: [""]
+    roles:
+      - {name: coder, runtime: rocket}
+      - {name: coder, command: [cat]}
+      - {name: wide, command: [cat], profile: open}
+agents:
+  - {name: eve, project: web, from: painter}
+  - {name: eva, project: web, from: coder, role: other}
+`)
+	_, message, details := d.fails(1, "up bad.yaml")
+	for _, part := range []string{"rocket", "already a role", "painter", "from says the role", "checks", "open agent"} {
+		if !strings.Contains(message+fmt.Sprint(details), part) {
+			t.Errorf("without %s: %s %v", part, message, details)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Package scaffold writes the first swarm file of a project from what is found in
+// its directory: what tests it, what prepares it, and which agents are installed.
+// Files are read as text alone, within bounds; nothing of the project is run.
+package scaffold
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/goccy/go-yaml"
+)
+
+// maxRead bounds what is read of a file, in bytes.
+const maxRead = 1 << 20
+
+// Found is what a directory and the machine have.
+type Found struct {
+	Project   string   `json:"project"`
+	Languages []string `json:"languages"`
+	Checks    []string `json:"checks"` // shell lines
+	Setup     []string `json:"setup"`  // the same, of a new tree
+	Agents    []Agent  `json:"agents"`
+}
+
+// Agent is a program that is an agent.
+type Agent struct {
+	Program string   `json:"program"`
+	Runtime string   `json:"runtime"`
+	Command []string `json:"command"`
+	Options string   `json:"options,omitempty"` // YAML, for the runtime
+}
+
+// known are the programs that are looked for, those with a protocol first.
+func known() []Agent {
+	acp := func(options string, command ...string) Agent {
+		return Agent{Program: command[0], Runtime: "acp", Command: command, Options: options}
+	}
+	own := func(program string) Agent {
+		return Agent{Program: program, Runtime: "terminal", Command: []string{program}}
+	}
+	return []Agent{
+		acp("", "claude-agent-acp"), acp("", "claude-code-acp"), acp("", "codex-acp"), acp("{mode: build}", "opencode", "acp"),
+		acp("{mode: default}", "qwen", "--acp"), acp("{mode: default}", "gemini", "--acp"),
+		own("claude"), own("codex"), own("goose"), own("aider"), own("amp"), own("crush"), own("cursor-agent"), own("copilot"),
+	}
+}
+
+// Look finds out about a directory, and about the programs in the directories of a
+// list as PATH is.
+func Look(dir, path string) (Found, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Found{}, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return Found{}, fmt.Errorf("read the project: %w", err)
+	}
+	defer root.Close()
+	f := Found{Project: label(filepath.Base(abs)), Languages: []string{}, Checks: []string{}, Setup: []string{}, Agents: []Agent{}}
+	d := directory{root}
+	for _, find := range []func(*Found){d.golang, d.node, d.rust, d.python, d.makefile, d.env} {
+		find(&f)
+	}
+	for _, a := range known() {
+		if installed(a.Program, path) {
+			f.Agents = append(f.Agents, a)
+		}
+	}
+	return f, nil
+}
+
+// installed reports a program in one of the directories of a path.
+func installed(program, path string) bool {
+	for _, dir := range filepath.SplitList(path) {
+		if info, err := os.Stat(filepath.Join(dir, program)); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// label is a name as a project can have it.
+func label(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, name)
+	if name = strings.TrimSpace(name[:min(64, len(name))]); strings.Trim(name, "./-") == "" {
+		return "project"
+	}
+	return name
+}
+
+// directory is a project's.
+type directory struct{ *os.Root }
+
+// has reports a regular file.
+func (d directory) has(name string) bool {
+	info, err := d.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// read is the beginning of a file; "" where there is none.
+func (d directory) read(name string) string {
+	if !d.has(name) { // a pipe would wait for ever
+		return ""
+	}
+	file, err := d.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	data, _ := io.ReadAll(io.LimitReader(file, maxRead)) // what was read will do
+	return string(data)
+}
+
+func (d directory) golang(f *Found) {
+	if d.has("go.mod") {
+		f.add("Go", "go mod download", "go vet ./...", "go test ./...")
+	}
+}
+
+func (f *Found) add(language, setup string, checks ...string) {
+	f.Languages = append(f.Languages, language)
+	f.Checks = append(f.Checks, checks...)
+	if setup != "" {
+		f.Setup = append(f.Setup, setup)
+	}
+}
+
+// none is the test script that npm writes where there are no tests.
+const none = "no test specified"
+
+func (d directory) node(f *Found) {
+	if !d.has("package.json") {
+		return
+	}
+	var p struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	_ = json.Unmarshal([]byte(d.read("package.json")), &p) // one that can't be read has no scripts
+	manager, setup := "npm", "npm install"
+	for _, m := range []struct{ lock, manager, setup string }{
+		{"package-lock.json", "npm", "npm ci"},
+		{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"},
+		{"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
+		{"bun.lock", "bun", "bun install --frozen-lockfile"},
+		{"bun.lockb", "bun", "bun install --frozen-lockfile"},
+	} {
+		if d.has(m.lock) {
+			manager, setup = m.manager, m.setup
+			break
+		}
+	}
+	var checks []string
+	for _, script := range []string{"lint", "test"} {
+		if line := p.Scripts[script]; line != "" && !strings.Contains(line, none) {
+			checks = append(checks, manager+" run "+script)
+		}
+	}
+	language := "JavaScript"
+	if d.has("tsconfig.json") {
+		language = "TypeScript"
+	}
+	f.add(language, setup, checks...)
+}
+
+func (d directory) rust(f *Found) {
+	if d.has("Cargo.toml") {
+		f.add("Rust", "cargo fetch", "cargo check", "cargo test")
+	}
+}
+
+func (d directory) python(f *Found) {
+	project := d.read("pyproject.toml")
+	pytest := strings.Contains(project, "pytest") || d.has("pytest.ini") || d.has("conftest.py") || d.has("tests/conftest.py")
+	if project == "" && !pytest && !d.has("setup.py") && !d.has("requirements.txt") {
+		return
+	}
+	run, setup := "python3 -m ", ""
+	switch {
+	case d.has("uv.lock"):
+		run, setup = "uv run ", "uv sync"
+	case d.has("poetry.lock"):
+		run, setup = "poetry run ", "poetry install"
+	case d.has("requirements.txt"):
+		run, setup = ".venv/bin/python -m ", "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
+	}
+	var checks []string
+	if pytest {
+		checks = []string{run + "pytest"}
+	}
+	f.add("Python", setup, checks...)
+}
+
+// makefile tests what nothing else does.
+func (d directory) makefile(f *Found) {
+	text := d.read("Makefile")
+	if text == "" || len(f.Checks) > 0 {
+		return
+	}
+	if regexp.MustCompile(`(?m)^test[ \t]*:`).MatchString(text) {
+		f.Checks = append(f.Checks, "make test")
+	}
+}
+
+func (d directory) env(f *Found) {
+	if d.has(".env.example") && !d.has(".env") {
+		f.Setup = append(f.Setup, "cp .env.example .env")
+	}
+}
+
+// quoted is a text as YAML writes it in one line.
+func quoted(text string) string {
+	out, err := yaml.MarshalWithOptions(text, yaml.JSON())
+	if err != nil {
+		return "''"
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,85 @@
+package scaffold
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// reviewing is what a reviewer is told before each of its tasks.
+const reviewing = "Review what was changed. Change nothing yourself. Name each finding by file and line, the gravest first."
+
+// File is a swarm file of what was found.
+func (f Found) File() []byte {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# The agents of %s. swarmdeck up applies it; applied again, it changes nothing.", f.Project)
+	line("projects:")
+	line("  - name: %s", quoted(f.Project))
+	line("")
+	line("    # What must pass before work is merged, each in a cell, on the result.")
+	list(line, "    ", "checks", f.Checks, "make test")
+	line("")
+	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", shellWord(f.Project))
+	if len(f.Agents) == 0 {
+		line("    # No agent was found on PATH: put in what runs one, and take the # away.")
+		for _, l := range role("coder", Agent{Runtime: "acp", Command: []string{"claude-agent-acp"}}, "", "worker") {
+			line("    # %s", l)
+		}
+		return []byte(b.String())
+	}
+	line("    roles:")
+	first := f.Agents[0]
+	roles := role("coder", first, "", "worker")
+	if first.Runtime == "acp" {
+		roles = append(roles, role("reviewer", first, reviewing, "reader")...)
+	}
+	for _, other := range f.Agents[1:] {
+		roles = append(roles, role(other.Program, other, "", "worker")...)
+	}
+	for _, l := range roles {
+		line("      %s", l)
+	}
+	line("")
+	line("    # Keys are secrets: swarmdeck secret set KEY, and agent create --env NAME=@KEY.")
+	return []byte(b.String())
+}
+
+// list writes a list of texts; an empty one as a comment with what it could hold.
+func list(line func(string, ...any), indent, name string, all []string, example string) {
+	if len(all) == 0 {
+		line("%s# %s: [%s]", indent, name, quoted(example))
+		return
+	}
+	line("%s%s:", indent, name)
+	for _, text := range all {
+		line("%s  - %s", indent, quoted(text))
+	}
+}
+
+// role is an item of a list of roles.
+func role(name string, a Agent, prompt, profile string) []string {
+	words := make([]string, len(a.Command))
+	for i, w := range a.Command {
+		words[i] = quoted(w)
+	}
+	all := []string{"- name: " + quoted(name), "  runtime: " + a.Runtime, "  command: [" + strings.Join(words, ", ") + "]", "  profile: " + profile}
+	if a.Options != "" {
+		all = append(all, "  options: "+a.Options)
+	}
+	if prompt != "" {
+		all = append(all, "  prompt: "+quoted(prompt))
+	}
+	return all
+}
+
+// shellWord is a word as a shell takes it.
+func shellWord(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./"), r)
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
