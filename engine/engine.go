@@ -211,7 +211,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
-		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Tenants, Health: e.Health, Keep: opt.KeepText, Landing: e.landing,
+		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Tenants, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
 		There:   e.Fleet.Known,
 		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
 		Project: func(tenant, agent string) string { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.Project },

@@ -70,6 +70,15 @@ func (o *observing) wrote(ctx context.Context, begins, ends string, also ...stri
 		_ = o.run.Said(ctx, dag.ListFiles, dag.RoleTool, why)
 	}
 	_ = o.run.Changed(ctx, slices.Concat(o.acting, also), changed, more)
+	paths := make([]string, 0, len(changed))
+	for _, f := range changed {
+		paths = append(paths, f.Path)
+	}
+	overlap, looked, err := o.e.Trees.Wrote(ctx, o.tenant, o.agent, paths)
+	if looked {
+		o.e.overlap(o.tenant, o.agent, overlap)
+	}
+	o.note(err)
 	if begins != "" && !slices.Contains(o.acting, begins) && len(o.acting) < maxActing {
 		o.acting = append(o.acting, begins)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
@@ -153,4 +155,16 @@ func (e *Engine) overlap(tenant, agent string, others []string) {
 		return
 	}
 	e.Health.Report(tenant, "trees", "overlap "+agent, fmt.Errorf("%s changed the same files as %s", agent, strings.Join(others, "; ")))
+}
+
+// met tells an agent on the bus that another one has changed the same files.
+func (e *Engine) met(tx *audit.Tx, m tree.Meeting) error {
+	_, err := e.Bus.AcceptIn(tx, bus.Send{Recipient: m.Agent, TTL: bus.MaxTTL, Payload: core.MustEncode(map[string]any{
+		"event": "tree.overlap", "agent": m.Other, "files": m.Files[:min(len(m.Files), 100)],
+		"message": m.Other + " has changed the same files in a tree of its own. Change no more of them than you must: whoever is taken over second has to join both.",
+	})})
+	if err == nil || core.AsError(err).Code == core.Internal {
+		return err
+	}
+	return nil // a mailbox that is full; the operator is told all the same
 }

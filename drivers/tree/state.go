@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -188,4 +189,32 @@ func (d *Driver) Diff(ctx context.Context, t tree.Tree, from, to string, paths [
 		_, err := io.Copy(out, in)
 		return err
 	})
+}
+
+// Apart implements tree.Driver. What an agent did to its own repository may be
+// unreadable; its commits count as none then.
+func (d *Driver) Apart(ctx context.Context, t tree.Tree, now tree.State, tip string) (ahead, behind int, err error) {
+	r, err := d.repo(ctx, t)
+	if err != nil || t.Kind != tree.Git {
+		return 0, 0, err
+	}
+	count := func(more []string, to, from string) (int, error) {
+		if to == "" || to == from {
+			return 0, nil
+		}
+		out, err := r.Call(ctx, git.Call{More: more, Args: []string{"rev-list", "--count", to, "^" + from}})
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(strings.TrimSpace(string(out)))
+	}
+	if behind, err = count(nil, tip, t.BaseCommit); err != nil {
+		return 0, 0, fmt.Errorf("count what %s has more than %s: %w", t.Base, hex12(t.BaseCommit), err)
+	}
+	if w, err := git.FindWorktree(t.Path); err == nil && w.Dir == filepath.Join(t.Path, ".git") {
+		if n, err := count([]string{filepath.Join(w.Dir, "objects")}, now.Head, t.Head); err == nil {
+			ahead = n
+		}
+	}
+	return ahead, behind, nil
 }

@@ -70,9 +70,13 @@ func reviewAccept() *Op {
 		only = q
 		return []*Param{
 			maybe(&pieces, "FILE|HUNK…", ""),
-			flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), unchecked(q), markers(q),
+			flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), unchecked(q), markers(q), looked(q),
 		}
 	})
+}
+
+func looked(q *tree.Asks) *Param {
+	return flag(&q.At, "state", "refuse unless the work is still this `COMMIT`, as agent diff has it: hunks are counted in it").bounds(1, 64)
 }
 
 // pieced reads FILE and FILE:HUNK,HUNK.
@@ -129,7 +133,7 @@ func merges() []*Op {
 				mode(&squash, "squash", "one commit with all of it (the default)", tree.Squash),
 				mode(&rebase, "rebase", "the agent's commits one by one on top of the base", tree.Rebase),
 				mode(&merge, "merge", "a commit of two parents", tree.Merge),
-				flag(&q.Message, "message", "what the commit says: `TEXT` (default what the agent was asked)").bounds(1, 10_000), unchecked(q), markers(q),
+				flag(&q.Message, "message", "what the commit says: `TEXT` (default what the agent was asked)").bounds(1, 10_000), unchecked(q), markers(q), looked(q),
 			}
 		}),
 		list(Op{Name: "merge queue", Short: "List the merges that wait or run, in the order that they were asked for", Statuses: core.Strings(task.Queued, task.Running)},

@@ -17,6 +17,9 @@ import (
 type Work struct {
 	tree.Look `json:",embed"`
 	Status    fleet.AgentStatus `json:"agent_status"`
+	// Viewed are the files that people have seen as they are, with who did; review show
+	// has it.
+	Viewed map[string][]string `json:"viewed,omitempty"`
 }
 
 // Patch is how two states differ, with the text in git's format.
@@ -48,9 +51,23 @@ func reviews() []*Op {
 			Name: "review show", Short: "Show what an agent changed in its tree, and what was said of it",
 			Long: "Show what an agent changed in its tree since it was made or last taken over: the files with their lines, whether the\n" +
 				"base has moved on, who else changed the same files, the remarks, and what the checks said.",
-		}, agent, func(ctx context.Context, c *Call, name string) (Work, error) { return c.work(ctx, name) }),
+		}, agent, func(ctx context.Context, c *Call, name string) (w Work, err error) {
+			if w, err = c.work(ctx, name); err == nil {
+				w.Viewed, err = c.viewed(ctx, name)
+			}
+			return w, err
+		}),
 		reviewRemark(),
 		reviewUnremark(),
+		reviewView("viewed", "Mark a file of an agent's work as viewed", "review unviewed", "viewed",
+			"Mark a file of an agent's work as viewed by you, in the draft that everybody who reviews sees. It lapses when the\n"+
+				"agent changes the file once more.", func(ctx context.Context, c *Call, agent, file string) (tree.Viewed, error) {
+				return c.Trees.View(ctx, c.By, agent, file)
+			}),
+		reviewView("unviewed", "Take back that you have viewed a file", "review viewed", "not viewed any more:", "",
+			func(ctx context.Context, c *Call, agent, file string) (tree.Viewed, error) {
+				return c.Trees.Unview(ctx, c.By, agent, file)
+			}),
 		reviewSend(),
 		reviewAccept(),
 		treeTask(Op{
@@ -94,6 +111,23 @@ func (c *Call) work(ctx context.Context, agent string) (w Work, err error) {
 		w.Status = now.Agent.Status
 	}
 	return w, err
+}
+
+// viewed are the files that were seen as they are.
+func (c *Call) viewed(ctx context.Context, agent string) (map[string][]string, error) {
+	r := c.Trees.Review(c.By.Tenant, agent)
+	if len(r.Viewed) == 0 {
+		return nil, nil
+	}
+	now, err := c.Trees.Compare(ctx, c.By.Tenant, agent, tree.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := c.Trees.Write(ctx, now, &tree.Bounded{Buffer: &b, Most: maxPatch}); err != nil {
+		return nil, err
+	}
+	return r.Seen(tree.Parts(b.Bytes())), nil
 }
 
 // where reads FILE, FILE:LINE or FILE:FIRST-LAST, with a minus before lines that are
@@ -152,6 +186,14 @@ func reviewUnremark() *Op {
 		Name: "review unremark", Short: "Take a remark that was not sent back", Done: "took back",
 		Params: []*Param{place(&name, "AGENT", "tree"), need(&id, "remark", "number `N` of the remark, as review show has it")},
 	}, func(ctx context.Context, c *Call) (tree.Remark, error) { return c.Trees.Unremark(ctx, c.By, name, id) })
+}
+
+func reviewView(verb, short, undo, done, long string, do func(ctx context.Context, c *Call, agent, file string) (tree.Viewed, error)) *Op {
+	var name, file string
+	return define(Op{
+		Name: "review " + verb, Short: short, Undo: undo, Done: done, Long: long,
+		Params: []*Param{place(&name, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096)},
+	}, func(ctx context.Context, c *Call) (tree.Viewed, error) { return do(ctx, c, name, file) })
 }
 
 func reviewSend() *Op {

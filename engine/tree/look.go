@@ -2,7 +2,6 @@ package tree
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -18,9 +17,13 @@ type Look struct {
 	Added   int      `json:"added"`
 	Removed int      `json:"removed"`
 	Behind  bool     `json:"behind,omitzero"` // the base has moved on since
-	Remarks []Remark `json:"remarks,omitempty"`
-	Checked *Checked `json:"checked,omitempty"`
-	Overlap []string `json:"overlap,omitempty"` // agents of the same source that changed the same files, with those
+	// Ahead and BehindBy are commits: of the agent that were not taken over, and of the
+	// base since the tree was made from it. What is not committed counts as none.
+	Ahead    int      `json:"ahead,omitzero"`
+	BehindBy int      `json:"behind_by,omitzero"`
+	Remarks  []Remark `json:"remarks,omitempty"`
+	Checked  *Checked `json:"checked,omitempty"`
+	Overlap  []string `json:"overlap,omitempty"` // agents of the same source that changed the same files, with those
 }
 
 // Look looks at the tree of an agent.
@@ -45,57 +48,18 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 	if t.Kind == Git {
 		tip, err := s.opt.Driver.Tip(ctx, t)
 		l.Behind = err == nil && tip != t.BaseCommit
+		if err != nil {
+			tip = t.BaseCommit // there is no such branch any more
+		}
+		if l.Ahead, l.BehindBy, err = s.opt.Driver.Apart(ctx, t, now, tip); err != nil {
+			return l, err
+		}
 	}
 	r := s.Review(tenant, agent)
 	l.Remarks, l.Checked = r.Remarks, r.Checked
 	s.note(t, l.Changes)
 	l.Overlap = s.overlaps(t)
 	return l, nil
-}
-
-// note remembers which files an agent has changed, for the others.
-func (s *Trees) note(t Tree, changes []Change) {
-	paths := make([]string, 0, len(changes))
-	for _, c := range changes {
-		paths = append(paths, c.Path)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.touched[t.TenantID] == nil {
-		s.touched[t.TenantID] = map[string][]string{}
-	}
-	s.touched[t.TenantID][t.Agent] = paths
-}
-
-// maxOverlap bounds the files that are named of two agents.
-const maxOverlap = 5
-
-// overlaps says who else changed the same files.
-func (s *Trees) overlaps(t Tree) (all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	mine := s.touched[t.TenantID][t.Agent]
-	for agent, other := range s.trees.Of(t.TenantID) {
-		if agent == t.Agent || other.Source != t.Source || other.Phase == Leaving {
-			continue
-		}
-		n, text := 0, ""
-		for _, path := range s.touched[t.TenantID][agent] {
-			if slices.Contains(mine, path) {
-				if n++; n <= maxOverlap {
-					text += " " + path
-				}
-			}
-		}
-		if n > maxOverlap {
-			text += fmt.Sprintf(" and %d more", n-maxOverlap)
-		}
-		if n > 0 {
-			all = append(all, agent+":"+text)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // What a state is kept of: a task's beginning, or a call's. An agent chooses the ids of
@@ -113,22 +77,6 @@ func (s *Trees) Mark(ctx context.Context, tenant, agent, label string) error {
 		return nil
 	}
 	return s.opt.Driver.Mark(ctx, t, label)
-}
-
-// Ended notes what an agent has changed when a task of its has ended, and says who
-// else works on the same files.
-func (s *Trees) Ended(ctx context.Context, tenant, agent string) (overlap []string, err error) {
-	t, ok := s.works(tenant, agent)
-	if !ok {
-		return nil, nil
-	}
-	now, err := s.opt.Driver.Now(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := s.opt.Driver.Changes(ctx, t, t.Since, now.Commit)
-	s.note(t, changes)
-	return s.overlaps(t), err
 }
 
 // Query says what to compare.
@@ -200,6 +148,7 @@ type Asks struct {
 	Message   string
 	Unchecked bool
 	Markers   bool   // conflict markers may be in it
+	At        string // the state that was looked at; another one by now is a conflict
 	Remote    string // of a push
 	Branch    string
 	Request   bool
@@ -214,6 +163,9 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
 		return in, err
+	}
+	if q.At != "" && q.At != now.Commit {
+		return in, core.Errorf(core.Conflict, "state: %s has changed its files since %s; look at them again", q.Agent, core.Clip(q.At)).With("field", "state").With("value", core.Clip(q.At))
 	}
 	in = Input{Agent: q.Agent, State: now.Commit}
 	if kind == KindCheck {

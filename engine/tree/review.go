@@ -22,13 +22,17 @@ const (
 
 // Review is what people say about the work in a tree, before it is sent.
 type Review struct {
-	Agent     string    `json:"agent"`
-	TenantID  string    `json:"tenant_id"`
-	Remarks   []Remark  `json:"remarks"`
-	Checked   *Checked  `json:"checked,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+	Agent    string   `json:"agent"`
+	TenantID string   `json:"tenant_id"`
+	Remarks  []Remark `json:"remarks"`
+	Checked  *Checked `json:"checked,omitempty"`
+	Viewed   []Viewed `json:"viewed,omitempty"`
+	// Met are files that another agent, whose name comes later, has changed too, and of
+	// which both were told.
+	Met       map[string][]string `json:"met,omitempty"`
+	CreatedAt time.Time           `json:"created_at"`
+	UpdatedAt time.Time           `json:"updated_at"`
+	AuditSeq  uint64              `json:"audit_seq,omitzero"`
 }
 
 // Remark is about a line of a file, or about a file or all of it.
@@ -72,7 +76,8 @@ type Checked struct {
 func (r *Review) state() any {
 	return struct {
 		Remarks int `json:"remarks"`
-	}{len(r.Remarks)}
+		Viewed  int `json:"viewed,omitzero"`
+	}{len(r.Remarks), len(r.Viewed)}
 }
 
 // Review is that of an agent's tree; an empty one where nobody has said anything.

@@ -142,6 +142,9 @@ type Driver interface {
 	// Now is its state, Tip that of what it is taken over into.
 	Now(ctx context.Context, t Tree) (State, error)
 	Tip(ctx context.Context, t Tree) (string, error)
+	// Apart counts the commits of the agent that were not taken over, and those of the
+	// base, up to tip, since the tree was made from it.
+	Apart(ctx context.Context, t Tree, now State, tip string) (ahead, behind int, err error)
 	// Mark keeps its state under a label. Marked finds that of a task or a call by its
 	// id, or a commit.
 	Mark(ctx context.Context, t Tree, label string) error

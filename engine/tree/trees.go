@@ -30,6 +30,9 @@ type Options struct {
 	Keep func(tenant string, text []byte) (sha256 string)
 	// Project is that of an agent.
 	Project func(tenant, agent string) string
+	// Told tells an agent that another one has changed the same files, in the
+	// transaction that notes it; nil tells nobody.
+	Told func(tx *audit.Tx, m Meeting) error
 	// Landing is what a merge did, by its task.
 	Landing func(ctx context.Context, tenant, task string) (Landed, error)
 }
@@ -46,14 +49,14 @@ type Trees struct {
 	checks  record.Mirror[Checks] // by project
 	loop    *loop.Loop
 
-	mu      sync.Mutex                     // guards what follows
-	touched map[string]map[string][]string // paths that an agent had changed when it was last looked at
-	landing map[string]string              // task by source that it changes
+	mu      sync.Mutex                            // guards what follows
+	touched map[string]map[string]map[string]bool // paths that an agent of a tenant has changed, as far as is known
+	landing map[string]string                     // task by source that it changes
 }
 
 // New reads the trees of every tenant.
 func New(ctx context.Context, opt Options) (*Trees, error) {
-	s := &Trees{opt: opt, touched: map[string]map[string][]string{}, landing: map[string]string{}}
+	s := &Trees{opt: opt, touched: map[string]map[string]map[string]bool{}, landing: map[string]string{}}
 	s.loop = loop.New(loop.Options{Component: component, Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: s.sweep})
 	s.kind = &record.Kind[*Tree]{
 		Noun: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.follow,
@@ -96,6 +99,9 @@ func (s *Trees) follow(tenant, agent string, t *Tree) {
 	s.trees.Follow(tenant, agent, t)
 	switch {
 	case t == nil:
+		s.mu.Lock()
+		delete(s.touched[tenant], agent)
+		s.mu.Unlock()
 	case t.Phase == Leaving:
 		s.loop.Ring(tenant)
 	case t.Phase == Making:

@@ -57,7 +57,7 @@ func (anySkill) Start(ctx context.Context, call skill.Call) (swarm.Work, error) 
 	}), nil
 }
 
-func newDeck(t testing.TB) *deck {
+func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *deck {
 	t.Helper()
 	dir := t.TempDir()
 	d := &deck{t: t, dir: dir, data: filepath.Join(dir, "deck.db")}
@@ -72,7 +72,7 @@ func newDeck(t testing.TB) *deck {
 	d.no(err)
 	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
 	d.no(err)
-	d.eng, err = engine.Open(context.Background(), engine.Options{
+	opt := engine.Options{
 		Store: db, Sealer: sealer, SecretKey: d.data + ".secrets.key", Spill: filepath.Join(dir, "spill"), Contents: pins,
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
 		Runtimes: map[string]fleet.Runtime{"exec": runtime, "shop": shop{runtime}, "acp": shop{runtime}},
@@ -84,7 +84,11 @@ func newDeck(t testing.TB) *deck {
 		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
 		Trees:     worktrees(t, sup, dir), KeepText: pins.Keep, Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
 		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
-	})
+	}
+	for _, add := range more {
+		add(sup, &opt)
+	}
+	d.eng, err = engine.Open(context.Background(), opt)
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -83,7 +83,7 @@ func printers() []printer {
 		rows(offerColumns),
 		rows(projectColumns),
 		rows(workColumns),
-		rows(remarkColumns),
+		rows(remarkColumns), rows(viewedColumns),
 		rows(checksColumns),
 		rows(roleColumns),
 		rows(approvalColumns),

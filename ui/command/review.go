@@ -32,7 +32,10 @@ func baseOf(w op.Work) string {
 	if w.Kind == trees.Plain {
 		base = w.Source
 	}
-	if w.Behind {
+	switch {
+	case w.BehindBy > 0:
+		base += fmt.Sprintf(" (moved on by %d)", w.BehindBy)
+	case w.Behind:
 		base += " (moved on)"
 	}
 	return base
@@ -71,7 +74,7 @@ func (c *call) work(w op.Work) error {
 	for _, o := range w.Overlap {
 		fmt.Fprintf(&b, "also      %s\n", term.Clean(o))
 	}
-	b.WriteString(changedFiles(w.Changes))
+	b.WriteString(changedFiles(w.Changes, w.Viewed))
 	for _, m := range w.Remarks {
 		sent := ""
 		if m.Sent != "" {
@@ -85,7 +88,7 @@ func (c *call) work(w op.Work) error {
 	return c.verbatim(w, b.Bytes())
 }
 
-func changedFiles(all []trees.Change) string {
+func changedFiles(all []trees.Change, viewed map[string][]string) string {
 	var b strings.Builder
 	for _, f := range all {
 		lines := fmt.Sprintf("+%d -%d", f.Added, f.Removed)
@@ -96,7 +99,11 @@ func changedFiles(all []trees.Change) string {
 		if f.From != "" {
 			name = f.From + " → " + f.Path
 		}
-		fmt.Fprintf(&b, "%-8s  %-12s  %s\n", f.Status, lines, term.Clean(name))
+		name = term.Clean(name)
+		if by := viewed[f.Path]; len(by) > 0 {
+			name += "  viewed by " + strings.Join(by, ", ")
+		}
+		fmt.Fprintf(&b, "%-8s  %-12s  %s\n", f.Status, lines, name)
 	}
 	return b.String()
 }
@@ -105,7 +112,7 @@ func changedFiles(all []trees.Change) string {
 func (c *call) showPatch(p op.Patch) error {
 	text := p.Text
 	if text == "" {
-		text = changedFiles(p.Changes)
+		text = changedFiles(p.Changes, nil)
 	} else if file, ok := c.env.Stdout.(*os.File); !ok || term.IsTerminal(file) { // a file or a pipe gets every byte
 		var b strings.Builder
 		for line := range strings.Lines(text) {
@@ -123,6 +130,14 @@ func remarkColumns(*call) []column[trees.Remark] {
 		{title: "PLACE", most: 60, text: func(r R) string { return r.Place() }},
 		{title: "REMARK", most: 80, text: func(r R) string { return r.Text }},
 		{title: "BY", text: func(r R) string { return r.By }},
+	}
+}
+
+func viewedColumns(*call) []column[trees.Viewed] {
+	type V = trees.Viewed
+	return []column[V]{
+		{title: "FILE", most: 80, text: func(v V) string { return v.File }},
+		{title: "BY", text: func(v V) string { return v.By }},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	driver "swarmdeck/drivers/tree"
+	"swarmdeck/engine"
 	"swarmdeck/engine/tree"
 )
 
@@ -83,7 +84,18 @@ func (w *walk) trees() {
 	w.do("review remark tess . 'and a test'")
 	w.fails(1, "review unremark tess --remark 9")
 	w.do("review unremark tess --remark 2")
+	w.fails(2, "review viewed tess none")
+	w.do("review viewed tess a")
+	w.do("review viewed tess b")
+	w.text("review show tess", "a  viewed by", "b  viewed by")
+	w.do("review unviewed tess b")
+	w.fails(1, "review unviewed tess b")
+	state := fmt.Sprint(w.do("agent diff tess --stat")["to"])
 	w.do("review send tess --wait")
+	if text := w.line("review show tess"); strings.Contains(text, "viewed by") {
+		w.t.Errorf("a file that has changed since is still viewed: %s", text)
+	}
+	w.fails(1, "review accept tess a --state "+state)
 	w.text("agent diff tess a", "+Two")
 	w.fails(1, "review send tess")
 	w.do("project checks trees --check 'grep -q one a' --check 'test -f new'")
@@ -150,4 +162,26 @@ agents:
 	if _, message, _ := d.fails(1, "up bad.yaml"); !strings.Contains(message, "tree: true") {
 		t.Error(message)
 	}
+}
+
+func TestTheSameFileIsToldAtOnce(t *testing.T) {
+	d := newDeck(t, func(_ *cell.Supervisor, opt *engine.Options) { opt.Changes = opt.Resources["files"].(engine.Changes) })
+	w := &walk{deck: d, used: map[string]bool{}}
+	repo := w.repository()
+	// bob writes a, and waits in his task after a tool call: nothing of his has ended.
+	script := `read l; sed -i s/two/TWO/ a; echo built >b.o; echo '{"type":"tool_result","call_id":"c1","status":"ok","result":{}}'; read l`
+	for _, name := range []string{"ada", "bob"} {
+		w.do(fmt.Sprintf("agent create %s --project p --dir %s --tree -- sh -c %q", name, repo, script))
+		w.until("agent show "+name, "status", "idle")
+		w.do(fmt.Sprintf("agent assign %s 'in upper case'", name))
+		w.until("agent show "+name, "status", "busy")
+	}
+	told := w.untilIt("bus read bob --peek", "the news of the same file", func(m map[string]any) bool { return m["payload"] != nil })
+	if text := fmt.Sprint(told["payload"]); !strings.Contains(text, "tree.overlap") || !strings.Contains(text, "ada") || !strings.Contains(text, "[a") {
+		t.Errorf("told is %v", told)
+	}
+	if all := w.objects("bus read ada --peek"); len(all) != 1 {
+		t.Errorf("ada was told %d times: %v", len(all), all)
+	}
+	w.text("review list", "bob: a")
 }
