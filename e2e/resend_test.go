@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -23,9 +24,9 @@ func (u *user) asksAbout(t *testing.T, task string) (approval string) {
 	return approval
 }
 
-// TestAPromptThatAKillCutOffIsSentOnceMoreOnlyIfAPersonSaysSo: each time that the agent
-// hears of a task it does something that counts.
-func TestAPromptThatAKillCutOffIsSentOnceMoreOnlyIfAPersonSaysSo(t *testing.T) {
+// TestAPromptThatTheEndCutsOffIsSentOnceMoreOnlyIfAPersonSaysSo: each time that the agent
+// hears of a task it does something that counts. An orderly end is no other than a kill.
+func TestAPromptThatTheEndCutsOffIsSentOnceMoreOnlyIfAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	script := `while read -r task; do
@@ -42,17 +43,17 @@ done
 		return strings.Count(string(data), "\n")
 	}
 	u.ok("agent", "create", "a", "--project", "p", "--", "sh", "agent.sh")
-	cut := func(n int) (task string) {
+	cut := func(n int, by os.Signal) (task string) {
 		cmd := u.command("agent", "assign", "a", "do it", "--wait")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		await(t, "effect", func() bool { return effects() == n })
-		_ = cmd.Process.Kill()
+		_ = cmd.Process.Signal(by)
 		_ = cmd.Wait()
 		return field(u.ok("task", "list", "-o", "json"), "task_id")
 	}
-	denied := cut(1)
+	denied := cut(1, syscall.SIGTERM)
 	u.ok("approval", "deny", u.asksAbout(t, denied), "--reason", "it is done")
 	if code, out, _ := u.run("task", "wait", denied, "--timeout", "20s", "-o", "json"); code == 0 && field(out, "status") != "blocked" {
 		t.Errorf("denied: exit %d, %s", code, out)
@@ -63,7 +64,7 @@ done
 	if n := effects(); n != 1 {
 		t.Errorf("%d effects of one task that was sent once", n)
 	}
-	again := cut(2)
+	again := cut(2, os.Kill)
 	approval := u.asksAbout(t, again)
 	if n := effects(); n != 2 {
 		t.Errorf("%d effects before anybody said so", n)

@@ -221,3 +221,31 @@ func FuzzInput(f *testing.F) {
 		}
 	})
 }
+
+// TestAnOrderlyEndIsNoReasonToSendATaskAgain: an agent that was interrupted may have done
+// it. One that had not heard of it yet is given it unasked.
+func TestAnOrderlyEndIsNoReasonToSendATaskAgain(t *testing.T) {
+	w := newWorld(t).run()
+	w.rt.does(hang)
+	w.create("bob")
+	held := w.assign("bob", "x")
+	w.awaitStatus("bob", fleet.Busy)
+	next := w.waiting()
+	w.Close()
+	w.rt.reset()
+	w.Open()
+	w.rt.does(done)
+	w.run()
+	w.awaitStatus("bob", fleet.Idle)
+	if now, err := w.tasks.Get(t.Context(), home, next.TaskID); err != nil || now.Sent {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if now, err := w.tasks.Get(t.Context(), home, held.TaskID); err != nil || now.Status != task.Queued || !now.Sent || now.Attempt != 0 {
+		t.Errorf("%+v, %v", now, err)
+	}
+	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
+	if r := w.result(held.TaskID); r.Status != task.Succeeded {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	w.consistent()
+}

@@ -219,8 +219,9 @@ func (s *Swarm) acknowledged(tenant string) (waiting []string, frozen int) {
 }
 
 // giveBack returns a task that the closing engine interrupted to the queue. It
-// keeps its attempt: the interruption was not its fault. What had ended by
-// itself just then is completed as usual.
+// keeps its attempt: the interruption was not its fault. One that its agent was
+// given is asked about before it is sent again, as after a crash: it may have had
+// its effect. What had ended by itself just then is completed as usual.
 func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out task.Outcome) error {
 	if out.Status == task.Succeeded || out.Status == task.Blocked || out.Status == task.TimedOut {
 		_, err := s.Complete(ctx, by, t.TaskID, t.Lease, out)
@@ -234,7 +235,6 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out t
 		if now.Status != task.Running || now.Lease != t.Lease {
 			return errLate
 		}
-		now.Sent = false // its agent was told to stop, and has
 		return s.interrupt(tx, &now, "the engine closed", 0)
 	})
 }
