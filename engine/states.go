@@ -205,20 +205,48 @@ func (o *observing) mark(call string) {
 }
 
 // shown shows that states are being kept where that takes longer than a second, until
-// what it returns is called.
+// what it returns is called, and while one is copied on after that.
 func (o *observing) shown(since time.Time) (over func()) {
 	what := "the states of what " + o.agent + " may write"
 	ended, told := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(told)
-		second := time.NewTimer(time.Second)
+		second := time.NewTicker(time.Second)
 		defer second.Stop()
-		select {
-		case <-ended:
-		case <-second.C:
-			o.e.Health.Report(o.tenant, "states", what, fmt.Errorf("are being kept before its call, since %s", since.UTC().Format(time.TimeOnly)))
-			<-ended
-			o.e.Health.Clear(o.tenant, "states", what)
+		reported := false
+		tell := func(done, all int) {
+			how := "since " + since.UTC().Format(time.TimeOnly)
+			if all > 0 {
+				how += fmt.Sprintf(", %d of %d files are copied", done, all)
+			}
+			reported = true
+			o.e.Health.Report(o.tenant, "states", what, fmt.Errorf("are being kept before its call, %s", how))
+		}
+		copying := func() (done, all int) { return o.e.Resources.Copying(o.life, o.tenant, o.agent) }
+		defer func() {
+			if reported {
+				o.e.Health.Clear(o.tenant, "states", what)
+			}
+		}()
+		for waited := true; waited; {
+			select {
+			case <-ended:
+				waited = false
+			case <-second.C:
+				tell(copying())
+			}
+		}
+		close(told)
+		for reported {
+			done, all := copying()
+			if all == 0 {
+				return
+			}
+			tell(done, all)
+			select {
+			case <-o.life.Done():
+				return
+			case <-second.C:
+			}
 		}
 	}()
 	return func() {

@@ -19,8 +19,9 @@ func (t *tree) demo() *cobra.Command {
 	return t.command(spec{
 		use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin, ownScope: true,
 		long: "Open the cockpit on a fresh data file with four example agents. They work in the current directory:\n" +
-			"three only read it, the fourth asks before it writes a file. The data file is removed at the end\n" +
-			"unless --keep or --dir says where it stays.",
+			"three only read it, the fourth asks before it writes a file. Its state is copied beside the data file\n" +
+			"before their calls: how much that is at most is said first, and more than 50,000 files or 2 GiB are\n" +
+			"refused. The data file is removed at the end unless --keep or --dir says where it stays.",
 		example: "demo --dir ~/swarmdeck-demo",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&dir, "dir", "", "keep the demo's files in `DIR`, which holds no demo yet")
@@ -31,10 +32,15 @@ func (t *tree) demo() *cobra.Command {
 			if c.env.Doors.Cockpit == nil || c.env.Caller.Door != core.DoorCLI {
 				return core.Errorf(core.Unavailable, "demo: only from the command line")
 			}
+			files, bytes, err := demoSize(c.ctx, c.env.path("."))
+			if err != nil {
+				return err
+			}
 			place, temporary, err := c.demoDir(dir)
 			if err != nil {
 				return err
 			}
+			fmt.Fprintf(c.env.Stderr, "the demo's agents work in %s: before their calls its state is kept beside the demo's data, at most %d files with %d bytes\n", core.Clip(c.env.path(".")), files, bytes)
 			if temporary && !keep {
 				defer func() { err = errors.Join(err, c.clearDemo(place)) }()
 			} else {

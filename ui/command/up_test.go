@@ -258,7 +258,13 @@ func TestDemo(t *testing.T) {
 		}
 		return open(ctx, need)
 	}
-	if code, _, stderr := d.run("demo"); code != 0 || stderr != "" {
+	d.write("large", "")
+	d.no(os.Truncate(filepath.Join(d.dir, "large"), 3<<30))
+	if code, _, _ := d.fails(2, "demo"); code != "INVALID_INPUT" || at.Engine != nil {
+		t.Errorf("in a directory that is too large: %s", code)
+	}
+	d.no(os.Truncate(filepath.Join(d.dir, "large"), 300))
+	if code, _, stderr := d.run("demo"); code != 0 || !strings.Contains(stderr, "its state is kept beside the demo's data, at most") {
 		t.Fatalf("exit %d %s", code, stderr)
 	}
 	if at.Caller.Tenant != "t_demo" || at.Caller.Name != "alice" || at.Engine == nil {

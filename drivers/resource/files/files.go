@@ -57,8 +57,9 @@ type Driver struct {
 
 	grain time.Duration // of the clocks of file systems
 
-	mu     sync.Mutex
-	stores map[string]*store // by tenant
+	mu      sync.Mutex
+	stores  map[string]*store    // by tenant
+	copying map[string]*progress // by place
 }
 
 var _ resource.Driver = (*Driver)(nil)
@@ -101,7 +102,7 @@ func New(opt Options) (*Driver, error) {
 	if opt.Most == 0 {
 		opt.Most = 24 << 30
 	}
-	return &Driver{opt: opt, own: own, grain: grain, stores: map[string]*store{}}, nil
+	return &Driver{opt: opt, own: own, grain: grain, stores: map[string]*store{}, copying: map[string]*progress{}}, nil
 }
 
 func (d *Driver) store(tenant string) (*store, error) {
@@ -285,7 +286,8 @@ func (d *Driver) take(ctx context.Context, s *store, id, path string, last *dag.
 	defer b.drop()
 	r := reader{walker: w, batch: b}
 	some := match(known, all)
-	if all, err = r.read(all, some, func(int64) {}); err != nil {
+	defer d.begins(path, &r.done, len(some))()
+	if all, err = r.read(all, some); err != nil {
 		return receipt{}, err
 	}
 	now := &seen{all: all}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -432,4 +433,28 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestHowFarASnapshotHasComeIsTold(t *testing.T) {
+	d := newDriver(t, Options{})
+	r, _ := kept(t, d, "s1", t.TempDir())
+	path, err := PathOf(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, all := d.Copying(r); done != 0 || all != 0 {
+		t.Errorf("%d of %d when it is over", done, all)
+	}
+	var first, second atomic.Int64
+	over := d.begins(path, &first, 5)
+	again := d.begins(path, &second, 7)
+	over()
+	second.Store(3)
+	if done, all := d.Copying(r); done != 3 || all != 7 {
+		t.Errorf("%d of %d", done, all)
+	}
+	again()
+	if _, all := d.Copying(r); all != 0 {
+		t.Errorf("%d when both are over", all)
+	}
 }

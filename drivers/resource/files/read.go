@@ -19,7 +19,7 @@ type reader struct {
 
 // read takes in what some of the entries stand for, and leaves those out that have gone
 // meanwhile.
-func (r *reader) read(all []entry, some []int, told func(done int64)) ([]entry, error) {
+func (r *reader) read(all []entry, some []int) ([]entry, error) {
 	if len(some) == 0 {
 		return all, nil
 	}
@@ -35,7 +35,7 @@ func (r *reader) read(all []entry, some []int, told func(done int64)) ([]entry, 
 		if errors.Is(err, errGone) {
 			e.kind, err = 0, nil
 		}
-		told(r.done.Add(1))
+		r.done.Add(1)
 		return r.explain(e.path, err)
 	})
 	return slices.DeleteFunc(all, func(e entry) bool { return e.kind == 0 }), err

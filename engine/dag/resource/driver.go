@@ -53,6 +53,12 @@ type Handled interface {
 	Handle(r dag.Resource) dag.Handle
 }
 
+// Copying is a Driver that knows how far the snapshot of a resource under way has come:
+// how many of its files were read, and how many are to be; 0 of 0 with none under way.
+type Copying interface {
+	Copying(r dag.Resource) (done, all int)
+}
+
 // metadata is what a driver keeps in a resource's metadata that all share.
 type metadata struct {
 	Driver string `json:"driver"`

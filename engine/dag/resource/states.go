@@ -145,6 +145,22 @@ func (r *Resources) Keep(ctx context.Context, tenant, agent string, at uint64, d
 	return errors.Join(errs...)
 }
 
+// Copying says how far the states under way of what an agent may write have come: how
+// many files were read, and how many are to be.
+func (r *Resources) Copying(ctx context.Context, tenant, agent string) (done, all int) {
+	held, err := r.held(ctx, tenant, agent)
+	if err != nil {
+		return 0, 0
+	}
+	for _, k := range held {
+		if d, ok := r.opt.Drivers[metadataOf(&k.Resource).Driver].(Copying); ok {
+			one, of := d.Copying(k.Resource)
+			done, all = done+one, all+of
+		}
+	}
+	return done, all
+}
+
 // left reports whether the state of a resource is not kept before each call.
 func (r *Resources) left(id [2]string) bool {
 	r.mu.Lock()
