@@ -253,7 +253,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	for _, e := range earlier {
 		t.emit(e)
 	}
-	call := pe.conn.Start(promptMethod, promptOf(s.id, past, t.Prompt))
+	call := pe.conn.Start(promptMethod, s.prompt(t, past, t.Prompt))
 	if past != "" {
 		s.told.Store(true)
 		s.keep()

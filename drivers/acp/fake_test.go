@@ -28,6 +28,7 @@ type traits struct {
 	Version int    // of the protocol, if not 1
 	Mute    string // a method that it never answers
 	SlyMode string // the mode that it goes into instead of the one that is set
+	Embed   bool   // takes files within a prompt
 	Always  bool   // offers no permission for one call only
 }
 
@@ -91,6 +92,7 @@ func (f *fake) Initialize(context.Context, acp.InitializeRequest) (acp.Initializ
 		r.ProtocolVersion = acp.ProtocolVersion(f.Version)
 	}
 	r.AgentCapabilities.LoadSession = f.Load
+	r.AgentCapabilities.PromptCapabilities.EmbeddedContext = f.Embed
 	if f.Resume {
 		r.AgentCapabilities.SessionCapabilities.Resume = &acp.SessionResumeCapabilities{}
 	}
@@ -196,6 +198,9 @@ func (f *fake) Prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRespo
 		}
 		if b.ResourceLink != nil {
 			fmt.Fprintf(&text, "\nsay link %s", b.ResourceLink.Uri)
+		}
+		if b.Resource != nil {
+			fmt.Fprintf(&text, "\nsay file %s: %s", b.Resource.Resource.TextResourceContents.Uri, strings.TrimSpace(b.Resource.Resource.TextResourceContents.Text))
 		}
 	}
 	st := &stage{f: f, id: r.SessionId, ctx: ctx}

@@ -25,6 +25,17 @@ const promptMethod = acp.AgentMethodSessionPrompt
 // not end in time.
 const killGrace = 300 * time.Millisecond
 
+// prompt is a prompt with what it attaches, which the log tells.
+func (s *session) prompt(t *turn, past string, p fleet.Prompt) acp.PromptRequest {
+	r := promptOf(s.id, past, p)
+	files, said := s.attachments(p.Message)
+	if said.Text != "" {
+		t.emit(said)
+	}
+	r.Prompt = append(r.Prompt, files...)
+	return r
+}
+
 func promptOf(session, past string, p fleet.Prompt) acp.PromptRequest {
 	var blocks []acp.ContentBlock
 	if past != "" {
@@ -119,7 +130,7 @@ func (a *agent) explain(t *turn, answer *jsonrpc.Call) *jsonrpc.Call {
 	if !t.emit(fleet.Event{Type: "prompt", Text: next.Message}) {
 		return nil
 	}
-	return s.pe.conn.Start(promptMethod, promptOf(s.id, "", next))
+	return s.pe.conn.Start(promptMethod, s.prompt(t, "", next))
 }
 
 // said is what a person wants the agent to be told before its task is over; nil for nothing.

@@ -15,7 +15,10 @@ import (
 type greeting struct {
 	ProtocolVersion   int `json:"protocolVersion"`
 	AgentCapabilities struct {
-		LoadSession         bool `json:"loadSession"`
+		LoadSession        bool `json:"loadSession"`
+		PromptCapabilities struct {
+			EmbeddedContext core.Raw `json:"embeddedContext"`
+		} `json:"promptCapabilities"`
 		SessionCapabilities struct {
 			Resume core.Raw `json:"resume"`
 			Close  core.Raw `json:"close"`

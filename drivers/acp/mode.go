@@ -142,7 +142,7 @@ func (c *knob) has(id string) bool {
 // publish tells what the session can be set to, and is.
 func (s *session) publish() {
 	s.mu.Lock()
-	o := &fleet.Offers{Modes: s.mode.offered, Mode: s.mode.now, Models: s.model.offered, Model: s.model.now}
+	o := &fleet.Offers{Modes: s.mode.offered, Mode: s.mode.now, Models: s.model.offered, Model: s.model.now, Commands: s.commands}
 	s.mu.Unlock()
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()
@@ -230,7 +230,7 @@ func (s *session) learn(o opened) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode, s.model = mode, model
+	s.mode, s.model, s.learned = mode, model, true
 }
 
 // optionOf finds the setting of a category.

@@ -36,6 +36,8 @@ type session struct {
 	mu        sync.Mutex
 	mode      knob // of its permissions
 	model     knob
+	learned   bool            // what both are when the session begins
+	commands  []fleet.Command // as the agent last said
 	spent     spent
 	terminals terminals
 }

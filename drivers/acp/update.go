@@ -19,6 +19,7 @@ type update struct {
 	Entries       []planEntry    `json:"entries"`
 	CurrentModeID string         `json:"currentModeId"`
 	ConfigOptions []configOption `json:"configOptions"`
+	Commands      []command      `json:"availableCommands"`
 	Used          int64          `json:"used"`
 	Size          int64          `json:"size"`
 	Cost          *cost          `json:"cost"`
@@ -54,7 +55,10 @@ func (s *session) update(raw core.Raw) {
 	case "config_option_update":
 		s.optionsChanged(u.ConfigOptions)
 		return
-	case "available_commands_update", "session_info_update":
+	case "available_commands_update":
+		s.commandsChanged(u.Commands)
+		return
+	case "session_info_update":
 		return // nothing of it is shown
 	}
 	t := s.turn.Load()

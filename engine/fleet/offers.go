@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -18,6 +19,16 @@ type Offers struct {
 	Mode   string   `json:"mode,omitempty"`  // that it is in
 	Models []Choice `json:"models,omitempty"`
 	Model  string   `json:"model,omitempty"` // that it uses
+
+	Commands []Command `json:"commands,omitempty"` // that a message may begin with
+}
+
+// Command is one that an agent's program knows: a message that begins with its name after a
+// slash carries it out.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Hint        string `json:"hint,omitempty"` // what may follow
 }
 
 // Choice is one of them.
@@ -52,6 +63,9 @@ const offerWait = 500 * time.Millisecond
 const (
 	maxChoices = 200 // that a record keeps, of each setting
 	maxChoice  = 128 // bytes of an id or a name
+
+	maxCommands = 100 // that a record keeps
+	maxAbout    = 300 // bytes of a command's description
 )
 
 // bounded is what a record keeps of it.
@@ -67,14 +81,26 @@ func (o *Offers) bounded() *Offers {
 		}
 		return kept
 	}
-	return &Offers{Modes: clip(o.Modes), Mode: core.ClipTo(o.Mode, maxChoice), Models: clip(o.Models), Model: core.ClipTo(o.Model, maxChoice)}
+	var commands []Command
+	for _, c := range o.Commands {
+		if len(commands) < maxCommands && c.Name != "" && len(c.Name) <= maxChoice && core.Clip(c.Name) == c.Name && !strings.ContainsFunc(c.Name, unfit) {
+			commands = append(commands, Command{Name: c.Name, Description: core.ClipTo(oneLine(c.Description, maxAbout), maxAbout), Hint: core.ClipTo(oneLine(c.Hint, maxChoice), maxChoice)})
+		}
+	}
+	return &Offers{
+		Modes: clip(o.Modes), Mode: core.ClipTo(o.Mode, maxChoice), Models: clip(o.Models), Model: core.ClipTo(o.Model, maxChoice), Commands: commands,
+	}
 }
+
+// unfit is what no command's name may hold: it is typed, and ends with a space.
+func unfit(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 
 func (o *Offers) same(other *Offers) bool {
 	if o == nil || other == nil {
 		return o == other
 	}
-	return o.Mode == other.Mode && o.Model == other.Model && slices.Equal(o.Modes, other.Modes) && slices.Equal(o.Models, other.Models)
+	return o.Mode == other.Mode && o.Model == other.Model && slices.Equal(o.Modes, other.Modes) && slices.Equal(o.Models, other.Models) &&
+		slices.Equal(o.Commands, other.Commands)
 }
 
 // Offered is what its program can be set to, as it said last.

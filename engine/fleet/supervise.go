@@ -190,7 +190,7 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 		event = "agent.process" // another process, in the same state
 		if h.PID == seen.PID && h.Offers != nil && !h.Offers.same(seen.Offers) {
 			event = "agent.offers" // the same process, set to something else
-			detail["mode"], detail["model"] = h.Offers.Mode, h.Offers.Model
+			detail["mode"], detail["model"], detail["commands"] = h.Offers.Mode, h.Offers.Model, len(h.Offers.Commands)
 		}
 	}
 	_, err := f.change(ctx, m.self(), m, record.Event{Type: event, Detail: detail}, func(_ *audit.Tx, a *Agent) error {

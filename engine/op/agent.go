@@ -131,6 +131,7 @@ const startingWait = 10 * time.Second
 
 func agentAssign() *Op {
 	var name, text, uri string
+	var attach []string
 	var w waiting
 	return define(Op{
 		Name: "agent assign", Short: "Give an idle agent a task", Undo: "task undo", Done: "gave work to",
@@ -138,15 +139,18 @@ func agentAssign() *Op {
 			"engine the task waits in the queue until one starts the agent. Any other agent refuses.",
 		Example: "agent assign lister 'what is in this directory?' --wait",
 		Tool: Tool{
-			Name: "start_agent_task", Names: map[string]string{"text": "task"},
+			Name: "start_agent_task", Names: map[string]string{"text": "task", "attach": "-"},
 			About: "Give an idle agent a task. An agent that is not idle refuses (CONFLICT). The task goes on after the call: look at it with show_task.",
 		},
 		Params: append(w.params("wait for its end; exit 1 unless it succeeded"),
 			place(&name, "NAME", "agent:idle"),
 			place(&text, "TEXT", "").bounds(1, 100_000).client("what to do, with objectives and constraints"),
-			flag(&uri, "uri", "what it is about: `URI`").bounds(1, 2048).client("what it is about: a URL or a file")),
+			flag(&uri, "uri", "what it is about: `URI`").bounds(1, 2048).client("what it is about: a URL or a file"), attaching(&attach)),
 		Check: w.check,
 	}, func(ctx context.Context, c *Call) (made task.Task, err error) {
+		if text, err = c.Fleet.WithFiles(c.By.Tenant, name, text, attach); err != nil {
+			return made, err
+		}
 		if w.on {
 			made, err = c.Fleet.AssignWhenReady(ctx, c.By, name, text, uri, startingWait)
 		} else {

@@ -10,6 +10,7 @@ import (
 func agentTell() *Op {
 	var name, text, uri string
 	var now, after bool
+	var attach []string
 	return define(Op{
 		Name: "agent tell", Short: "Say something to an agent, also while it works", Undo: "agent withdraw", Done: "told",
 		Long: "Say something to an agent. An idle one takes it as its task at once. For any other it waits, up to 50 messages in\n" +
@@ -22,7 +23,7 @@ func agentTell() *Op {
 		Params: []*Param{
 			place(&name, "NAME", "agent"),
 			place(&text, "TEXT", "").bounds(1, 100_000),
-			flag(&uri, "uri", "what it is about: `URI`").bounds(1, 2048),
+			flag(&uri, "uri", "what it is about: `URI`").bounds(1, 2048), attaching(&attach),
 			flag(&now, "now", "in the task that it works on"),
 			flag(&after, "after", "when it is idle again (the default)"),
 		},
@@ -33,8 +34,17 @@ func agentTell() *Op {
 			return nil
 		},
 	}, func(ctx context.Context, c *Call) (fleet.Told, error) {
+		text, err := c.Fleet.WithFiles(c.By.Tenant, name, text, attach)
+		if err != nil {
+			return fleet.Told{}, err
+		}
 		return c.Fleet.Tell(ctx, c.By, name, text, uri, now)
 	})
+}
+
+// attaching is the files that a message for an agent attaches.
+func attaching(into *[]string) *Param {
+	return flag(into, "attach", "hand it a file of its directory, by its `PATH` there; as @PATH in the text")
 }
 
 func agentQueue() *Op {

@@ -1,0 +1,99 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
+)
+
+// Bounds of what a prompt carries of files, in bytes. Of a larger one it carries the link.
+const (
+	maxCarried = 256 << 10
+	maxCarry   = 1 << 20 // of all files of a prompt
+)
+
+var _ fleet.Attacher = (*Runtime)(nil)
+
+// Attaches implements fleet.Attacher.
+func (r *Runtime) Attaches(a fleet.Agent, path string) error {
+	p, err := r.place(a.TenantID, a.Name, a.Role, a.Command, nil, a.Dir, a.Options, a.Profile)
+	if err != nil {
+		return err
+	}
+	_, _, err = p.attached(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return core.Invalid("attach", path, "a file within "+p.spec.Dir)
+	case err != nil:
+		return core.Errorf(core.InvalidInput, "attach: %q can't be attached: %v", path, err).With("field", "attach").With("value", path)
+	}
+	return nil
+}
+
+// attached finds a file that a message mentions: where it is, and what is in it, unless
+// that is more than a prompt carries or no text. No link is followed.
+func (p place) attached(path string) (full, text string, err error) {
+	if filepath.IsAbs(path) || !filepath.IsLocal(path) {
+		return "", "", core.Errorf(core.InvalidInput, "it is not named by its path within %s", p.spec.Dir)
+	}
+	full = filepath.Join(p.dir(), path)
+	err = p.at(full, func(at *safeopen.Place) error {
+		data, _, err := at.Read(maxCarried)
+		if errors.Is(err, safeopen.ErrTooLarge) {
+			return nil
+		}
+		if err == nil && utf8.Valid(data) && !strings.ContainsRune(string(data), 0) {
+			text = string(data)
+		}
+		return err
+	})
+	return full, text, err
+}
+
+// attachments are the blocks of the files that a prompt mentions, and a line for the log.
+// What names no file is text.
+func (s *session) attachments(text string) (blocks []acp.ContentBlock, e fleet.Event) {
+	var said []string
+	carry := maxCarry
+	e = fleet.Event{Type: "log", Level: "INFO"}
+	for _, path := range fleet.Mentions(text) {
+		full, content, err := s.a.place.attached(path)
+		for err != nil && strings.ContainsRune(".,;:!?)]}>'\"`", rune(path[len(path)-1])) && len(path) > 1 {
+			path = path[:len(path)-1] // it may end a sentence
+			full, content, err = s.a.place.attached(path)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			e.Level = "WARN"
+			said = append(said, fmt.Sprintf("%s can't be attached: %v", path, err))
+			continue
+		case len(blocks) == fleet.MaxAttached:
+			e.Level = "WARN"
+			said = append(said, fmt.Sprintf("%s is not attached: there are %d files already", path, fleet.MaxAttached))
+			continue
+		}
+		uri := (&url.URL{Scheme: "file", Path: full}).String()
+		if content == "" || len(content) > carry || string(s.pe.can.AgentCapabilities.PromptCapabilities.EmbeddedContext) != "true" {
+			blocks = append(blocks, acp.ResourceLinkBlock(filepath.Base(path), uri))
+			said = append(said, "attached "+path+" by its name")
+			continue
+		}
+		carry -= len(content)
+		blocks = append(blocks, acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: uri, Text: content}}))
+		said = append(said, fmt.Sprintf("attached %s, %d bytes", path, len(content)))
+	}
+	e.Text = core.ClipTo(strings.Join(said, "\n"), maxLogLine)
+	return blocks, e
+}

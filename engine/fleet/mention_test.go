@@ -1,0 +1,67 @@
+package fleet_test
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+)
+
+func TestMentionsAreWordsThatBeginWithAnAt(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		"@a":                          "a",
+		"see @src/a.go and @src/a.go": "src/a.go",
+		"(@a), [@b] '@c'":             "a),|b]|c'",
+		"me@x.example @ @@a":          "@a",
+		"@\"a b.txt\" then @c":        "a b.txt|c",
+		"@\"no end\n@d":               "d",
+		"line\n@e\t@f":                "e|f",
+		fleet.Mention("a b") + " " + fleet.Mention("c"): "a b|c",
+	} {
+		if got := strings.Join(fleet.Mentions(text), "|"); got != want {
+			t.Errorf("%q mentions %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzMentions(f *testing.F) {
+	for _, s := range []string{"@a @\"b c\" (@d)", "@", "@\"", "\xff@\xff", "@@@@"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, path := range fleet.Mentions(s) {
+			if path == "" || !strings.Contains(s, path) || strings.Contains(path, "\n") {
+				t.Fatalf("%q mentions %q", s, path)
+			}
+		}
+	})
+}
+
+func TestAnAgentsCommandsAreBoundedAndPrintable(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	w.awaitStatus("bob", fleet.Idle)
+	o := fleet.Offers{Mode: "m", Commands: []fleet.Command{
+		{Name: ""}, {Name: "a b"}, {Name: "x\x1b[31m"}, {Name: strings.Repeat("x", 1000)}, {Name: "plan", Description: "Make\x1b[31m a plan\nof many lines", Hint: "what\u202e for"},
+	}}
+	for range 1000 {
+		o.Commands = append(o.Commands, fleet.Command{Name: "c", Description: strings.Repeat("d", 5000)})
+	}
+	w.offer("bob", o)
+	got := w.agent("bob").Offered().Commands
+	if len(got) != 100 || got[0] != (fleet.Command{Name: "plan", Description: "Make [31m a plan", Hint: "what for"}) || len(got[1].Description) > 304 {
+		t.Errorf("it keeps %d: %+v", len(got), got[:2])
+	}
+}
+
+func TestARuntimeWithoutFilesRefusesToAttachOne(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	_, err := w.fleet.WithFiles(alice.Tenant, "bob", "x", []string{"a.txt"})
+	refused(t, err, core.InvalidInput, "field", "attach")
+	if text, err := w.fleet.WithFiles(alice.Tenant, "bob", "x", nil); err != nil || text != "x" {
+		t.Errorf("without a file: %q, %v", text, err)
+	}
+}
