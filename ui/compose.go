@@ -15,8 +15,8 @@ import (
 // longer marks the label of a question that is answered with lines of text.
 const longer = "…"
 
-// compose asks for a text of any number of lines.
-func (m *Model) compose(title string, then func(string) tea.Cmd) tea.Cmd {
+// compose asks for a text of any number of lines, for an agent if it names one.
+func (m *Model) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd {
 	p := overlay.NewCompose(title)
 	m.over.Push(p, func(a overlay.Action) tea.Cmd {
 		switch a.Kind {
@@ -27,7 +27,7 @@ func (m *Model) compose(title string, then func(string) tea.Cmd) tea.Cmd {
 		}
 		return nil
 	})
-	return nil
+	return m.offerWords(p, agent)
 }
 
 // Messages of an editor's way.

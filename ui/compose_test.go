@@ -2,9 +2,13 @@ package ui
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/fleet"
 )
 
 func TestAMessageKeepsItsLinesAndTabs(t *testing.T) {
@@ -36,4 +40,37 @@ func TestAMessageLooksRightAsItIsTyped(t *testing.T) {
 		r.send(tea.PasteMsg{Content: "func f() {\n\treturn \u202e1\n}\n\nwhy?"})
 		r.golden(fmt.Sprintf("compose-%dx%d", size[0], size[1]))
 	}
+}
+
+func TestTabOffersTheAgentsCommandsAndItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"main.go", "docs/a b.md", ".git/config", "node_modules/x.js"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, 80, 24)
+	r.change(func() {
+		a := *r.w.agents[0]
+		a.Runtime, a.Dir = "acp", dir
+		a.Offers = &fleet.Offers{Commands: []fleet.Command{{Name: "plan", Description: "Make a plan", Hint: "what for"}, {Name: "web", Description: "Search\x1b[31m"}}}
+		r.w.agents[0] = &a
+	})
+	r.keys("d")
+	r.typeText("/")
+	r.has("tab: /plan /web")
+	r.typeText("p")
+	r.has("tab: /plan Make a plan (what for)")
+	r.golden("compose-offers-80x24")
+	r.keys("tab")
+	r.typeText("@")
+	r.has("@docs/a b.md")
+	r.typeText("d")
+	r.keys("tab")
+	r.typeText("@m")
+	r.keys("tab", "enter")
+	r.wantRun(`agent assign changes /plan @"docs/a b.md" @main.go `)
 }

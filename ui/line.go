@@ -68,7 +68,7 @@ func (m *Model) ask(t template, questions []string, answers map[string]string, i
 			return m.ask(t, questions[1:], answers, items, confirm)
 		}
 		if strings.HasSuffix(questions[0], longer) {
-			return m.compose(strings.Replace(title, longer, "", 1), then)
+			return m.compose(strings.Replace(title, longer, "", 1), addressee(items), then)
 		}
 		return m.prompt(title, "", then)
 	}

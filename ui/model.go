@@ -227,6 +227,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.saved(msg)
 	case paperMsg:
 		return m.showPaper(msg)
+	case wordsMsg:
+		m.takeWords(msg)
+		return nil
 	case draftMsg:
 		return m.drafted(msg)
 	case writtenMsg:

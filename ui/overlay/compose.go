@@ -11,10 +11,12 @@ import (
 // Compose asks for a text of any number of lines. What is pasted stays as it
 // is, with its line breaks and tabs, and never acts.
 type Compose struct {
-	Title string
+	Title  string
+	Offers []Offer // what tab completes
 
 	text    area
-	chord   bool // ctrl+x was pressed
+	way     *completion // that tab is on
+	chord   bool        // ctrl+x was pressed
 	problem string
 }
 
@@ -41,7 +43,7 @@ func (p *Compose) Typing() bool { return true }
 func (p *Compose) Update(msg tea.Msg) Action {
 	if paste, ok := msg.(tea.PasteMsg); ok {
 		p.text.insert(paste.Content)
-		p.problem = ""
+		p.problem, p.way = "", nil
 		return Action{}
 	}
 	k, ok := msg.(tea.KeyPressMsg)
@@ -50,6 +52,13 @@ func (p *Compose) Update(msg tea.Msg) Action {
 	}
 	chord := p.chord
 	p.chord = false
+	if k.String() == "tab" {
+		if !p.complete() {
+			p.text.insert("\t")
+		}
+		return Action{}
+	}
+	p.way = nil
 	switch key := k.String(); {
 	case key == "esc" || key == "ctrl+c":
 		return Action{Kind: Close}
@@ -65,8 +74,6 @@ func (p *Compose) Update(msg tea.Msg) Action {
 			return Action{}
 		}
 		return Action{Kind: Submit, Text: p.Value()}
-	case key == "tab":
-		p.text.insert("\t")
 	case p.text.key(k):
 		p.problem = ""
 	}
@@ -85,5 +92,8 @@ func (p *Compose) Draw(c *screen.Canvas) {
 	if p.problem != "" {
 		hint, role = p.problem, screen.Bad
 	}
-	c.TextIn(in.X, in.Y+in.H-1, in.W, role, hint)
+	last := screen.Rect{X: in.X, Y: in.Y + in.H - 1, W: in.W, H: 1}
+	if p.problem != "" || !p.offering(c, last) {
+		c.TextIn(last.X, last.Y, last.W, role, hint)
+	}
 }
