@@ -258,3 +258,12 @@ func (e *Engine) closeRuns(ctx context.Context) error {
 	}
 	return e.Health.Tenants(ctx, "record", tenants, func(t string) error { return e.DAG.Recover(ctx, t) })
 }
+
+// Overheard implements fleet.Overhearer.
+func (r recorder) Overheard(tx *audit.Tx, a fleet.Agent, e fleet.Event) (fresh bool, err error) {
+	turn := dag.Elsewhere{Agent: a.Name, Session: a.SessionID, Turn: a.Name + "/" + e.Turn}
+	if e.Type == "prompt" {
+		return r.dag.AskedIn(tx, turn, e.Text)
+	}
+	return true, r.dag.AnsweredIn(tx, turn, e.Said)
+}

@@ -23,7 +23,10 @@ type observer struct {
 	e *Engine
 }
 
-var _ fleet.Observer = observer{}
+var (
+	_ fleet.Observer   = observer{}
+	_ fleet.Overhearer = observer{}
+)
 
 // Began implements fleet.Observer. Without the states a run is recorded all
 // the same: what is lacking is told at its end.

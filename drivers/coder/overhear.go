@@ -2,6 +2,9 @@ package coder
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,10 +122,10 @@ func (a *agent) listenIn(ctx context.Context) error {
 			if err != nil || ctx.Err() != nil {
 				return err
 			}
-			a.heardStatus(build, status)
 			if status == "stable" {
-				e.rest()
+				e.rest() // before a task of ours may begin
 			}
+			a.heardStatus(build, status)
 		case err := <-ended:
 			return err
 		case <-ctx.Done():
@@ -197,9 +200,9 @@ func (e *ear) take(m message) bool {
 		e.talk = nil
 		e.user = max(e.user, m.ID)
 	case m.Role == "user" && m.ID > e.user:
-		e.pause()
+		e.rest()
 		e.user, e.talk = m.ID, newTalk(m.ID, maxOverheard, e.a.say)
-		e.a.say(fleet.Event{Type: "prompt", Text: tidy(m.Content)})
+		e.a.say(fleet.Event{Type: "prompt", Text: tidy(m.Content), Turn: e.turn(m.ID)})
 		e.keep(heard{ID: m.ID, Theirs: true})
 	case e.talk != nil:
 		e.talk.take(m)
@@ -230,8 +233,18 @@ func (e *ear) rest() {
 	if e.talk == nil || e.talk.last == e.talk.base {
 		return
 	}
+	end := fleet.Event{Type: "result", Turn: e.turn(e.talk.base)}
+	for _, id := range slices.Sorted(maps.Keys(e.talk.texts)) {
+		if text := e.talk.texts[id]; text != "" {
+			end.Said = append(end.Said, text)
+		}
+	}
+	e.a.say(end)
 	e.keep(heard{ID: e.talk.last})
 }
+
+// turn names the turn that a message of somebody else's begins.
+func (e *ear) turn(id int) string { return fmt.Sprintf("%s/%d", e.build, id) }
 
 // keep notes how far the conversation was followed, once.
 func (e *ear) keep(h heard) {

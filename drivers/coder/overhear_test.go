@@ -3,6 +3,7 @@ package coder
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,12 @@ import (
 // overheard is what a witness hears that no prompt of ours asked for.
 func (w *witness) overheard() func() string {
 	w.Handle.(fleet.Overheard).Overhear(func(ctx context.Context, e fleet.Event) error {
+		if e.Type == "result" {
+			if len(e.Said) == 0 || e.Turn == "" {
+				return fmt.Errorf("it ends a turn %q without an answer", e.Turn)
+			}
+			return nil
+		}
 		_, err := w.emit(ctx, e)
 		return err
 	})

@@ -13,6 +13,8 @@ type RunInfo struct {
 	// ParentTask is the task that this one is part of.
 	ParentTask string
 	Parent     string // the event that led to it; "" has it found
+
+	correlation string // of its first event
 }
 
 // started is how a run begins.
@@ -22,7 +24,7 @@ func (i *RunInfo) started() *RunStarted {
 
 // head is what the events of a run have; the first one's parent led to it.
 func (i *RunInfo) head(run string) Head {
-	h := Head{RunID: run, AgentID: i.AgentID, TaskID: i.TaskID, SessionID: i.SessionID, TraceID: fit(i.TraceID)}
+	h := Head{RunID: run, AgentID: i.AgentID, TaskID: i.TaskID, SessionID: i.SessionID, TraceID: fit(i.TraceID), CorrelationID: i.correlation}
 	if IsEventID(i.Parent) {
 		h.Parent = &EventRef{i.Parent}
 	}

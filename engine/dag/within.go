@@ -54,8 +54,12 @@ func (d *DAG) open(tx *audit.Tx, run string, info RunInfo, attempt bool) error {
 			continue
 		}
 		old, there, err := openRuns.Get(tx, openKey(class, name))
-		if err == nil && there && (class == ofTask || !attempt) {
+		switch {
+		case err != nil || !there:
+		case class == ofTask || !attempt:
 			err = d.cutOff(tx, old.ID)
+		default:
+			err = d.leave(tx, old.ID)
 		}
 		if err == nil {
 			err = openRuns.Put(tx, openKey(class, name), openRun{ID: run})
@@ -166,6 +170,8 @@ type Within struct {
 	run  string
 	h    head
 	over bool
+
+	correlation string // of what it tells
 }
 
 // In is a run as a transaction has it.
@@ -188,7 +194,7 @@ func (w *Within) head() Head {
 	}
 	return Head{
 		TS: At(at), RunID: w.run, AgentID: w.h.AgentID, TaskID: w.h.TaskID, SessionID: w.h.SessionID, TraceID: w.h.TraceID,
-		Parent: &EventRef{w.h.Head},
+		CorrelationID: w.correlation, Parent: &EventRef{w.h.Head},
 	}
 }
 

@@ -61,6 +61,11 @@ type Event struct {
 	// Asks, of a tool_request, is what it asks a person: it is put as that. Who asks is
 	// filled in.
 	Asks *judge.Question
+	// Turn, of a prompt or result that is overheard, is the turn of the conversation that
+	// it is of: one of an agent's alone. The same may be told again. Said, of such a
+	// result, is all that the agent said in the turn so far.
+	Turn string
+	Said []string
 }
 
 // ToolAnswer is the judge's word on a tool request.

@@ -1,0 +1,62 @@
+package dag_test
+
+import (
+	"slices"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
+)
+
+// TestATurnThatNoTaskAskedForIsRecordedOnce, however often it is told, and what is said
+// after its end follows from it.
+func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
+	r := newRig(t)
+	x := dag.Elsewhere{Agent: "ada", Turn: "ada/build/3"}
+	ask := func() (fresh bool) {
+		r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) (err error) {
+			fresh, err = r.AskedIn(tx, x, "mend it")
+			return err
+		}))
+		return fresh
+	}
+	answer := func(said ...string) {
+		r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { return r.AnsweredIn(tx, x, said) }))
+	}
+	kinds := func() (all []string) {
+		p, err := r.Events(t.Context(), acme, dag.Query{Forward: true})
+		r.No(err)
+		for _, e := range p.Items {
+			all = append(all, string(e.Event.Kind))
+		}
+		return all
+	}
+	if !ask() || ask() {
+		t.Error("a turn is fresh once")
+	}
+	for range 2 {
+		answer("looking", "mended")
+	}
+	if got := kinds(); len(got) != 5 {
+		t.Errorf("recorded %v, want a run with a question and two answers", got)
+	}
+	answer("looking", "mended", "and tested")
+	if got := kinds(); len(got) != 8 {
+		t.Errorf("recorded %v, want another run with one answer", got)
+	}
+	p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "and tested"}})
+	r.No(err)
+	l, err := r.Lineage(t.Context(), acme, dag.LineageQuery{Node: p.Items[0].Event.Nodes[0].Ref(), Depth: 10})
+	r.No(err)
+	q, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "mend it"}})
+	r.No(err)
+	asked := slices.ContainsFunc(l.Steps, func(s dag.Step) bool { return s.Node == q.Items[0].Event.Nodes[0].Ref() })
+	if !asked {
+		t.Errorf("the answer does not lead to the question: %+v", l.Steps)
+	}
+	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
+	if r.No(err); len(deltas) > 0 {
+		t.Error(deltas)
+	}
+}
