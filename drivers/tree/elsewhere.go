@@ -26,7 +26,7 @@ const (
 )
 
 // Run implements tree.Driver. What the command leaves behind goes with it.
-func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []string, log func(string)) (ran tree.Ran, err error) {
+func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []string, env map[string]string, log func(string)) (ran tree.Ran, err error) {
 	ran.Command = command
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
 	began := time.Now()
 	exit, err := d.opt.Cells.Run(ctx, cell.Spec{
-		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: filepath.Join(dir, t.Sub), Deadline: maxCheck,
+		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: filepath.Join(dir, t.Sub), Deadline: maxCheck, Env: env,
 		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
 	}, nil, &out, &errs)
 	if err != nil {

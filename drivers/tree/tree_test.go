@@ -294,7 +294,7 @@ func TestACommandSeesAStateInACell(t *testing.T) {
 	s, err := r.d.Now(t.Context(), ada)
 	no(t, err)
 	var lines []string
-	ran, err := r.d.Run(t.Context(), ada, s.Commit, []string{"sh", "-c", "cat a; echo no >&2; exit 3"}, func(line string) { lines = append(lines, line) })
+	ran, err := r.d.Run(t.Context(), ada, s.Commit, []string{"sh", "-c", "cat a; echo no >&2; exit 3"}, nil, func(line string) { lines = append(lines, line) })
 	if no(t, err); ran.Code != 3 || !strings.Contains(ran.Tail, "hers") || len(lines) != 2 {
 		t.Errorf("%+v %q", ran, lines)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -128,8 +129,13 @@ func agentCreate() *Op {
 				return made, fmt.Errorf("like: %w", err)
 			}
 			a.Runtime, a.Command, a.Env, a.Options, a.Prompt, a.Tools = other.Runtime, other.Command, other.Env, other.Options, other.Prompt, other.Tools
-			if t, has := c.Trees.Has(c.By.Tenant, other.Name); has && a.Dir == "" {
-				other.Dir = filepath.Join(t.Source, t.Sub)
+			if t, has := c.Trees.Has(c.By.Tenant, other.Name); has {
+				if a.Dir == "" {
+					other.Dir = filepath.Join(t.Source, t.Sub)
+				}
+				a.Env = maps.Clone(a.Env)
+				of := c.Trees.EnvOf(c.By.Tenant, other.Project, t)
+				maps.DeleteFunc(a.Env, func(name, value string) bool { its, is := of[name]; return is && its == value })
 			}
 			a.Dir = cmp.Or(a.Dir, other.Dir)
 		}
@@ -202,6 +208,9 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 			return made, err
 		}
 		a.Dir = t.Dir()
+		env := c.Trees.EnvOf(c.By.Tenant, a.Project, t)
+		maps.Copy(env, a.Env) // what is said of the agent itself counts
+		a.Env = env
 	}
 	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" {
 		c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))

@@ -12,6 +12,7 @@ func projects() []*Op {
 	return []*Op{
 		projectLearn(),
 		projectChecks(),
+		projectTree(),
 		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
@@ -114,6 +115,46 @@ func projectChecks() *Op {
 			return c.Trees.ChecksOf(c.By.Tenant, name), nil
 		}
 		return c.Trees.SetChecks(ctx, c.By, name, lines)
+	})
+	return o
+}
+
+func projectTree() *Op {
+	var name string
+	var env []string
+	var clear bool
+	var set map[string]string
+	var o *Op
+	o = define(Op{
+		Name: "project tree", Short: "Show or set what trees of a project have in their environment", Effect: Reads,
+		Long: "Show the environment of a project's trees, or set it, for the agents that are made from then on and for checks: a\n" +
+			"database, a cache, a port of its own for each. {agent}, {n}, {project} and {branch} stand for those of the tree; {n} is\n" +
+			"the number that the agent's name ends with, else 1. --env sets all of it, --none removes it.",
+		Example: "project tree web --env DATABASE=web_{n} --env 'CACHE=.cache/{agent}'",
+		Params: []*Param{
+			place(&name, "PROJECT", "project"),
+			{Name: "env", About: "`K=V` of the environment; may be repeated", Into: &env, Whole: true},
+			flag(&clear, "none", "the trees have nothing of their own any more"),
+		},
+		Check: func(*Call) (err error) {
+			if len(env) > 0 && clear {
+				return usage("none", "project tree: --env or --none, not both")
+			}
+			if len(env) == 0 && !clear {
+				return nil
+			}
+			o.Effect, o.Role = Writes, Admin
+			if set, err = Pairs("env", env); err == nil {
+				err = tree.CheckEnv(set)
+			}
+			return err
+		},
+	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
+		if len(env) == 0 && !clear {
+			return c.Trees.ChecksOf(c.By.Tenant, name), nil
+		}
+		out, _, err := c.Trees.PutEnv(ctx, c.By, name, set)
+		return out, err
 	})
 	return o
 }

@@ -156,9 +156,12 @@ func (c *carrying) refused(runs []Ran, err error) error {
 
 // checks runs the project's checks on a state, up to the first that fails.
 func (c *carrying) checks(ctx context.Context, state string) (runs []Ran, ok bool, err error) {
-	for _, line := range c.s.ChecksOf(c.job.Task.TenantID, c.s.opt.Project(c.job.Task.TenantID, c.t.Agent)).Lines {
+	tenant := c.job.Task.TenantID
+	project := c.s.opt.Project(tenant, c.t.Agent)
+	env := c.s.EnvOf(tenant, project, c.t)
+	for _, line := range c.s.ChecksOf(tenant, project).Lines {
 		c.job.Log("INFO", "$ "+line)
-		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, []string{"sh", "-c", line}, func(line string) { c.job.Log("INFO", line) })
+		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, []string{"sh", "-c", line}, env, func(line string) { c.job.Log("INFO", line) })
 		if err != nil {
 			return runs, false, err
 		}

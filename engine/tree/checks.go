@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,18 +23,20 @@ const (
 // Checks are the commands that test the work of a project's agents: shell lines,
 // each in a cell, in a copy of what would be taken over.
 type Checks struct {
-	Project   string    `json:"project"`
-	TenantID  string    `json:"tenant_id"`
-	Lines     []string  `json:"checks"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	AuditSeq  uint64    `json:"audit_seq,omitzero"`
+	Project   string            `json:"project"`
+	TenantID  string            `json:"tenant_id"`
+	Lines     []string          `json:"checks"`
+	Env       map[string]string `json:"env,omitempty"` // of the trees, see EnvOf
+	CreatedAt time.Time         `json:"created_at"`
+	UpdatedAt time.Time         `json:"updated_at"`
+	AuditSeq  uint64            `json:"audit_seq,omitzero"`
 }
 
 func (c *Checks) state() any {
 	return struct {
-		Lines []string `json:"checks"`
-	}{c.Lines}
+		Lines []string          `json:"checks"`
+		Env   map[string]string `json:"env,omitempty"`
+	}{c.Lines, c.Env}
 }
 
 // ChecksOf are those of a project.
@@ -65,15 +68,30 @@ func (s *Trees) SetChecks(ctx context.Context, by core.Caller, project string, l
 
 // PutChecks is SetChecks, and says what changed: created, changed, unchanged.
 func (s *Trees) PutChecks(ctx context.Context, by core.Caller, project string, lines []string) (out Checks, action string, err error) {
-	if err := s.lists.ByOperator(ctx, by, project); err != nil {
-		return out, "", err
-	}
 	if err := CheckLines(lines); err != nil {
 		return out, "", err
 	}
-	out = Checks{Project: project, TenantID: by.Tenant, Lines: lines}
+	return s.putProject(ctx, by, project, "project.checks", func(c *Checks) { c.Lines = lines })
+}
+
+// putProject changes what is kept of a project.
+func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event string, change func(*Checks)) (out Checks, action string, err error) {
+	if err := s.lists.ByOperator(ctx, by, project); err != nil {
+		return out, "", err
+	}
+	out = Checks{Project: project, TenantID: by.Tenant}
 	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		action, err = s.lists.Put(tx, record.Event{Type: "project.checks"}, &out, func(a, b *Checks) bool { return slices.Equal(a.Lines, b.Lines) })
+		old, err := s.lists.Load(tx, project)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			out.Lines, out.Env = old.Lines, old.Env
+		}
+		change(&out)
+		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, func(a, b *Checks) bool {
+			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env)
+		})
 		return err
 	})
 	return out, action, err

@@ -165,7 +165,7 @@ type Driver interface {
 	Published(ctx context.Context, t Tree, commit string) (where string, err error)
 	// Run lays a state out in a directory of its own and runs a command there, in a
 	// cell.
-	Run(ctx context.Context, t Tree, state string, command []string, log func(line string)) (Ran, error)
+	Run(ctx context.Context, t Tree, state string, command []string, env map[string]string, log func(line string)) (Ran, error)
 	// Remote is where a remote of the repository leads, Push sends a commit there.
 	Remote(ctx context.Context, t Tree, name string) (url string, err error)
 	Push(ctx context.Context, t Tree, p Push) error

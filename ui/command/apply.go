@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
+	trees "swarmdeck/engine/tree"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
 )
@@ -281,6 +282,13 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 		}
 		a.did(action, "checks", p.Name, p.Name)
 	}
+	if p.Env != nil {
+		_, action, err := a.eng.Trees.PutEnv(a.ctx, a.by, p.Name, p.Env)
+		if err != nil {
+			return where(p.Lines["tree"], err)
+		}
+		a.did(action, "tree", p.Name, p.Name)
+	}
 	for _, r := range p.Roles {
 		_, action, err := a.eng.Fleet.PutRole(a.ctx, a.by, p.Name, r.Name, r.Template)
 		if err != nil {
@@ -289,6 +297,15 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 		a.did(action, "role", r.Name, r.Name)
 	}
 	return nil
+}
+
+// treeEnv gives an agent what trees of its project have, where it says nothing itself.
+func (a *applier) treeEnv(make *fleet.Create, t trees.Tree) {
+	env := a.eng.Trees.EnvOf(a.by.Tenant, make.Project, t)
+	maps.Copy(env, make.Env)
+	if len(env) > 0 {
+		make.Env = env
+	}
 }
 
 // roleOf is the role that an agent is made from: of the file, else of the tenant.
@@ -338,6 +355,7 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 				return err
 			}
 			make.Dir = t.Dir()
+			a.treeEnv(&make, t)
 		}
 		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
 		a.told(make.Env, made.Env)
@@ -353,6 +371,7 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	}
 	if t, has := a.eng.Trees.Has(a.by.Tenant, want.Name); has && want.Tree {
 		make.Dir = t.Dir()
+		a.treeEnv(&make, t)
 	}
 	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
 		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&

@@ -16,6 +16,8 @@ func (w *walk) project() {
 	w.no(os.Mkdir(filepath.Join(w.dir, "made"), 0o755))
 	w.do("project init made")
 	w.fails(1, "project init made")
+	w.do("project tree trees --env DATABASE=db_{n}")
+	w.text("project tree trees", "DATABASE=db_{n}")
 	w.do("role set tidy --project trees --prompt 'Be short.' --profile reader --tool 'read*' --tasks 9 -- cat")
 	if r := w.do("role list --project trees --match tidy"); r["prompt"] != "Be short." || r["profile"] != "reader" {
 		w.t.Errorf("%v", r)
@@ -197,5 +199,56 @@ agents:
 		if !strings.Contains(message+fmt.Sprint(details), part) {
 			t.Errorf("without %s: %s %v", part, message, details)
 		}
+	}
+}
+
+func TestEachTreeHasAnEnvironmentOfItsOwn(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d}
+	w.repository()
+	d.line("tenant create t_one")
+	d.line("project tree web --env DATABASE={project}_{n} --env FOR={agent}:{branch} --env MINE=no")
+	d.line(`project checks web --check 'test "$DATABASE" = web_2'`)
+	if p := d.object("project tree web"); fmt.Sprint(p["checks"]) != `[test "$DATABASE" = web_2]` {
+		t.Errorf("%v", p)
+	}
+	d.no(os.WriteFile(filepath.Join(d.dir, "env.sh"), []byte(`read l; echo "$DATABASE $FOR $MINE" >said`), 0o600))
+	made := d.objects("agent create fix --project web --times 2 --dir repo --tree --env MINE=yes --task go -- sh " + filepath.Join(d.dir, "env.sh"))
+	for n, a := range made {
+		name := str(a["name"])
+		d.until("agent history "+name, "status", "succeeded")
+		said, err := os.ReadFile(filepath.Join(str(a["dir"]), "said"))
+		if want := fmt.Sprintf("web_%d %s:swarmdeck/%s yes\n", n+1, name, name); err != nil || string(said) != want {
+			t.Errorf("%s has %q, %v", name, said, err)
+		}
+	}
+	d.line("review check fix-2 --wait")
+	if code, _, _ := d.run("review", "check", "fix-1", "--wait"); code == 0 {
+		if d.object("review show fix-1"); strings.Contains(d.line("review show fix-1"), "checks    pass") {
+			t.Error("a check has the environment of another tree")
+		}
+	}
+	d.line("agent create ada --project web --like fix-1 --tree")
+	d.line("agent assign ada go --wait")
+	if said, _ := os.ReadFile(filepath.Join(str(d.object("agent show ada")["dir"]), "said")); string(said) != "web_1 ada:swarmdeck/ada yes\n" {
+		t.Errorf("one made like another has %q", said)
+	}
+	for _, bad := range []string{"PATH=x", "1A=x", "A={b}", "A=@KEY", "SWARMDECK_DATA=x"} {
+		d.fails(2, "project tree web --env "+bad)
+	}
+	d.line("project tree web --none")
+	d.write("swarm.yaml", `
+tenant: t_one
+projects:
+  - {name: web, tree: {env: {PORT_OFFSET: "{n}"}}}
+agents:
+  - {name: eve, project: web, role: r, command: [cat], dir: repo, tree: true, times: 2}
+`)
+	want := []string{"unchanged tenant t_one", "changed tree web", "created agent eve-1", "created agent eve-2"}
+	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
+		t.Errorf("again: %q", got)
 	}
 }

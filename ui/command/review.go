@@ -3,7 +3,9 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/op"
@@ -146,5 +148,12 @@ func checksColumns(*call) []column[trees.Checks] {
 	return []column[C]{
 		{title: "PROJECT", text: func(p C) string { return p.Project }},
 		{title: "CHECKS", most: 120, text: func(p C) string { return strings.Join(p.Lines, "; ") }},
+		{title: "ENV", most: 120, text: func(p C) string {
+			var all []string
+			for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+				all = append(all, name+"="+p.Env[name])
+			}
+			return strings.Join(all, " ")
+		}},
 	}
 }

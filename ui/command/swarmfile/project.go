@@ -10,7 +10,8 @@ import (
 // agents of its roles are made with.
 type Project struct {
 	Name   string
-	Checks []string // nil leaves them as they are
+	Checks []string          // nil leaves them as they are
+	Env    map[string]string // of its trees; nil leaves it as it is
 	Roles  []AgentRole
 	Line   int
 	Lines  Lines
@@ -29,6 +30,13 @@ func (r reader) project(v value, vars Vars) Project {
 	p.Lines = r.Object(v, map[string]func(value){
 		"name":   func(v value) { p.Name = r.Word(v) },
 		"checks": func(v value) { p.Checks = append([]string{}, document.Each(r.Reader, v, r.Text)...) },
+		"tree": func(v value) {
+			r.Object(v, map[string]func(value){"env": func(v value) {
+				if p.Env = r.Texts(v); p.Env == nil {
+					p.Env = map[string]string{}
+				}
+			}})
+		},
 		"roles": func(v value) {
 			p.Roles = document.Each(r.Reader, v, func(v value) AgentRole { return r.agentRole(v, vars) })
 		},
