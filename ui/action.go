@@ -10,6 +10,7 @@ import (
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/pane/log"
+	"swarmdeck/ui/pane/review"
 )
 
 // action does one of the cockpit's own actions.
@@ -35,6 +36,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openTimeline()
 	case "work":
 		return m.openWork()
+	case "review", "swap":
+		return m.openReview(name == "swap")
 	case "compare":
 		return m.openCompare()
 	case "copy", "copy-row":
@@ -106,8 +109,14 @@ func (m *Model) paneAction(name string) tea.Cmd {
 			return m.fill(f, true)
 		}
 	}
+	var line tea.Cmd
+	if r, ok := p.(pane.Runner); ok {
+		if words, ok := r.Run(m.env(), name); ok {
+			line = m.submit(job{lines: [][]string{words}})
+		}
+	}
 	if cmd, ok := p.Do(m.env(), name); ok {
-		return m.track(cmd)
+		return tea.Batch(line, m.track(cmd))
 	}
 	switch name {
 	case "open", "right":
@@ -210,8 +219,32 @@ func (m *Model) openWork() tea.Cmd {
 	return nil
 }
 
+// openReview opens what is known of the work under the cursor beside its diff, or with
+// swap the comparison of two works the other way round.
+func (m *Model) openReview(swap bool) tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	it := p.Selected(m.env())
+	works, is := strings.CutPrefix(it.ID, "tree:")
+	a, b, both := strings.Cut(works, " ")
+	switch {
+	case !is || it.Kind != review.DiffName:
+		return m.say(true, "", "no work of an agent is selected")
+	case !swap:
+		m.openItem(pane.Item{Kind: review.WorkName, ID: a, Agent: a})
+	case !both:
+		return m.say(true, "", "only a comparison of two works has another way round: mark two in the list of reviews, then =")
+	default:
+		m.place.open = m.place.open[:max(len(m.place.open)-1, 0)]
+		m.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + b + " " + a, Agent: b})
+	}
+	return nil
+}
+
 // openCompare opens how what two marked things did differs, or one of them and
-// what is selected.
+// what is selected. Of reviews it is their files.
 func (m *Model) openCompare() tea.Cmd {
 	p := m.focused()
 	if p == nil {
@@ -220,6 +253,13 @@ func (m *Model) openCompare() tea.Cmd {
 	two := p.Marks()
 	if len(two) == 1 {
 		two = append(two, p.Selected(m.env()))
+	}
+	if p.Name() == review.ListName {
+		if len(two) != 2 || two[0].Agent == two[1].Agent {
+			return m.say(true, "", "mark two reviews to compare what their agents made of the same files")
+		}
+		m.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + two[0].Agent + " " + two[1].Agent, Agent: two[0].Agent})
+		return nil
 	}
 	var names []string
 	for _, it := range two {

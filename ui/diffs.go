@@ -21,7 +21,7 @@ import (
 
 // diffs are what the cockpit has to show as diffs: agent:NAME is what the agent's newest
 // run changed, approval:ID what an action would change, compare:A B what each of two did,
-// tree:NAME what the agent changed in its tree.
+// tree:NAME what the agent changed in its tree, tree:A B the work of A against that of B.
 type diffs struct {
 	trees    works
 	agents   fleet.Agents
@@ -73,7 +73,8 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 		}
 		title = "of " + a + " (A) and " + b + " (B)"
 	case "tree":
-		c, err := d.trees.Compare(ctx, tenant, id, tree.Query{})
+		agent, against, _ := strings.Cut(id, " ")
+		c, err := d.trees.Compare(ctx, tenant, agent, tree.Query{Against: against})
 		if err != nil {
 			return review.Stored{}, err
 		}
@@ -81,9 +82,15 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 		if err := d.trees.Write(ctx, c, &tree.Bounded{Buffer: &b, Most: maxWork}); err != nil {
 			return review.Stored{}, err
 		}
-		return review.Stored{Title: "of " + id + "'s tree", Version: c.From + c.To, Text: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}, nil
+		out := review.Stored{Title: "of " + agent + "'s tree", Version: c.From + c.To, Text: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
+		if against != "" {
+			out.Title += " against " + against + "'s"
+			return out, nil
+		}
+		out.State, out.Parts = c.To, tree.Parts(b.Bytes())
+		return out, nil
 	default:
-		return review.Stored{}, core.Invalid("diff", ref, "tree:NAME, agent:NAME, approval:ID or compare:A B")
+		return review.Stored{}, core.Invalid("diff", ref, "tree:NAME, tree:A B, agent:NAME, approval:ID or compare:A B")
 	}
 	r := strings.NewReader(text.String())
 	return review.Stored{Title: title, Version: version + core.SHA256(text.String()), Text: r, Size: r.Size()}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/pane/bus"
 	"swarmdeck/ui/pane/cad"
 	"swarmdeck/ui/pane/fleet"
@@ -43,6 +44,7 @@ type Services struct {
 	Forks     record.Forks
 	Comparer  record.Comparer
 	Diffs     review.Source
+	Works     review.Work
 }
 
 // Of are the services of an engine.
@@ -50,5 +52,9 @@ func Of(e *engine.Engine) Services {
 	return Services{
 		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Terminals: e.Fleet, Files: e.Files, Judge: e.Judge,
 		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Diffs: diffs{e.Trees, e.Fleet, e.Judge, e},
+		Works: &reviews{
+			trees: e.Trees, tasks: e.Tasks, clock: core.SystemClock{}, seen: map[string]seen{},
+			turn: func(tenant, agent string) uint64 { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.AuditSeq },
+		},
 	}
 }

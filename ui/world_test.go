@@ -57,17 +57,23 @@ type fakeWorld struct {
 	queued   map[string][]*fleet.Message
 	troubles []health.Trouble
 	shelf    review.Source // in place of what agents and approvals have
+	works    review.Work   // nil for those of ada, bob and eve
 }
 
 // services hands out the world as the services of an engine.
 func (w *fakeWorld) services() Services {
-	var of review.Source = diffs{nil, fakeFleet{w}, fakeJudge{w, w.rec.rulings}, w.rec.Comparer}
+	var of review.Source = diffs{noTrees{}, fakeFleet{w}, fakeJudge{w, w.rec.rulings}, w.rec.Comparer}
 	if w.shelf != nil {
 		of = w.shelf
+	}
+	works := w.works
+	if works == nil {
+		works = newWorks()
 	}
 	return Services{
 		View: w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
 		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Diffs: of,
+		Works: works,
 	}
 }
 

@@ -49,7 +49,7 @@ func (v *View) Draw(c *screen.Canvas, focused bool) {
 		case p.hunk < 0:
 			c.Text(2, y, screen.Dim, f.says())
 		case p.line < 0:
-			v.drawHunk(c, y, &f.hunks[p.hunk], f)
+			v.drawHunk(c, y, &f.hunks[p.hunk], f, p.hunk)
 		default:
 			v.drawLine(c, y, f, p)
 		}
@@ -78,6 +78,10 @@ func (v *View) drawFile(c *screen.Canvas, y int, f *File, i int) {
 	if v.Viewed[f.Path] {
 		notes += "  viewed"
 	}
+	if n := len(v.Notes[f.Path]); n > 0 {
+		notes += fmt.Sprintf("  %d remarks", n)
+	}
+	notes += v.tag(f, 0)
 	tail := term.Width(notes) + len(counts(f)) + 3
 	width := min(term.Width(name[:min(len(name), 4*c.W())]), max(c.W()-x-1-tail, 8))
 	x = c.TextMiddle(x+1, y, width, screen.Title, name) + 1
@@ -111,7 +115,7 @@ func drawCounts(c *screen.Canvas, x, y int, f *File) int {
 	return c.Text(x+1, y, screen.Removed, "-"+strconv.Itoa(f.Removed))
 }
 
-func (v *View) drawHunk(c *screen.Canvas, y int, h *hunk, f *File) {
+func (v *View) drawHunk(c *screen.Canvas, y int, h *hunk, f *File, i int) {
 	text := fmt.Sprintf("@@ line %d", max(h.new, 1))
 	if f.Op == Deleted {
 		text = fmt.Sprintf("@@ line %d", max(h.old, 1))
@@ -120,7 +124,8 @@ func (v *View) drawHunk(c *screen.Canvas, y int, h *hunk, f *File) {
 		text += fmt.Sprintf(", %d lines folded", f.lines(h, false))
 	}
 	x := c.Text(1, y, screen.Accent, text)
-	c.Text(x+2, y, screen.Dim, h.about)
+	x = c.Text(x+2, y, screen.Dim, h.about)
+	c.Text(x, y, screen.Good, v.tag(f, i+1))
 }
 
 // digits is the width of a file's line numbers.
@@ -155,7 +160,7 @@ func (v *View) drawLine(c *screen.Canvas, y int, f *File, p place) {
 				if k == 1 {
 					number = l.New
 				}
-				v.drawText(c.Sub(screen.Rect{X: x, Y: y, W: w, H: 1}), digits, []int{number}, l)
+				v.drawText(c.Sub(screen.Rect{X: x, Y: y, W: w, H: 1}), digits, []int{number}, l, f)
 			}
 		}
 	case !v.lay.side && i < len(b.lines):
@@ -168,13 +173,13 @@ func (v *View) drawLine(c *screen.Canvas, y int, f *File, p place) {
 		default:
 			numbers = numbers[1:]
 		}
-		v.drawText(c.Sub(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}), digits, numbers, l)
+		v.drawText(c.Sub(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}), digits, numbers, l, f)
 	}
 }
 
 // drawText draws a line: its numbers, 0 for none, the sign, and the text from where the
 // view is scrolled to.
-func (v *View) drawText(c *screen.Canvas, digits int, numbers []int, l *Line) {
+func (v *View) drawText(c *screen.Canvas, digits int, numbers []int, l *Line, f *File) {
 	x := 0
 	for _, n := range numbers {
 		if n > 0 {
@@ -194,6 +199,7 @@ func (v *View) drawText(c *screen.Canvas, digits int, numbers []int, l *Line) {
 	case l.NoEnd:
 		at = room.Text(at, 0, screen.Dim, "  no newline at end")
 	}
+	v.noted(room, at, f, l)
 	if at > room.W() && room.W() > 0 {
 		room.Text(room.W()-1, 0, screen.Dim, c.Glyphs().Ellipsis)
 	}

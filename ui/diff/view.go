@@ -11,6 +11,10 @@ type View struct {
 	// Viewed are the files that somebody has seen, by their path; the caller keeps
 	// them. It is read and changed here.
 	Viewed map[string]bool
+	// Notes are what people said, by the path of the file, and Tag what is told behind
+	// the head of a file, 0, or of a hunk; nil tells nothing.
+	Notes map[string][]Remark
+	Tag   func(path string, hunk int) string
 
 	doc    *Document
 	lay    layout
@@ -38,10 +42,10 @@ const (
 // SetDocument shows another diff from its start, side by side as before; nil is none.
 func (v *View) SetDocument(d *Document) {
 	if d == nil {
-		*v = View{side: v.side, find: v.find, w: v.w, h: v.h}
+		*v = View{Tag: v.Tag, side: v.side, find: v.find, w: v.w, h: v.h}
 		return
 	}
-	*v = View{Viewed: map[string]bool{}, doc: d, side: v.side, find: v.find, w: v.w, h: v.h, blocks: map[Segment]*Block{}, asked: map[Segment]bool{}}
+	*v = View{Viewed: map[string]bool{}, Notes: v.Notes, Tag: v.Tag, doc: d, side: v.side, find: v.find, w: v.w, h: v.h, blocks: map[Segment]*Block{}, asked: map[Segment]bool{}}
 	v.lay.side = v.sideways()
 	v.lay.lay(d, 0)
 }

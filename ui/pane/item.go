@@ -28,6 +28,10 @@ type Item struct {
 	Workspace string // of CAD agents
 	Source    string // the workspace that a conflict of a merge comes from
 	Part      string // of the thing, under the cursor: a task of a workflow, an entity of a workspace
+
+	File  string // of an agent's work, and FILE:HUNK, as they are in State
+	Piece string
+	State string
 }
 
 // Empty reports whether there is no thing.
@@ -39,6 +43,7 @@ func (it Item) Field(name string) (string, bool) {
 		"id": it.ID, "name": it.ID, "kind": it.Kind, "task": it.Task, "agent": it.Agent, "session": it.Session, "trace": it.Trace,
 		"approval": it.Approval, "digest": it.Digest, "shown": it.Shown,
 		"workspace": it.Workspace, "source": it.Source, "part": it.Part,
+		"file": it.File, "piece": it.Piece, "state": it.State,
 	}[name]
 	if name == "subagent" && it.Kind == name {
 		value = it.ID

@@ -86,6 +86,12 @@ type Viewer interface {
 	Picture(env Env) Item
 }
 
+// Runner is a pane some of whose actions run a command line first.
+type Runner interface {
+	// Run is the line of an action; ok is false when it has none now.
+	Run(env Env, action string) (words []string, ok bool)
+}
+
 // Broad is a sheet that has the whole width of the screen once it is opened.
 type Broad interface{ Broad() }
 

@@ -32,6 +32,10 @@ type Stored struct {
 	Version string
 	Text    io.ReaderAt // stays as it is, may be read at any time, and needs no closing
 	Size    int64       // bytes
+	// State is that of the tree whose changes they are, and Parts are the digests of
+	// what became of each file; both empty for any other diff.
+	State string
+	Parts map[string]bool
 }
 
 // Bounds of the pane.
@@ -57,11 +61,17 @@ type Diff struct {
 	turn   uint64                     // of the agent whose tree was read
 	viewed map[string]map[string]bool // by ref
 	refs   []string                   // of viewed, the oldest first
+	of     Work                       // nil without trees
+	noting pane.Reader[notes]
+	notes  *notes // of the work that is shown; nil for none, or not read yet
+	me     string
+	mine   map[string]bool // files of the work that were viewed by me, as it was last read
+	w, h   int
 }
 
 // NewDiff makes the sheet that shows a diff, file by file.
-func NewDiff(of Source) *Diff {
-	return &Diff{source: of, reader: pane.NewReader[Stored](DiffName), viewed: map[string]map[string]bool{}}
+func NewDiff(of Source, work Work) *Diff {
+	return &Diff{source: of, of: work, noting: pane.NewReader[notes](DiffName), reader: pane.NewReader[Stored](DiffName), viewed: map[string]map[string]bool{}}
 }
 
 // Replies of the pane's own Cmds.
@@ -107,7 +117,8 @@ func (p *Diff) Title(pane.Env) string {
 func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	p.want = it.Part
 	if it.ID != p.it.ID {
-		p.got, p.err, p.scan, p.find = nil, nil, nil, ""
+		p.got, p.err, p.scan, p.find, p.notes = nil, nil, nil, "", nil
+		p.view.Notes, p.view.Tag = nil, nil
 		p.gen++
 		p.view.Find("")
 		p.view.SetDocument(nil)
@@ -121,15 +132,17 @@ func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 // looked at again when its agent has begun, waits or has ended, not with every change
 // of the world.
 func (p *Diff) Refresh(env pane.Env) tea.Cmd {
+	said := p.ask(env)
 	if agent, is := strings.CutPrefix(p.it.ID, "tree:"); is {
-		turn := turnOf(env, agent)
+		agent, against, _ := strings.Cut(agent, " ")
+		turn := max(turnOf(env, agent), turnOf(env, against))
 		if p.got != nil && turn == p.turn {
-			return p.load()
+			return tea.Batch(said, p.load())
 		}
 		p.turn = turn
 	}
 	source, tenant, ref := p.source, env.Tenant, p.it.ID
-	return tea.Batch(p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
+	return tea.Batch(said, p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
 }
 
 // turnOf is the number of the newest event about an agent, 0 for none.
@@ -181,6 +194,9 @@ func (p *Diff) Update(env pane.Env, body any) tea.Cmd {
 		p.view.Found(r.at, r.line)
 		return p.load()
 	}
+	if a, ok := p.noting.Take(p.it.ID, body); ok {
+		return p.noted(env, a)
+	}
 	a, ok := p.reader.Take(p.it.ID, body)
 	if !ok {
 		return nil
@@ -210,7 +226,11 @@ func (p *Diff) open(env pane.Env, got *Stored) tea.Cmd {
 	d := diff.New(got.Text, got.Size)
 	d.Colors = env.Colored
 	p.view.SetDocument(d)
-	p.view.Viewed = p.seen()
+	if p.view.Viewed = map[string]bool{}; got.Parts == nil {
+		p.view.Viewed = p.seen()
+	}
+	p.mine = nil
+	p.settle(env)
 	p.scan = diff.NewScanner(got.Text, got.Size)
 	return p.step()
 }
@@ -283,7 +303,10 @@ func (p *Diff) reach() {
 }
 
 // Resize implements pane.Pane.
-func (p *Diff) Resize(w, h int) { p.view.Resize(w, h) }
+func (p *Diff) Resize(w, h int) {
+	p.w, p.h = w, h
+	p.fit()
+}
 
 // Do implements pane.Pane.
 func (p *Diff) Do(_ pane.Env, action string) (tea.Cmd, bool) {
@@ -294,6 +317,7 @@ func (p *Diff) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 		return nil, false
 	}
 	p.want = "" // whoever moves stays where they go
+	p.fit()
 	return p.load(), true
 }
 
@@ -325,8 +349,13 @@ func (p *Diff) FilterText() string { return p.find }
 func (p *Diff) Selected(pane.Env) pane.Item {
 	it := p.it
 	it.Row, it.Part = p.view.Row(), p.view.Path()
-	if r, ok := p.view.Range(); ok {
+	agent, against := p.work()
+	if r, ok := p.view.Range(); ok && (against == "" || !r.Old) { // what is gone is the other one's
 		it.Part = r.String()
+	}
+	if agent != "" && against == "" && p.got != nil {
+		it.State = p.got.State
+		it.File, it.Piece = p.piece()
 	}
 	return it
 }
@@ -342,7 +371,8 @@ func (p *Diff) ClearMarks() {}
 
 // Reset implements pane.Pane.
 func (p *Diff) Reset() {
-	p.it, p.got, p.err, p.scan, p.find, p.want = pane.Item{}, nil, nil, nil, "", ""
+	p.it, p.got, p.err, p.scan, p.find, p.want, p.notes = pane.Item{}, nil, nil, nil, "", "", nil
+	p.view.Notes, p.view.Tag = nil, nil
 	p.gen++
 	p.viewed, p.refs = map[string]map[string]bool{}, nil
 	p.view.Find("")
@@ -350,13 +380,13 @@ func (p *Diff) Reset() {
 }
 
 // Draw implements pane.Pane.
-func (p *Diff) Draw(c *screen.Canvas, _ pane.Env, focused bool) {
+func (p *Diff) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	switch {
 	case p.err != nil:
 		c.Text(0, 0, screen.Bad, p.err.Error())
 	case p.got == nil:
 		c.Text(0, 0, screen.Dim, "reading"+c.Glyphs().Ellipsis)
 	default:
-		p.view.Draw(c, focused)
+		p.drawNoted(c, &env, focused)
 	}
 }
