@@ -17,7 +17,7 @@ func TestAnAgentIsMadeByAForm(t *testing.T) {
 	r.keys("right") // completes the known project
 	r.has("release")
 	r.keys("tab", "right", "right") // the second role that is known
-	r.keys("tab")
+	r.keys("tab", "tab", "tab")
 	r.typeText("tidy up")
 	r.keys("tab")
 	r.typeText("sh -c 'cat'")

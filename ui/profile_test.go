@@ -61,7 +61,7 @@ func TestAnOpenAgentIsMadeOnASecondWord(t *testing.T) {
 	r.typeText("bold")
 	r.keys("tab", "tab")
 	r.typeText("release")
-	r.keys("tab", "tab", "tab")
+	r.keys("tab", "tab", "tab", "tab", "tab")
 	r.typeText("true")
 	r.keys("tab", "tab", "left") // round to the last choice
 	r.has("OPEN: it reaches all that the engine's user reaches")

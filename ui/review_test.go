@@ -38,6 +38,7 @@ diff --git a/util.go b/util.go
 
 // fakeWorks are the trees of ada, bob and eve.
 type fakeWorks struct {
+	turn  uint64
 	looks map[string]*tree.Look
 	said  map[string]*tree.Review
 	asked []tree.Input
@@ -100,6 +101,8 @@ func (w *fakeWorks) Review(_, agent string) tree.Review {
 	}
 	return tree.Review{Agent: agent}
 }
+
+func (w *fakeWorks) Turn(string, string) uint64 { return w.turn }
 
 func (w *fakeWorks) Asked(context.Context, string, string) ([]tree.Input, error) { return w.asked, nil }
 

@@ -62,8 +62,7 @@ func (r *reviews) Look(ctx context.Context, tenant, agent string) (l tree.Look, 
 	known, ok := r.seen[key]
 	r.mu.Unlock()
 	said := r.trees.Review(tenant, agent)
-	of, _ := r.trees.Has(tenant, agent)
-	turn := max(of.AuditSeq, r.turn(tenant, agent))
+	turn := r.Turn(tenant, agent)
 	if ok && known.turn == turn && now.Sub(known.at) < looked {
 		l = known.look
 		l.Remarks, l.Checked = said.Remarks, said.Checked
@@ -81,6 +80,12 @@ func (r *reviews) Look(ctx context.Context, tenant, agent string) (l tree.Look, 
 	}
 	r.seen[key] = seen{r.clock.Now(), turn, l}
 	return l, nil
+}
+
+// Turn implements review.Work.
+func (r *reviews) Turn(tenant, agent string) uint64 {
+	of, _ := r.trees.Has(tenant, agent)
+	return max(of.AuditSeq, r.turn(tenant, agent))
 }
 
 // Review implements review.Work.

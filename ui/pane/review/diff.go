@@ -58,7 +58,7 @@ type Diff struct {
 	gen    int    // of the document; what is of an older one is dropped
 	want   string // the file to go to once it is there
 	find   string
-	turn   uint64                     // of the agent whose tree was read
+	turn   uint64                     // of the work when it was read, 0 to read it again
 	viewed map[string]map[string]bool // by ref
 	refs   []string                   // of viewed, the oldest first
 	of     Work                       // nil without trees
@@ -115,7 +115,7 @@ func (p *Diff) Title(pane.Env) string {
 
 // Show implements pane.Pane.
 func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	p.want = it.Part
+	p.want, p.turn = it.Part, 0 // its files may have been edited by hand
 	if it.ID != p.it.ID {
 		p.got, p.err, p.scan, p.find, p.notes = nil, nil, nil, "", nil
 		p.view.Notes, p.view.Tag = nil, nil
@@ -129,13 +129,12 @@ func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 }
 
 // Refresh implements pane.Pane. To look at a tree takes several runs of git: it is
-// looked at again when its agent has begun, waits or has ended, not with every change
-// of the world.
+// looked at again when its agent has begun, waits or has ended, or when something was done
+// to the tree, not with every change of the world.
 func (p *Diff) Refresh(env pane.Env) tea.Cmd {
 	said := p.ask(env)
-	if agent, is := strings.CutPrefix(p.it.ID, "tree:"); is {
-		agent, against, _ := strings.Cut(agent, " ")
-		turn := max(turnOf(env, agent), turnOf(env, against))
+	if agent, against := p.work(); agent != "" {
+		turn := max(p.of.Turn(env.Tenant, agent), p.of.Turn(env.Tenant, against))
 		if p.got != nil && turn == p.turn {
 			return tea.Batch(said, p.load())
 		}
@@ -143,16 +142,6 @@ func (p *Diff) Refresh(env pane.Env) tea.Cmd {
 	}
 	source, tenant, ref := p.source, env.Tenant, p.it.ID
 	return tea.Batch(said, p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
-}
-
-// turnOf is the number of the newest event about an agent, 0 for none.
-func turnOf(env pane.Env, agent string) uint64 {
-	for _, a := range env.Snap.Agents {
-		if a.Name == agent {
-			return a.AuditSeq
-		}
-	}
-	return 0
 }
 
 // Update implements pane.Pane.

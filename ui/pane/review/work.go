@@ -28,6 +28,8 @@ type Work interface {
 	// is not yet, as it is now.
 	Review(tenant, agent string) tree.Review
 	Asked(ctx context.Context, tenant, agent string) ([]tree.Input, error)
+	// Turn is the number of the newest event about an agent or its tree.
+	Turn(tenant, agent string) uint64
 }
 
 // NewList makes the pane of what agents changed in their trees.
