@@ -45,7 +45,7 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 		t.Run(size, func(t *testing.T) {
 			t.Parallel()
 			_, begin, play := story(t)
-			h := hands{}
+			h := hands{wide: size == "200x50"}
 			h.say(begin, "await -t 120s agent scribe status=idle", "cockpit "+size, "await quiet")
 
 			// Four tasks at once: one call of them is denied.
@@ -100,7 +100,10 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 }
 
 // hands are a person's, who has only keys: what they do is lines of a script.
-type hands struct{ strings.Builder }
+type hands struct {
+	strings.Builder
+	wide bool // a list stands beside what is under its cursor
+}
 
 func (h *hands) say(lines ...string) {
 	for _, line := range lines {
@@ -134,9 +137,17 @@ func (h *hands) assign(agent, work string) {
 	h.enter("d", "Work", work)
 }
 
+// card goes to the one open question.
+func (h *hands) card(about string) {
+	h.say("await -t 120s approval 1", "await status /1 need you/", "await quiet", "key i", "await screen /approval . open/", "await screen '/"+about+"/'")
+	if h.wide {
+		h.keys("enter")
+	}
+}
+
 // answer reads the one open question to its end and answers it.
 func (h *hands) answer(agent, about string, approve bool) {
-	h.say("await -t 120s approval 1", "await status /1 need you/", "await quiet", "key i", "await screen /approval . open/", "await screen '/"+about+"/'")
+	h.card(about)
 	if approve {
 		h.keys("G")
 		h.enter("a", "Reason", "it is as it should be")
@@ -170,7 +181,7 @@ func (h *hands) work(agent, shown string) {
 // merge takes what is shown over.
 func (h *hands) merge(message string) {
 	h.enter("M", "Message of the commit", message)
-	h.say("await -t 60s approval 1", "await status /1 need you/", "await quiet", "key i", "await screen /approval . open/", "await screen /would +take/")
+	h.card("would +take")
 	h.keys("G", "a")
 	h.say("await -t 60s approval 0")
 	h.done("tree.merge")
