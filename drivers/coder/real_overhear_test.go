@@ -2,12 +2,14 @@ package coder
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 )
@@ -89,6 +91,23 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	for text, want := range map[string]int{"told elsewhere": 2, "did first": 1, "did second": 1, "did third": 1} {
 		if n := strings.Count(log, text); n != want {
 			t.Errorf("%d times %q in the log, want %d:\n%s", n, text, want, log)
+		}
+	}
+	// The record has each turn as a run that nobody here asked for, and its answer leads
+	// to the question.
+	for _, name := range []string{"first", "second"} {
+		answers, err := e.DAG.Events(ctx, alice.Tenant, dag.Query{Filter: core.Filter{Match: "did " + name}})
+		if err != nil || len(answers.Items) != 1 {
+			t.Errorf("%d events hold %q (%v), want 1", len(answers.Items), "did "+name, err)
+			continue
+		}
+		line, err := e.DAG.Lineage(ctx, alice.Tenant, dag.LineageQuery{Node: answers.Items[0].Event.Nodes[0].Ref(), Depth: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := e.DAG.Events(ctx, alice.Tenant, dag.Query{Filter: core.Filter{Match: "do " + name + " 16"}})
+		if err != nil || len(asked.Items) != 1 || !slices.ContainsFunc(line.Steps, func(s dag.Step) bool { return s.Node == asked.Items[0].Event.Nodes[0].Ref() }) {
+			t.Errorf("what %q was answered does not lead to it: %d events, %v", name, len(asked.Items), err)
 		}
 	}
 }
