@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"swarmdeck/engine/safeopen"
 )
 
 // Repository is one of the engine's own.
@@ -60,4 +62,15 @@ func (r Repository) Do(ctx context.Context, args ...string) (string, error) {
 // Over runs git on the repository with the files of a tree and an index.
 func (r Repository) Over(ctx context.Context, tree, index string, in []byte, args ...string) ([]byte, error) {
 	return r.Call(ctx, Call{Dir: tree, WorkTree: tree, Index: index, In: bytes.NewReader(in), Args: args})
+}
+
+// Ref is the object that a ref of the repository names, "" for none.
+func (r Repository) Ref(name string) string {
+	var nobody *safeopen.Own
+	root, err := nobody.Root(r.Dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	return Ref(root, name)
 }

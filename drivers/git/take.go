@@ -29,92 +29,118 @@ func (r Repository) Known(w Worktree) string {
 	return filepath.Join(r.Dir, "index-"+hex.EncodeToString(sum[:8]))
 }
 
-// Take takes a work tree's files into the repository, and returns their tree:
-// those that are tracked, or could be, byte for byte. The index of the time
-// before says which have not changed.
-func (r Repository) Take(ctx context.Context, w Worktree, most Limits) (string, error) {
-	known := r.Known(w)
-	index := known + "." + strings.ToLower(rand.Text()[:10]) // one that was killed leaves its lock on another
-	defer os.Remove(index)
-	if there, err := CopyIndex(known, index); err != nil {
-		return "", err
-	} else if there {
-		if err := r.dropNested(ctx, w, index); err != nil {
-			return "", err
-		}
-	}
-	if err := r.bounded(ctx, w, index, most); err != nil {
-		return "", err
-	}
-	tree, err := r.treeOf(ctx, w, index)
-	if err != nil && ctx.Err() == nil {
-		// Files that the index says are here may have been collected since.
-		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		tree, err = r.treeOf(ctx, w, index)
-	}
-	if err != nil {
-		return "", err
-	}
-	return tree, os.Rename(index, known)
-}
-
-// CopyIndex copies an index with its time, if it is there. By that time git knows
-// which files may have changed in the very second that it looked at them: of a
-// later one it would believe that none did (Racy Git, api-index-skel of git).
-func CopyIndex(from, to string) (there bool, err error) {
-	data, err := os.ReadFile(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	info, err := os.Stat(from)
-	if err != nil {
-		return false, err
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		return false, err
-	}
-	return true, os.Chtimes(to, info.ModTime(), info.ModTime())
-}
-
-// State takes a work tree's files, and makes them a commit that says what was
-// checked out, a commit and its branch. The same state is the same commit. What
-// is to be kept of it is for the caller to name.
-func (r Repository) State(ctx context.Context, w Worktree, most Limits) (string, error) {
-	tree, err := r.Take(ctx, w, most)
-	if err != nil {
-		return "", err
-	}
+// State takes a work tree's files, those that are tracked, or could be, byte for
+// byte, and makes them a commit that says what was checked out, a commit and its
+// branch. The same state is the same commit. The refs that keep returns name it
+// then; without one it is there until the next state of the tree.
+//
+// A tree that has not changed since its last state costs a look at its files, of
+// one that has only what changed is read.
+func (r Repository) State(ctx context.Context, w Worktree, most Limits, keep func(commit string) []string) (string, error) {
 	head, branch := w.Head()
 	if !core.Printable(branch) {
 		branch = ""
 	}
 	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, branch)
-	out, err := r.Call(ctx, Call{In: strings.NewReader(message), Args: []string{"commit-tree", tree}})
-	return strings.TrimSpace(string(out)), err
+	known := r.Known(w)
+	index := known + "." + strings.ToLower(rand.Text()[:10]) // one that was killed leaves its lock on another
+	defer os.Remove(index)
+	if err := linkIndex(known, index); err != nil {
+		return "", err
+	}
+	now, err := r.take(ctx, w, index, most)
+	if err != nil {
+		return "", err
+	}
+	if now.same && now.Message == message {
+		now.used(known)
+		return now.Commit, r.name(ctx, now.Commit, keep(now.Commit))
+	}
+	now.Message = message
+	out, err := r.Call(ctx, Call{In: strings.NewReader(message), Args: []string{"commit-tree", now.Tree}})
+	if err != nil {
+		return "", err
+	}
+	now.Commit = strings.TrimSpace(string(out))
+	if err := r.name(ctx, now.Commit, append(keep(now.Commit), lastRef(known))); err != nil {
+		return "", err
+	}
+	return now.Commit, now.write(index, known)
+}
+
+// name has refs name a commit, those that do not yet.
+func (r Repository) name(ctx context.Context, commit string, refs []string) error {
+	var lines strings.Builder
+	for _, ref := range refs {
+		if r.Ref(ref) != commit {
+			fmt.Fprintf(&lines, "update %s %s\n", ref, commit)
+		}
+	}
+	if lines.Len() == 0 {
+		return nil
+	}
+	_, err := r.Call(ctx, Call{In: strings.NewReader(lines.String()), Args: []string{"update-ref", "--stdin"}})
+	return err
+}
+
+// take takes the files of a work tree: what changed since the last state, where
+// the index is that of one, or else all that the index does not know.
+func (r Repository) take(ctx context.Context, w Worktree, index string, most Limits) (now state, err error) {
+	if was, there := r.last(r.Known(w), index); there {
+		if now, err = r.since(ctx, w, index, was, most); err == nil || ctx.Err() != nil {
+			return now, err
+		}
+	}
+	if err := r.dropNested(ctx, w, index); err != nil && ctx.Err() == nil { // a power failure cut it off
+		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return now, err
+		}
+	}
+	if now, err = r.bounded(ctx, w, index, most); err != nil {
+		return now, err
+	}
+	now.Tree, err = r.treeOf(ctx, w, index)
+	if err != nil && ctx.Err() == nil {
+		// Files that the index says are here may have been collected since.
+		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return now, err
+		}
+		now.Tree, err = r.treeOf(ctx, w, index)
+	}
+	return now, err
+}
+
+// over runs git on a work tree with an index that is not waited for to be on the
+// disk: one that a power failure cut off is found out by its checksum.
+func (r Repository) over(ctx context.Context, w Worktree, index string, in []byte, args ...string) ([]byte, error) {
+	return r.Call(ctx, Call{
+		Dir: w.Path, WorkTree: w.Path, Index: index, Settings: []string{"core.fsync=all,-index"}, In: bytes.NewReader(in), Args: args,
+	})
+}
+
+// within are the arguments of a command for all that is taken.
+func (r Repository) within(w Worktree, args ...string) []string {
+	args = append(args, "--", ".")
+	for _, path := range r.Cells.Hides(w.Path) { // git can't read it there, and nobody wants it kept
+		args = append(args, ":(exclude,literal)"+path)
+	}
+	return args
 }
 
 // treeOf takes what an index does not know yet, and returns the tree of it all.
 func (r Repository) treeOf(ctx context.Context, w Worktree, index string) (string, error) {
-	what := []string{"add", "--all", "--", "."}
-	for _, path := range r.Cells.Hides(w.Path) { // git can't read it there, and nobody wants it kept
-		what = append(what, ":(exclude,literal)"+path)
-	}
-	if _, err := r.Over(ctx, w.Path, index, nil, what...); err != nil {
+	if _, err := r.over(ctx, w, index, nil, r.within(w, "add", "--all")...); err != nil {
 		return "", err
 	}
-	tree, err := r.Over(ctx, w.Path, index, nil, "write-tree")
+	tree, err := r.over(ctx, w, index, nil, "write-tree")
 	return strings.TrimSpace(string(tree)), err
 }
 
 // dropNested takes the repositories in the repository out of an index. For one
-// that is in it git would ask its status, which runs what its configuration says.
+// that is in it git's add would ask its status, which runs what its configuration
+// says.
 func (r Repository) dropNested(ctx context.Context, w Worktree, index string) error {
-	list, err := r.Over(ctx, w.Path, index, nil, "ls-files", "--stage", "-z")
+	list, err := r.over(ctx, w, index, nil, "ls-files", "--stage", "-z")
 	if err != nil {
 		return err
 	}
@@ -127,31 +153,31 @@ func (r Repository) dropNested(ctx context.Context, w Worktree, index string) er
 	if len(nested) == 0 {
 		return nil
 	}
-	_, err = r.Over(ctx, w.Path, index, nested, "update-index", "--force-remove", "-z", "--stdin")
+	_, err = r.over(ctx, w, index, nested, "update-index", "--force-remove", "-z", "--stdin")
 	return err
 }
 
-// bounded refuses a tree beyond the limits before any of it is read.
-func (r Repository) bounded(ctx context.Context, w Worktree, index string, most Limits) error {
-	list, err := r.Over(ctx, w.Path, index, nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+// bounded refuses a tree beyond the limits before any of it is read, and says how
+// many files and bytes it has.
+func (r Repository) bounded(ctx context.Context, w Worktree, index string, most Limits) (s state, err error) {
+	list, err := r.over(ctx, w, index, nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
-		return err
+		return s, err
 	}
-	names, bytesLeft := 0, most.Bytes
 	for name := range bytes.SplitSeq(list, []byte{0}) {
 		if len(name) == 0 {
 			continue
 		}
-		if names++; names > most.Files {
-			return core.Errorf(core.InvalidInput, "path: %s holds more than %d files", w.Path, most.Files).With("field", "path")
+		if s.Files++; s.Files > most.Files {
+			return s, core.Errorf(core.InvalidInput, "path: %s holds more than %d files", w.Path, most.Files).With("field", "path")
 		}
 		info, err := os.Lstat(filepath.Join(w.Path, string(name)))
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if bytesLeft -= info.Size(); bytesLeft < 0 {
-			return core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.Path, most.Bytes, name, info.Size()).With("field", "path")
+		if s.Bytes += info.Size(); s.Bytes > most.Bytes {
+			return s, core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.Path, most.Bytes, name, info.Size()).With("field", "path")
 		}
 	}
-	return nil
+	return s, nil
 }

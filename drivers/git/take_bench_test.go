@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 )
@@ -36,7 +38,7 @@ func BenchmarkState100kFiles(b *testing.B) {
 	}
 	take := func(b *testing.B) {
 		b.Helper()
-		if _, err := r.State(b.Context(), git.Worktree{Path: root}, git.Limits{Files: 2 * files, Bytes: 1 << 40}); err != nil {
+		if _, err := r.State(b.Context(), git.Worktree{Path: root}, git.Limits{Files: 2 * files, Bytes: 1 << 40}, func(string) []string { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -46,11 +48,13 @@ func BenchmarkState100kFiles(b *testing.B) {
 	time.Sleep(2 * time.Second)
 	take(b)
 	b.Run("warm", func(b *testing.B) {
+		defer spent(b)()
 		for range b.N {
 			take(b)
 		}
 	})
 	b.Run("changed", func(b *testing.B) {
+		defer spent(b)()
 		for round := range b.N {
 			b.StopTimer()
 			for i := range changed {
@@ -62,4 +66,28 @@ func BenchmarkState100kFiles(b *testing.B) {
 			take(b)
 		}
 	})
+}
+
+// spent reports the processor's time that it all took, of git too, and what was
+// written to disks.
+func spent(b *testing.B) func() {
+	b.Helper()
+	used := func() (cpu time.Duration, written int64) {
+		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+			var u unix.Rusage
+			if err := unix.Getrusage(who, &u); err != nil {
+				b.Fatal(err)
+			}
+			cpu += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+			written += u.Oublock * 512
+		}
+		return cpu, written
+	}
+	cpu, written := used()
+	return func() {
+		b.Helper()
+		nowCPU, nowWritten := used()
+		b.ReportMetric(float64((nowCPU-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
+		b.ReportMetric(float64(nowWritten-written)/1e6/float64(b.N), "written-MB/op")
+	}
 }

@@ -315,7 +315,7 @@ func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
 	if err != nil {
 		return nil // its source is gone: nothing there is read any more
 	}
-	if err := os.Remove(r.Known(git.Worktree{Path: t.Path})); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := r.Forget(ctx, git.Worktree{Path: t.Path}); err != nil {
 		return err
 	}
 	refs, err := r.Do(ctx, "for-each-ref", "--format=delete %(refname)", "refs/trees/"+t.Agent+"/")

@@ -27,7 +27,10 @@ func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Now implements tree.Driver. The state is kept as long as the tree is.
-func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error) {
+func (d *Driver) Now(ctx context.Context, t tree.Tree) (tree.State, error) { return d.now(ctx, t) }
+
+// now takes the state of a tree, which refs name then.
+func (d *Driver) now(ctx context.Context, t tree.Tree, refs ...string) (s tree.State, err error) {
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return s, err
@@ -38,7 +41,7 @@ func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error)
 			w = found
 		}
 	}
-	if s.Commit, err = d.state(ctx, r, t, w); err != nil {
+	if s.Commit, err = d.state(ctx, r, t, w, refs...); err != nil {
 		return s, fmt.Errorf("look at the tree of %s: %w", t.Agent, err)
 	}
 	if t.Kind == tree.Git {
@@ -47,16 +50,13 @@ func (d *Driver) Now(ctx context.Context, t tree.Tree) (s tree.State, err error)
 	return s, nil
 }
 
-// state takes a state and keeps it.
-func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git.Worktree) (string, error) {
+// state takes a state and keeps it; refs name it besides.
+func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git.Worktree, refs ...string) (string, error) {
 	ctx, stop := patiently(ctx)
 	defer stop()
-	commit, err := r.State(ctx, w, d.opt.Most)
-	if err != nil {
-		return "", err
-	}
-	_, err = r.Do(ctx, "update-ref", "refs/trees/"+t.Agent+"/"+commit, commit)
-	return commit, err
+	return r.State(ctx, w, d.opt.Most, func(commit string) []string {
+		return append(refs, "refs/trees/"+t.Agent+"/"+commit)
+	})
 }
 
 // markRef keeps the state of a label, which may be of an agent's making.
@@ -67,15 +67,7 @@ func markRef(t tree.Tree, label string) string {
 
 // Mark implements tree.Driver.
 func (d *Driver) Mark(ctx context.Context, t tree.Tree, label string) error {
-	s, err := d.Now(ctx, t)
-	if err != nil {
-		return err
-	}
-	r, err := d.repo(ctx, t)
-	if err != nil {
-		return err
-	}
-	_, err = r.Do(ctx, "update-ref", markRef(t, label), s.Commit)
+	_, err := d.now(ctx, t, markRef(t, label))
 	return err
 }
 

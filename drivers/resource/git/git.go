@@ -18,8 +18,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -127,7 +125,7 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 	return err
 }
 
-// staleAfter is how long an index lies unused before it is swept.
+// staleAfter is how long the last state of a worktree lies unused before it is swept.
 const staleAfter = 24 * time.Hour
 
 // Sweep implements resource.Driver.
@@ -137,21 +135,5 @@ func (d *Driver) Sweep(ctx context.Context, tenant string) error {
 		return err
 	}
 	_, err = repo.Do(ctx, "gc", "--quiet", "--prune=1.hour.ago")
-	return errors.Join(err, sweepIndexes(repo, time.Now().Add(-staleAfter)))
-}
-
-// sweepIndexes removes those last written before a time: of worktrees that are
-// no longer kept, and of calls that were killed.
-func sweepIndexes(r git.Repository, before time.Time) error {
-	paths, err := filepath.Glob(filepath.Join(r.Dir, "index-*"))
-	errs := []error{err}
-	for _, path := range paths {
-		if info, err := os.Lstat(path); err != nil || !info.ModTime().Before(before) {
-			continue
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, repo.Sweep(ctx, time.Now().Add(-staleAfter)))
 }

@@ -25,6 +25,13 @@ func TestAnIndexWhoseFilesWereCollectedIsMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	last, err := repo.Do(t.Context(), "for-each-ref", "--format=%(refname)", "refs/last/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Do(t.Context(), "update-ref", "-d", last); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := repo.Do(t.Context(), "gc", "--quiet", "--prune=now"); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	if err != nil {
 		return resource.Taken{}, err
 	}
-	if commit, err := repo.Do(ctx, "rev-parse", "--verify", "--quiet", keptRef(id)); err == nil {
+	if commit := repo.Ref(keptRef(id)); commit != "" {
 		return taken(ctx, repo, commit)
 	}
 	w, err := of(r)
@@ -38,21 +38,30 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	// A pipe where git wants a file would hold it up for ever.
 	adding, stop := context.WithTimeoutCause(ctx, patience, core.Errorf(core.Unavailable, "git took longer than %s", patience))
 	defer stop()
-	commit, err := repo.State(adding, w, git.Limits{Files: d.opt.Limits.Files, Bytes: d.opt.Limits.Bytes})
+	limits := git.Limits{Files: d.opt.Limits.Files, Bytes: d.opt.Limits.Bytes}
+	commit, err := repo.State(adding, w, limits, func(commit string) []string {
+		if last != nil && last.ID == commit {
+			return nil
+		}
+		return []string{keptRef(id)}
+	})
 	if err != nil {
 		return resource.Taken{}, fmt.Errorf("take a snapshot of %s: %w", w.Path, err)
 	}
-	if last == nil || last.ID != commit {
-		if _, err := repo.Do(ctx, "update-ref", keptRef(id), commit); err != nil {
-			return resource.Taken{}, err
-		}
+	if last != nil && last.ID == commit {
+		return unsized(commit), nil
 	}
 	return taken(ctx, repo, commit)
 }
 
+// unsized describes a snapshot without a look at what is in it.
+func unsized(commit string) resource.Taken {
+	return resource.Taken{Method: Method, Ref: dag.ExtRef{Kind: refKind, ID: commit}, Consistency: "crash_consistent"}
+}
+
 // taken describes a snapshot that is kept.
 func taken(ctx context.Context, r git.Repository, commit string) (resource.Taken, error) {
-	out := resource.Taken{Method: Method, Ref: dag.ExtRef{Kind: refKind, ID: commit}, Consistency: "crash_consistent"}
+	out := unsized(commit)
 	list, err := r.Do(ctx, "ls-tree", "-r", "-l", "-z", commit)
 	if err != nil {
 		return out, err
