@@ -102,7 +102,7 @@ func (w *writer) seal() error {
 func (w *writer) write() (err error) {
 	defer guard(&err, "commit", "")
 	for _, t := range w.touched {
-		if err := t.write(&t.tables, &w.arena); err != nil {
+		if err := t.ledger.Write(t.writer(&w.arena)); err != nil {
 			return err
 		}
 		for _, b := range t.list {
@@ -127,9 +127,9 @@ func growth(size int64) int64 {
 // settle ends the commit's in-memory side.
 func (w *writer) settle(committed bool) {
 	for _, t := range w.touched {
-		t.settle(committed)
+		t.ledger.Settle(committed)
 	}
-	w.arena.reset()
+	w.arena.Reset()
 }
 
 func (w *writer) rollback() {

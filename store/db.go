@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterr "go.etcd.io/bbolt/errors"
+
+	"swarmdeck/store/internal/group"
 )
 
 // DB is the embedded store: one bbolt file, owned by one process at a time.
@@ -29,7 +31,7 @@ type DB struct {
 	compacting sync.Mutex         // one compaction at a time
 	closings   sync.WaitGroup     // of files that were exchanged
 
-	queue   queue
+	queue   group.Queue[func(Tx) error]
 	room    room
 	stopped chan struct{} // closed when the writer has ended
 	dead    atomic.Pointer[error]
@@ -62,25 +64,26 @@ func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
 // View implements Store.
 func (db *DB) View(ctx context.Context, tenant string, fn func(Tx) error) error {
 	return db.read(ctx, func(tx *bbolt.Tx) error {
-		r := &readTx{epoch: db.epoch}
-		if err := r.open(tx, tenant); err != nil {
+		r := &readTx{}
+		if err := r.ts.open(tx, tenant); err != nil {
 			return err
 		}
-		defer func() { r.over = true }()
+		r.ReadTx = group.Read(&r.ts, tenant, db.epoch)
+		defer r.End()
 		if err := fn(r); err != nil {
 			return err
 		}
-		return r.err
+		return r.Err()
 	})
 }
 
-func (tx *readTx) open(btx *bbolt.Tx, tenant string) (err error) {
+func (ts *tables) open(tx *bbolt.Tx, tenant string) (err error) {
 	defer guard(&err, "open tenant", "")
-	root := btx.Bucket(tenantKey(tenant))
+	root := tx.Bucket(tenantKey(tenant))
 	if root == nil {
 		return fmt.Errorf("tenant %.80q: %w", tenant, ErrNoTenant)
 	}
-	tx.tenant, tx.root = tenant, root
+	ts.tenant, ts.root = tenant, root
 	return nil
 }
 
@@ -137,7 +140,7 @@ func (db *DB) beginRead() (tx *bbolt.Tx, err error) {
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.Hurry()
-		db.queue.close(ErrClosed)
+		db.queue.Close(ErrClosed)
 		if db.stopped != nil {
 			<-db.stopped
 		}
@@ -162,7 +165,7 @@ func (db *DB) Close() error {
 func (db *DB) fail(err error) {
 	db.dead.CompareAndSwap(nil, &err)
 	db.Hurry()
-	db.queue.close(err)
+	db.queue.Close(err)
 }
 
 // fatal is the error that ended the store's work, nil while all is well.
@@ -177,13 +180,6 @@ var tenantPrefix = []byte("tenant:")
 
 func tenantKey(id string) []byte {
 	return append(tenantPrefix[:len(tenantPrefix):len(tenantPrefix)], id...)
-}
-
-func checkTenant(id string) error {
-	if id == "" || len(id) > MaxName {
-		return fmt.Errorf("tenant %.40q: want 1-%d bytes", id, MaxName)
-	}
-	return nil
 }
 
 func tenantsOf(tx *bbolt.Tx) []string {

@@ -18,11 +18,11 @@ var _ Inventory = (*readTx)(nil)
 
 // Buckets implements Inventory.
 func (tx *readTx) Buckets() (names []Bucket, err error) {
-	if tx.over {
-		return nil, errOver
+	if err := tx.Over(); err != nil {
+		return nil, err
 	}
-	defer guard(&err, "list the buckets of", Bucket(tx.tenant))
-	err = tx.root.ForEachBucket(func(name []byte) error {
+	defer guard(&err, "list the buckets of", Bucket(tx.ts.tenant))
+	err = tx.ts.root.ForEachBucket(func(name []byte) error {
 		if name[0] != '_' { // those are the store's own
 			names = append(names, Bucket(name))
 		}
@@ -33,10 +33,10 @@ func (tx *readTx) Buckets() (names []Bucket, err error) {
 
 // Counters implements Inventory.
 func (tx *readTx) Counters(visit func(name string, n int64)) error {
-	if tx.over {
-		return errOver
+	if err := tx.Over(); err != nil {
+		return err
 	}
-	t, err := tx.counters()
+	t, err := tx.ts.counters()
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,6 @@ func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
 	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
 		t.Fatal(err)
 	}
-	waiting := func() int {
-		db.queue.mu.Lock()
-		defer db.queue.mu.Unlock()
-		return len(db.queue.waiting)
-	}
 	commits.Store(0)
 	began := make(chan struct{})
 	put := func(key string) func(Tx) error {
@@ -35,7 +30,7 @@ func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
 	wg.Go(func() {
 		err := db.Update(t.Context(), "t_acme", func(tx Tx) error {
 			close(began)
-			for waiting() < 2 { // hold the writer until the others wait
+			for db.queue.Len() < 2 { // hold the writer until the others wait
 				runtime.Gosched()
 			}
 			return put("first")(tx)

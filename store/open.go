@@ -46,7 +46,7 @@ func open(path string, opt Options) (*DB, error) {
 	if db.bolt, db.file, err = openBolt(path, opt.ReadOnly, opt.anySchema); err != nil {
 		return nil, err
 	}
-	db.queue.bell, db.room.hurried = make(chan struct{}, 1), make(chan struct{})
+	db.queue.Bell, db.room.hurried = make(chan struct{}, 1), make(chan struct{})
 	if opt.ReadOnly {
 		err = db.inspect()
 	} else {

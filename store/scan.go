@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"go.etcd.io/bbolt"
+
+	"swarmdeck/store/internal/group"
 )
 
 // walker steps through one table's records in a range.
@@ -17,8 +19,8 @@ type walker struct {
 	record   []byte
 }
 
-// step moves to the next record of the range.
-func (w *walker) step() (err error) {
+// Step moves to the next record of the range.
+func (w *walker) Step() (err error) {
 	defer guard(&err, "scan bucket", w.t.name)
 	switch {
 	case w.reverse && !w.started:
@@ -40,9 +42,13 @@ func (w *walker) step() (err error) {
 	return nil
 }
 
-func (w *walker) value() (value []byte, err error) {
+// Key is nil at the end.
+func (w *walker) Key() []byte { return w.key }
+
+// Value verifies the present record.
+func (w *walker) Value() (value []byte, err error) {
 	defer guard(&err, "scan bucket", w.t.name)
-	return unwrap(w.t.seed, w.t.name, w.key, w.record)
+	return group.Unwrap(w.t.seed, w.t.name, w.key, w.record)
 }
 
 // last moves to the greatest key below the upper bound.
@@ -74,63 +80,11 @@ func (w *walker) back(at []byte) {
 
 // scan calls fn for the records of a table in [from, to), merged with the
 // operations of an overlay (which may be nil).
-func scan(t *table, o *overlay, from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
-	if from != nil && to != nil && bytes.Compare(from, to) >= 0 {
-		return nil
+func scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+	if t.b == nil {
+		return group.Scan(nil, t, o, from, to, reverse, fn)
 	}
-	w := walker{t: t, from: from, to: to, reverse: reverse}
-	if t.b != nil {
-		w.c = t.cursor()
-		defer t.done(w.c)
-		if err := w.step(); err != nil {
-			return err
-		}
-	}
-	var over []int32
-	if o != nil {
-		over = o.sorted(t, from, to)
-	}
-	for w.key != nil || len(over) > 0 {
-		if len(over) > 0 {
-			at := 0
-			if reverse {
-				at = len(over) - 1
-			}
-			op := &o.ops[over[at]]
-			order := -1
-			if w.key != nil {
-				order = bytes.Compare(op.key, w.key)
-				if reverse {
-					order = -order
-				}
-			}
-			if order <= 0 {
-				if reverse {
-					over = over[:at]
-				} else {
-					over = over[1:]
-				}
-				if order == 0 {
-					if err := w.step(); err != nil {
-						return err
-					}
-				}
-				if !op.remove && !fn(op.key, op.value) {
-					return nil
-				}
-				continue
-			}
-		}
-		value, err := w.value()
-		if err != nil {
-			return err
-		}
-		if !fn(w.key, value) {
-			return nil
-		}
-		if err := w.step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	w := walker{t: t, from: from, to: to, reverse: reverse, c: t.cursor()}
+	defer t.done(w.c)
+	return group.Scan(&w, t, o, from, to, reverse, fn)
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
+
+	"swarmdeck/store/internal/group"
 )
 
 // Migration is one step of the records' schema. The steps of a program form
@@ -35,7 +37,7 @@ type identity struct {
 	layout, schema, epoch uint64
 }
 
-func identitySeed() uint32 { return seedOf("", Bucket(identityKey)) }
+func identitySeed() uint32 { return group.SeedOf("", Bucket(identityKey)) }
 
 func readIdentity(tx *bbolt.Tx) (id identity, err error) {
 	defer guard(&err, "read", "identity")
@@ -47,7 +49,7 @@ func readIdentity(tx *bbolt.Tx) (id identity, err error) {
 		key []byte
 		to  *uint64
 	}{{layoutKey, &id.layout}, {schemaKey, &id.schema}, {epochKey, &id.epoch}} {
-		value, err := unwrap(identitySeed(), Bucket(identityKey), f.key, b.Get(f.key))
+		value, err := group.Unwrap(identitySeed(), Bucket(identityKey), f.key, b.Get(f.key))
 		if err != nil || len(value) != 8 {
 			return id, fmt.Errorf("%w: identity record %s: %w", ErrUnusable, f.key, ErrCorrupt)
 		}
@@ -69,7 +71,7 @@ func (id identity) write(tx *bbolt.Tx) error {
 		value uint64
 	}{{layoutKey, id.layout}, {schemaKey, id.schema}, {epochKey, id.epoch}} {
 		value := binary.BigEndian.AppendUint64(nil, f.value)
-		if err := b.Put(f.key, wrap(nil, identitySeed(), f.key, value)); err != nil {
+		if err := b.Put(f.key, group.Wrap(nil, identitySeed(), f.key, value)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"go.etcd.io/bbolt"
+
+	"swarmdeck/store/internal/group"
 )
 
 // Stats are figures that cost no walk through the file. Check's report has
@@ -69,9 +71,9 @@ func (s *Stats) tenants(tx *bbolt.Tx) (err error) {
 				return nil
 			}
 			return root.Bucket(name).ForEach(func(k, v []byte) error {
-				value, err := unwrap(seedOf(id, countersBucket), countersBucket, k, v)
+				value, err := group.Unwrap(group.SeedOf(id, countersBucket), countersBucket, k, v)
 				if err != nil || len(value) != 8 {
-					return fmt.Errorf("counter %s of tenant %s: %w", clipKey(k), id, ErrCorrupt)
+					return fmt.Errorf("counter %s of tenant %s: %w", group.ClipKey(k), id, ErrCorrupt)
 				}
 				t.Counters[string(k)] = int64(binary.BigEndian.Uint64(value))
 				return nil

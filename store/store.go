@@ -24,6 +24,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"swarmdeck/store/internal/group"
 )
 
 // Bucket names one ordered table of a tenant.
@@ -85,9 +87,9 @@ type Tx interface {
 var (
 	ErrNoTenant     = errors.New("no such tenant")
 	ErrTenantExists = errors.New("tenant exists")
-	ErrReadOnly     = errors.New("data file is open read-only")
+	ErrReadOnly     = group.ErrReadOnly
 	ErrLocked       = errors.New("data file is in use by another process")
-	ErrCorrupt      = errors.New("record is damaged (checksum mismatch)")
+	ErrCorrupt      = group.ErrCorrupt
 	ErrUnusable     = errors.New("data file can't be used")
 	ErrClosed       = errors.New("store is closed")
 	ErrFenced       = errors.New("the data has a newer owner")

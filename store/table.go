@@ -5,18 +5,20 @@ import (
 	"fmt"
 
 	"go.etcd.io/bbolt"
+
+	"swarmdeck/store/internal/group"
 )
 
 // Limits of names, keys and values.
 const (
-	MaxName  = 128      // bytes of a tenant id or a bucket name
-	MaxKey   = 4 << 10  // bytes of a key
-	MaxValue = 64 << 20 // bytes of a value
+	MaxName  = group.MaxName  // bytes of a tenant id or a bucket name
+	MaxKey   = group.MaxKey   // bytes of a key
+	MaxValue = group.MaxValue // bytes of a value
 )
 
 // countersBucket holds a tenant's counters. Names that begin with "_" are the
 // store's own.
-const countersBucket Bucket = "_counters"
+const countersBucket Bucket = group.Counters
 
 // table is one bucket of a tenant inside one bbolt transaction, with what is
 // worth keeping between calls: the handle and a cursor for gets.
@@ -61,14 +63,14 @@ func (ts *tables) find(name Bucket) (*table, error) {
 			return t, ts.look(t)
 		}
 	}
-	if err := checkBucket(name); err != nil {
+	if err := group.CheckBucket(name); err != nil {
 		return nil, err
 	}
 	return ts.add(name)
 }
 
 func (ts *tables) add(name Bucket) (*table, error) {
-	t := &table{name: name, seed: seedOf(ts.tenant, name)}
+	t := &table{name: name, seed: group.SeedOf(ts.tenant, name)}
 	ts.list = append(ts.list, t)
 	return t, ts.look(t)
 }
@@ -106,11 +108,11 @@ func (t *table) get(key []byte) (value []byte, err error) {
 	if !bytes.Equal(k, key) {
 		return nil, nil
 	}
-	return unwrap(t.seed, t.name, key, record)
+	return group.Unwrap(t.seed, t.name, key, record)
 }
 
 // put writes a record. Its memory comes from the arena.
-func (t *table) put(ts *tables, a *arena, key, value []byte) error {
+func (t *table) put(ts *tables, a *group.Arena, key, value []byte) error {
 	if t.b == nil {
 		b, err := ts.root.CreateBucketIfNotExists([]byte(t.name))
 		if err != nil {
@@ -125,11 +127,22 @@ func (t *table) put(ts *tables, a *arena, key, value []byte) error {
 		t.edge = edge{known: true, was: bytes.Clone(k), is: bytes.Clone(k), next: bytes.Clone(k)}
 	}
 	t.puts[t.edge.arrive(key, ts.commit)]++
-	record := wrap(a.take(sumLen+len(value)), t.seed, key, value)
+	record := group.Wrap(a.Take(group.SumLen+len(value)), t.seed, key, value)
 	if err := t.b.Put(key, record); err != nil {
-		return fmt.Errorf("put %s/%x: %w", t.name, clipKey(key), err)
+		return fmt.Errorf("put %s/%x: %w", t.name, group.ClipKey(key), err)
 	}
 	return nil
+}
+
+// writer puts the records of counters.
+func (t *tenant) writer(a *group.Arena) func(name, value []byte) error {
+	return func(name, value []byte) error {
+		counters, err := t.counters()
+		if err != nil {
+			return err
+		}
+		return counters.put(&t.tables, a, name, value)
+	}
 }
 
 func (t *table) delete(key []byte) error {
@@ -143,7 +156,7 @@ func (t *table) delete(key []byte) error {
 		return nil
 	}
 	if err := c.Delete(); err != nil {
-		return fmt.Errorf("delete %s/%x: %w", t.name, clipKey(key), err)
+		return fmt.Errorf("delete %s/%x: %w", t.name, group.ClipKey(key), err)
 	}
 	return nil
 }
@@ -176,17 +189,3 @@ func (t *table) cursor() *bbolt.Cursor {
 }
 
 func (t *table) done(c *bbolt.Cursor) { t.spare = c }
-
-func checkBucket(b Bucket) error {
-	if b == "" || len(b) > MaxName || b[0] == '_' {
-		return fmt.Errorf("bucket %.40q: want 1-%d bytes, not beginning with _", string(b), MaxName)
-	}
-	return nil
-}
-
-func checkKey(b Bucket, key []byte) error {
-	if len(key) == 0 || len(key) > MaxKey {
-		return fmt.Errorf("bucket %s: key of %d bytes; want 1-%d", b, len(key), MaxKey)
-	}
-	return nil
-}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"swarmdeck/store/internal/group"
 )
 
 // survey walks a whole file and notes what it finds.
@@ -230,7 +232,7 @@ func (s *survey) leaf(p page, in place, low, high []byte, depth int) error {
 }
 
 func (s *survey) record(in place, e element) {
-	value, err := unwrap(in.seed, in.bucket, e.key, e.value)
+	value, err := group.Unwrap(in.seed, in.bucket, e.key, e.value)
 	if err != nil {
 		s.problem("%s: %v", in, err)
 		return
@@ -269,7 +271,7 @@ func (s *survey) nested(in place, e element, depth int) error {
 		return nil
 	}
 	if sub.level == 2 {
-		sub.seed = seedOf(sub.tenant, sub.bucket)
+		sub.seed = group.SeedOf(sub.tenant, sub.bucket)
 		at := len(s.report.Buckets)
 		s.report.Buckets = append(s.report.Buckets, BucketStats{Tenant: sub.tenant, Bucket: sub.bucket})
 		sub.count = &BucketStats{Tenant: sub.tenant, Bucket: sub.bucket}

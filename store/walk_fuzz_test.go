@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/store/internal/group"
 )
 
 // FuzzSurvey feeds the checker damaged files: it must end, without a panic.
@@ -79,15 +81,15 @@ func FuzzSurvey(f *testing.F) {
 func FuzzUnwrap(f *testing.F) {
 	f.Add([]byte("key"), []byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		seed := seedOf("t_a", "x")
-		record := wrap(nil, seed, key, value)
-		got, err := unwrap(seed, "x", key, record)
+		seed := group.SeedOf("t_a", "x")
+		record := group.Wrap(nil, seed, key, value)
+		got, err := group.Unwrap(seed, "x", key, record)
 		if err != nil || !bytes.Equal(got, value) {
 			t.Fatalf("%q, %v", got, err)
 		}
-		if _, err := unwrap(seedOf("t_b", "x"), "x", key, record); err == nil {
+		if _, err := group.Unwrap(group.SeedOf("t_b", "x"), "x", key, record); err == nil {
 			t.Error("another tenant's record passes")
 		}
-		_, _ = unwrap(seed, "x", key, value)
+		_, _ = group.Unwrap(seed, "x", key, value)
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterr "go.etcd.io/bbolt/errors"
+
+	"swarmdeck/store/internal/group"
 )
 
 // writer is the one goroutine that changes the file. Everything it holds
@@ -15,10 +17,10 @@ type writer struct {
 	db      *DB
 	tenants map[string]*tenant
 	touched []*tenant // by this commit
-	arena   arena
+	arena   group.Arena
 	ahead   ahead
 	probe   probe
-	overlay overlay
+	overlay group.Overlay[*table]
 	hooks   []func()
 	batch   []*request // the requests of this commit
 	late    []*request // spare slice for those that join it
@@ -42,15 +44,15 @@ func (w *writer) run() {
 	}()
 	for {
 		var closed bool
-		w.db.queue.gather()
-		w.batch, closed = w.db.queue.take(w.batch)
+		w.db.queue.Gather()
+		w.batch, closed = w.db.queue.Take(w.batch)
 		if len(w.batch) == 0 {
 			if closed {
 				ended = true
 				return
 			}
 			select {
-			case <-w.db.queue.bell:
+			case <-w.db.queue.Bell:
 			case fn := <-w.db.asides:
 				fn(w)
 			case <-w.probe.due():
@@ -75,17 +77,14 @@ func (w *writer) exited() {
 	err := fmt.Errorf("an update stopped the writer's goroutine: %w", ErrUnusable)
 	w.db.fail(err)
 	w.rollback()
-	rest, _ := w.db.queue.take(nil)
+	rest, _ := w.db.queue.Take(nil)
 	for _, r := range append(w.batch, rest...) {
-		if r != nil && (r.state.Load() == taken || r.state.CompareAndSwap(waiting, taken)) {
-			r.err = err
-			r.done <- struct{}{}
+		if r != nil && (r.Taken() || r.Take()) {
+			r.Err = err
+			r.Answer()
 		}
 	}
 }
-
-// maxGroup bounds one commit when ever more callers join it.
-const maxGroup = 4096
 
 // group runs the waiting requests, and those that come in meanwhile, and
 // commits what they changed at once. A caller waits for its answer before it
@@ -99,17 +98,17 @@ func (w *writer) group() {
 	for i := 0; i < len(w.batch); i++ {
 		r := w.batch[i]
 		switch {
-		case !r.state.CompareAndSwap(waiting, taken):
+		case !r.Take():
 			w.batch[i] = nil // its caller has gone
 		case err != nil:
-			r.err = err
-		case full != nil && ifFull(r.ctx) != UseReserve:
-			r.err = full
+			r.Err = err
+		case full != nil && ifFull(r.Ctx) != UseReserve:
+			r.Err = full
 		default:
-			r.err = w.serve(r)
+			r.Err = w.serve(r)
 		}
-		if i == len(w.batch)-1 && len(w.batch) < maxGroup {
-			w.late, _ = w.db.queue.take(w.late)
+		if i == len(w.batch)-1 && len(w.batch) < group.MaxGroup {
+			w.late, _ = w.db.queue.Take(w.late)
 			w.batch = append(w.batch, w.late...)
 			clear(w.late)
 		}
@@ -121,10 +120,10 @@ func (w *writer) group() {
 		if r == nil {
 			continue
 		}
-		if r.err == nil {
-			r.err = err
+		if r.Err == nil {
+			r.Err = err
 		}
-		r.done <- struct{}{}
+		r.Answer()
 	}
 }
 
@@ -133,14 +132,14 @@ func (w *writer) serve(r *request) error {
 	if w.broken != nil {
 		return w.broken
 	}
-	if r.create {
-		return w.create(r.tenant)
+	if r.Create {
+		return w.create(r.Tenant)
 	}
-	t, err := w.tenant(r.tenant)
+	t, err := w.tenant(r.Tenant)
 	if err != nil {
 		return err
 	}
-	if err := w.call(t, r.fn); err != nil {
+	if err := w.call(t, r.Fn); err != nil {
 		return err
 	}
 	return w.apply(t)
@@ -148,14 +147,14 @@ func (w *writer) serve(r *request) error {
 
 // call runs fn against a fresh overlay.
 func (w *writer) call(t *tenant, fn func(Tx) error) (err error) {
-	w.overlay.reset()
-	tx := &writeTx{t: t, o: &w.overlay, tenant: t.tenant, epoch: w.db.epoch}
-	defer func() { tx.t = nil }()
+	w.overlay.Reset()
+	tx := group.Write(t, &w.overlay, t.tenant, w.db.epoch)
+	defer tx.End()
 	defer recovered(&err)
 	if err := fn(tx); err != nil {
 		return err
 	}
-	return w.overlay.err
+	return w.overlay.Err
 }
 
 // apply moves a successful overlay into the transaction.
@@ -168,23 +167,23 @@ func (w *writer) apply(t *tenant) (err error) {
 		}
 	}()
 	defer guard(&err, "write", "")
-	for i := range o.ops {
-		w.dirty.add(t.tenant, o.ops[i].t.name, o.ops[i].key)
-		if op := &o.ops[i]; op.remove {
-			err = op.t.delete(op.key)
+	for i := range o.Ops {
+		w.dirty.add(t.tenant, o.Ops[i].Table.name, o.Ops[i].Key)
+		if op := &o.Ops[i]; op.Remove {
+			err = op.Table.delete(op.Key)
 		} else {
-			err = op.t.put(&t.tables, &w.arena, op.key, op.value)
+			err = op.Table.put(&t.tables, &w.arena, op.Key, op.Value)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, d := range o.deltas {
-		w.dirty.add(t.tenant, countersBucket, []byte(d.c.name))
+	for _, d := range o.Deltas {
+		w.dirty.add(t.tenant, countersBucket, []byte(d.Counter.Name()))
 	}
-	t.apply(o.deltas)
-	w.hooks = append(w.hooks, o.hooks...)
-	if len(o.ops)+len(o.deltas) > 0 {
+	t.ledger.Apply(o.Deltas)
+	w.hooks = append(w.hooks, o.Hooks...)
+	if len(o.Ops)+len(o.Deltas) > 0 {
 		w.wrote = true
 		if !t.touched {
 			t.touched = true
@@ -221,7 +220,7 @@ func (w *writer) create(id string) (err error) {
 		}
 	}()
 	defer guard(&err, "create tenant", "")
-	if err := checkTenant(id); err != nil {
+	if err := group.CheckTenant(id); err != nil {
 		return err
 	}
 	switch _, err := w.tx.CreateBucket(tenantKey(id)); {

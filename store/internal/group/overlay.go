@@ -1,40 +1,41 @@
-package store
+package group
 
 import (
 	"bytes"
 	"sort"
 )
 
-// overlay holds what one Update wants changed until it has succeeded. The
+// Overlay holds what one Update wants changed until it has succeeded. The
 // usual update makes three to eight writes: a slice searched from its end is
 // the cheapest index then; a large one gets a map per bucket.
-type overlay struct {
-	ops    []op
-	tables []tableOps
-	deltas []delta
-	hooks  []func()
-	err    error // first refused call; fails the update even if fn ignores it
+type Overlay[T comparable] struct {
+	Ops    []Op[T]
+	Deltas []Delta
+	Hooks  []func()
+	Err    error // first refused call; fails the update even if fn ignores it
+
+	tables []tableOps[T]
 	scans  int   // scans under way; no writes meanwhile
-	room   arena // what the update asked for
+	room   Arena // what the update asked for
 }
 
-// op is the last word on one key.
-type op struct {
-	t      *table
-	key    []byte
-	value  []byte
-	remove bool
+// Op is the last word on one key.
+type Op[T comparable] struct {
+	Table  T
+	Key    []byte
+	Value  []byte
+	Remove bool
 }
 
-// delta is the change of one counter.
-type delta struct {
-	c *counter
-	n int64
+// Delta is the change of one counter.
+type Delta struct {
+	Counter *Counter
+	n       int64
 }
 
 // tableOps indexes the operations on one table.
-type tableOps struct {
-	t     *table
+type tableOps[T comparable] struct {
+	t     T
 	count int
 	index map[string]int32 // key to op, once there are many
 	order []int32          // ops by key, kept up once a scan asked for it
@@ -44,22 +45,23 @@ type tableOps struct {
 // manyOps is the number of operations from which a table's are indexed.
 const manyOps = 24
 
-func (o *overlay) reset() {
-	clear(o.ops)
+// Reset empties it for the next update.
+func (o *Overlay[T]) Reset() {
+	clear(o.Ops)
 	clear(o.tables)
-	clear(o.deltas)
-	clear(o.hooks)
+	clear(o.Deltas)
+	clear(o.Hooks)
 	const keep = 1024
-	if cap(o.ops) > keep {
-		o.ops = nil
+	if cap(o.Ops) > keep {
+		o.Ops = nil
 	}
-	o.ops, o.tables, o.deltas, o.hooks = o.ops[:0], o.tables[:0], o.deltas[:0], o.hooks[:0]
-	o.err, o.scans = nil, 0
-	o.room.reset()
+	o.Ops, o.tables, o.Deltas, o.Hooks = o.Ops[:0], o.tables[:0], o.Deltas[:0], o.Hooks[:0]
+	o.Err, o.scans = nil, 0
+	o.room.Reset()
 }
 
 // of returns the index of a table's operations, nil when there are none.
-func (o *overlay) of(t *table) *tableOps {
+func (o *Overlay[T]) of(t T) *tableOps[T] {
 	for i := range o.tables {
 		if o.tables[i].t == t {
 			return &o.tables[i]
@@ -69,47 +71,47 @@ func (o *overlay) of(t *table) *tableOps {
 }
 
 // find returns the operation on a key, nil when there is none.
-func (o *overlay) find(t *table, key []byte) *op {
+func (o *Overlay[T]) find(t T, key []byte) *Op[T] {
 	to := o.of(t)
 	if to == nil {
 		return nil
 	}
 	if to.index != nil {
 		if i, ok := to.index[string(key)]; ok {
-			return &o.ops[i]
+			return &o.Ops[i]
 		}
 		return nil
 	}
-	for i := len(o.ops) - 1; i >= 0; i-- {
-		if o.ops[i].t == t && bytes.Equal(o.ops[i].key, key) {
-			return &o.ops[i]
+	for i := len(o.Ops) - 1; i >= 0; i-- {
+		if o.Ops[i].Table == t && bytes.Equal(o.Ops[i].Key, key) {
+			return &o.Ops[i]
 		}
 	}
 	return nil
 }
 
 // set records the new value of a key, or its removal.
-func (o *overlay) set(t *table, key, value []byte, remove bool) {
+func (o *Overlay[T]) set(t T, key, value []byte, remove bool) {
 	if old := o.find(t, key); old != nil {
-		old.value, old.remove = value, remove
+		old.Value, old.Remove = value, remove
 		return
 	}
 	to := o.of(t)
 	if to == nil {
-		o.tables = append(o.tables, tableOps{t: t})
+		o.tables = append(o.tables, tableOps[T]{t: t})
 		to = &o.tables[len(o.tables)-1]
 	}
-	at := int32(len(o.ops))
-	o.ops = append(o.ops, op{t: t, key: key, value: value, remove: remove})
+	at := int32(len(o.Ops))
+	o.Ops = append(o.Ops, Op[T]{Table: t, Key: key, Value: value, Remove: remove})
 	to.count++
 	switch {
 	case to.index != nil:
 		to.index[string(key)] = at
 	case to.count > manyOps:
 		to.index = make(map[string]int32, 2*to.count)
-		for i := range o.ops {
-			if o.ops[i].t == t {
-				to.index[string(o.ops[i].key)] = int32(i)
+		for i := range o.Ops {
+			if o.Ops[i].Table == t {
+				to.index[string(o.Ops[i].Key)] = int32(i)
 			}
 		}
 	}
@@ -122,20 +124,20 @@ func (o *overlay) set(t *table, key, value []byte, remove bool) {
 }
 
 // sorted returns the table's operations with keys in [from, to), by key.
-func (o *overlay) sorted(t *table, from, to []byte) []int32 {
+func (o *Overlay[T]) sorted(t T, from, to []byte) []int32 {
 	ops := o.of(t)
 	if ops == nil {
 		return nil
 	}
 	if !ops.kept {
 		ops.order = ops.order[:0]
-		for i := range o.ops {
-			if o.ops[i].t == t {
+		for i := range o.Ops {
+			if o.Ops[i].Table == t {
 				ops.order = append(ops.order, int32(i))
 			}
 		}
 		sort.Slice(ops.order, func(i, j int) bool {
-			return bytes.Compare(o.ops[ops.order[i]].key, o.ops[ops.order[j]].key) < 0
+			return bytes.Compare(o.Ops[ops.order[i]].Key, o.Ops[ops.order[j]].Key) < 0
 		})
 		ops.kept = true
 	}
@@ -153,28 +155,28 @@ func (o *overlay) sorted(t *table, from, to []byte) []int32 {
 }
 
 // search returns the place of the first of order not below key.
-func (o *overlay) search(order []int32, key []byte) int {
-	return sort.Search(len(order), func(i int) bool { return bytes.Compare(o.ops[order[i]].key, key) >= 0 })
+func (o *Overlay[T]) search(order []int32, key []byte) int {
+	return sort.Search(len(order), func(i int) bool { return bytes.Compare(o.Ops[order[i]].Key, key) >= 0 })
 }
 
 // add changes a counter's delta and returns the counter's value with it.
-func (o *overlay) add(c *counter, n int64) int64 {
-	for i := range o.deltas {
-		if o.deltas[i].c == c {
-			o.deltas[i].n += n
-			return c.value + o.deltas[i].n
+func (o *Overlay[T]) add(c *Counter, n int64) int64 {
+	for i := range o.Deltas {
+		if o.Deltas[i].Counter == c {
+			o.Deltas[i].n += n
+			return c.value + o.Deltas[i].n
 		}
 	}
 	if n != 0 {
-		o.deltas = append(o.deltas, delta{c, n})
+		o.Deltas = append(o.Deltas, Delta{c, n})
 	}
 	return c.value + n
 }
 
 // fail keeps the first refused call, and returns this one's error.
-func (o *overlay) fail(err error) error {
-	if o.err == nil {
-		o.err = err
+func (o *Overlay[T]) fail(err error) error {
+	if o.Err == nil {
+		o.Err = err
 	}
 	return err
 }

@@ -1,0 +1,79 @@
+package group
+
+import "bytes"
+
+// Walker steps through one table's records in a range.
+type Walker interface {
+	// Step moves to the next record of the range, the first at first.
+	Step() error
+	// Key is the present record's, nil at the end.
+	Key() []byte
+	// Value verifies the present record.
+	Value() ([]byte, error)
+}
+
+// Scan calls fn for the records of a table in [from, to), merged with the
+// operations of an overlay. Both w and o may be nil.
+func Scan[T comparable](w Walker, t T, o *Overlay[T], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+	if from != nil && to != nil && bytes.Compare(from, to) >= 0 {
+		return nil
+	}
+	var at []byte // the walker's key
+	step := func() error {
+		err := w.Step()
+		at = w.Key()
+		return err
+	}
+	if w != nil {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	var over []int32
+	if o != nil {
+		over = o.sorted(t, from, to)
+	}
+	for at != nil || len(over) > 0 {
+		if len(over) > 0 {
+			next := 0
+			if reverse {
+				next = len(over) - 1
+			}
+			op := &o.Ops[over[next]]
+			order := -1
+			if at != nil {
+				order = bytes.Compare(op.Key, at)
+				if reverse {
+					order = -order
+				}
+			}
+			if order <= 0 {
+				if reverse {
+					over = over[:next]
+				} else {
+					over = over[1:]
+				}
+				if order == 0 {
+					if err := step(); err != nil {
+						return err
+					}
+				}
+				if !op.Remove && !fn(op.Key, op.Value) {
+					return nil
+				}
+				continue
+			}
+		}
+		value, err := w.Value()
+		if err != nil {
+			return err
+		}
+		if !fn(at, value) {
+			return nil
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
