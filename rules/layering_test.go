@@ -51,6 +51,8 @@ var confined = map[string]string{
 	"charm.land/":              "ui",
 	"github.com/charmbracelet": "ui",
 	"go.etcd.io/bbolt":         "store",
+	"github.com/jackc/":        "store/postgres",
+	"github.com/tidwall/btree": "store/postgres",
 }
 
 // emulates is the one package besides that understands terminals: the emulator of
@@ -59,7 +61,7 @@ const emulates = "drivers/terminal/emulator"
 
 // testSupport are packages that only tests import; their actors are child
 // processes of a test and may exit like a program.
-var testSupport = []string{"drivers/cad/freecad/freecadtest", "drivers/cell/celltest", "drivers/cell/celltest/init", "drivers/drivertest", "drivers/drivertest/model", "drivers/git/gittest", "store/storetest", "ui/screen/screentest"}
+var testSupport = []string{"drivers/cad/freecad/freecadtest", "drivers/cell/celltest", "drivers/cell/celltest/init", "drivers/drivertest", "drivers/drivertest/model", "drivers/git/gittest", "store/storetest", "store/postgres/postgrestest", "ui/screen/screentest"}
 
 // longest is the number of lines a file may have.
 const longest = 500
@@ -385,6 +387,8 @@ func TestTheRulesOfTheHouseBite(t *testing.T) {
 		{"store", "go.etcd.io/bbolt/errors", true},
 		{"store", "swarmdeck/engine/core", false},
 		{"store/storetest", "swarmdeck/store", true},
+		{"store", "github.com/jackc/pgx/v5", false},
+		{"store/postgres", "github.com/jackc/pgx/v5/pgxpool", true},
 		{"themes", "swarmdeck/ui/screen", true},
 		{"themes", "swarmdeck/ui/grid", false},
 		{"examples", "swarmdeck/engine", false},

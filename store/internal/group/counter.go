@@ -107,3 +107,6 @@ func ReadCounter(name string, get func(key []byte) ([]byte, error)) (int64, erro
 	}
 	return int64(binary.BigEndian.Uint64(value)), nil
 }
+
+// Dirty reports whether updates changed a counter since the last Settle.
+func (l *Ledger) Dirty() bool { return len(l.dirty) > 0 }

@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/store"
+)
+
+// commitSQL writes a commit in one statement, which is one transaction: nothing
+// unless the owner's row has our epoch, session and last commit. It waits for
+// the disk even where the server is told not to.
+const commitSQL = `with mine as (
+	update owner set commit = commit + 1, schema = $5, until = greatest(until, clock_timestamp() + $6 * interval '1 microsecond')
+	where tenant = $1 and epoch = $2 and session = $3 and commit = $4 returning true
+), removed as (
+	delete from kv using unnest($7::bytea[], $8::bytea[]) as gone(bucket, key)
+	where kv.tenant = $1 and kv.bucket = gone.bucket and kv.key = gone.key and exists (select from mine)
+), written as (
+	insert into kv (tenant, bucket, key, value)
+	select $1, bucket, key, value from unnest($9::bytea[], $10::bytea[], $11::bytea[]) as new(bucket, key, value)
+	where exists (select from mine)
+	on conflict (tenant, bucket, key) do update set value = excluded.value
+)
+select case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', true) end from mine`
+
+// askSQL asks for the number of the last commit. The new session keeps a commit
+// that is still on its way from happening later.
+const askSQL = `update owner set session = session + 1 where tenant = $1 and epoch = $2 returning session, commit`
+
+// patience is how long a commit of unknown outcome is asked after.
+const patience = time.Minute
+
+// wrote reports whether the commit changes anything.
+func (t *tenant) wrote() bool { return len(t.draft.staged.list) > 0 || t.ledger.Dirty() }
+
+// commit writes the draft and makes it the present moment.
+func (t *tenant) commit() error {
+	t.draft.mu.Lock()
+	counters := t.buckets.counters()
+	_ = t.ledger.Write(func(name, value []byte) error { t.put(counters, name, value); return nil })
+	t.draft.mu.Unlock()
+	t.gate <- struct{}{}
+	defer func() { <-t.gate }()
+	err := t.now.freeze(t.db.ctx)
+	if err != nil {
+		err = fmt.Errorf("hold the views: %w", err)
+	} else {
+		err = t.write()
+	}
+	t.ledger.Settle(err == nil)
+	if err != nil {
+		return fmt.Errorf("commit of tenant %.80q: %w", t.name, err)
+	}
+	t.draft.commit++
+	t.draft.staged = nil
+	t.draft.has.shrink(t.db.opt.Memory)
+	t.now, t.draft = t.draft, nil
+	return nil
+}
+
+// write sends the commit until its outcome is known.
+func (t *tenant) write() error {
+	removed, put := t.draft.staged.columns()
+	deadline := time.Now().Add(patience)
+	for pause := 10 * time.Millisecond; ; {
+		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, t.draft.commit,
+			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values)
+		switch {
+		case err == nil && len(rows) == 1:
+			return nil
+		case err == nil:
+			err = t.fenced()
+			t.fail(err)
+			return err
+		case !errors.Is(err, errLost):
+			return err
+		}
+		for {
+			done, err := t.ask()
+			if err == nil && done {
+				return nil
+			}
+			if err == nil {
+				break // it has not happened and never will: again
+			}
+			if !errors.Is(err, errLost) || time.Now().After(deadline) {
+				err = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, err)
+				t.fail(err)
+				return err
+			}
+			if wait(t.db.ctx, pause); pause < time.Second {
+				pause *= 2
+			}
+		}
+	}
+}
+
+// ask reads back whether the commit that was sent last has happened.
+func (t *tenant) ask() (done bool, err error) {
+	rows, err := t.db.query(t.db.ctx, nil, askSQL, []byte(t.name), t.epoch)
+	switch {
+	case err != nil:
+		return false, err
+	case len(rows) == 0:
+		return false, t.fenced()
+	}
+	t.session = integer(rows[0][0])
+	switch integer(rows[0][1]) {
+	case t.draft.commit:
+		return false, nil
+	case t.draft.commit + 1:
+		return true, nil
+	}
+	return false, fmt.Errorf("the last commit is %d, not %d or the next: %w", integer(rows[0][1]), t.draft.commit, store.ErrFenced)
+}
+
+// wait pauses, shorter when ctx ends.
+func wait(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"swarmdeck/store"
+)
+
+// layouts are the steps from an empty database to the tables that this package
+// knows. The list grows at its end only; the table layout says how many were
+// taken. Names and keys are bytes, whose order is that of the keys.
+func layouts() []string {
+	return []string{`
+create table kv (
+	tenant bytea not null,
+	bucket bytea not null,
+	key    bytea not null,
+	value  bytea not null, -- checksum and value
+	primary key (tenant, bucket, key)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
+create table owner (
+	tenant  bytea primary key,
+	engine  text not null default '',             -- who has it
+	epoch   bigint not null default 0,            -- fencing token
+	session bigint not null default 0,            -- raised when a commit's outcome is asked for
+	commit  bigint not null default 0,            -- number of the last commit
+	schema  bigint not null,                      -- migrations that it has been through
+	until   timestamptz not null default '-infinity' -- end of the lease
+) with (fillfactor = 50);`}
+}
+
+// layoutLock is the advisory lock under which the tables are made.
+const layoutLock = 0x73776b76
+
+// layOut makes the tables that are missing.
+func (db *DB) layOut(ctx context.Context) error {
+	steps := layouts()
+	var have int
+	ready := func(q interface {
+		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	},
+	) error {
+		var there bool
+		if err := q.QueryRow(ctx, "select to_regclass('layout') is not null").Scan(&there); err != nil || !there {
+			return err
+		}
+		return q.QueryRow(ctx, "select coalesce(max(version), 0) from layout").Scan(&have)
+	}
+	if err := ready(db.pool); err != nil {
+		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
+	}
+	switch {
+	case have == len(steps):
+		return nil
+	case have > len(steps):
+		return fmt.Errorf("PostgreSQL: %w: table layout %d is newer than this program's %d", store.ErrUnusable, have, len(steps))
+	case db.opt.ReadOnly:
+		return fmt.Errorf("PostgreSQL: %w: table layout %d is older than this program's %d; open it once for writing", store.ErrUnusable, have, len(steps))
+	}
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", layoutLock); err != nil {
+			return err
+		}
+		if err := ready(tx); err != nil { // another may have been faster
+			return err
+		}
+		if have == 0 {
+			if _, err := tx.Exec(ctx, "create table if not exists layout (version int primary key)"); err != nil {
+				return err
+			}
+		}
+		for i := have; i < len(steps); i++ {
+			if _, err := tx.Conn().PgConn().Exec(ctx, steps[i]).ReadAll(); err != nil {
+				return fmt.Errorf("layout %d: %w", i+1, err)
+			}
+			if _, err := tx.Exec(ctx, "insert into layout values ($1)", i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("PostgreSQL: make the tables: %w: %w", store.ErrUnusable, err)
+	}
+	return nil
+}

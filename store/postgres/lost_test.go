@@ -1,0 +1,163 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// relay passes connections on to a server, and cuts each after some bytes: in
+// the middle of a request, or before its answer.
+type relay struct {
+	dir, to string
+	listen  net.Listener
+	cutting atomic.Bool
+	cuts    atomic.Int64
+	wg      sync.WaitGroup
+}
+
+func newRelay(t *testing.T, dsn string) (*relay, string) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	r := &relay{dir: t.TempDir(), to: filepath.Join(q.Get("host"), ".s.PGSQL.5432")}
+	if r.listen, err = net.Listen("unix", filepath.Join(r.dir, ".s.PGSQL.5432")); err != nil {
+		t.Fatal(err)
+	}
+	q.Set("host", r.dir)
+	u.RawQuery = q.Encode()
+	r.wg.Go(func() {
+		for n := 0; ; n++ {
+			conn, err := r.listen.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.pass(conn, n) })
+		}
+	})
+	t.Cleanup(func() { _ = r.listen.Close(); r.wg.Wait() })
+	return r, u.String()
+}
+
+func (r *relay) pass(client net.Conn, n int) {
+	defer client.Close()
+	server, err := net.Dial("unix", r.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var both sync.WaitGroup
+	// The two ways are cut after different numbers of bytes, other ones each time.
+	both.Go(func() { r.copy(server, client, 1500+int64(n*7919%6000), server, client) })
+	both.Go(func() { r.copy(client, server, 500+int64(n*104729%700), server, client) })
+	both.Wait()
+}
+
+// copy passes bytes on; once its part of them has passed it cuts.
+func (r *relay) copy(to io.Writer, from io.Reader, part int64, ends ...net.Conn) {
+	buf := make([]byte, 512)
+	for {
+		n, err := from.Read(buf)
+		if part -= int64(n); part < 0 && r.cutting.Load() {
+			r.cuts.Add(1)
+			err = io.ErrClosedPipe
+		} else if _, e := to.Write(buf[:n]); e != nil {
+			err = e
+		}
+		if err != nil {
+			for _, c := range ends {
+				_ = c.Close()
+			}
+			return
+		}
+	}
+}
+
+func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "lost")
+	r, through := newRelay(t, dsn)
+	db := open(t, through, postgres.Options{})
+	if err := db.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(t.Context(), acme, put("first", "v")); err != nil {
+		t.Fatal(err)
+	}
+	r.cutting.Store(true)
+	var wg sync.WaitGroup
+	const callers, each = 6, 60
+	for c := range callers {
+		wg.Go(func() {
+			for i := range each {
+				if err := db.Update(t.Context(), acme, put(fmt.Sprintf("%d-%03d", c, i), strings.Repeat("v", 200))); err != nil {
+					t.Errorf("update: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r.cutting.Store(false)
+	if r.cuts.Load() < 20 {
+		t.Errorf("only %d connections were cut", r.cuts.Load())
+	}
+	t.Logf("%d connections were cut", r.cuts.Load())
+	closed(t, db)
+	db = open(t, dsn, postgres.Options{})
+	defer closed(t, db)
+	if have, n := keys(t, db); len(have) != callers*each+1 || n != int64(len(have)) {
+		t.Errorf("%d records, counter %d, want %d", len(have), n, callers*each+1)
+	}
+}
+
+func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	db := open(t, cluster.Database(t, "crash"), postgres.Options{})
+	defer closed(t, db)
+	if err := db.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var good atomic.Int64
+	for c := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := db.Update(t.Context(), acme, put(fmt.Sprintf("%d-%05d", c, i), "v")); err != nil {
+					t.Error(errors.Unwrap(err), err)
+					return
+				}
+				good.Add(1)
+			}
+		})
+	}
+	for range 3 {
+		time.Sleep(150 * time.Millisecond)
+		cluster.Kill(t)
+		cluster.Run(t)
+	}
+	time.Sleep(100 * time.Millisecond)
+	close(stop)
+	wg.Wait()
+	if have, n := keys(t, db); int64(len(have)) != good.Load() || n != good.Load() {
+		t.Errorf("%d records, counter %d, acknowledged %d", len(have), n, good.Load())
+	}
+}

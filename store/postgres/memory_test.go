@@ -1,0 +1,91 @@
+package postgres_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+	"swarmdeck/store/storetest"
+)
+
+// TestConformanceWithHardlyAnyMemory has nearly everything read again and again.
+func TestConformanceWithHardlyAnyMemory(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
+		return open(t, cluster.Database(t, databaseOf(dir)), postgres.Options{Options: opt, Memory: 2000})
+	})
+}
+
+func TestAViewKeepsItsMomentWhateverIsCommitted(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "views")
+	for _, memory := range []int64{1, postgres.DefaultMemory} {
+		db := open(t, dsn, postgres.Options{Memory: memory})
+		if err := db.CreateTenant(t.Context(), acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
+			t.Fatal(err)
+		}
+		write := func(round int) {
+			if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+				for i := range 300 {
+					if err := tx.Put("b", fmt.Appendf(nil, "%04d", i), fmt.Append(nil, round)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		write(1)
+		closed(t, db)
+		db = open(t, dsn, postgres.Options{Memory: memory})
+		if err := db.View(t.Context(), acme, func(tx store.Tx) error {
+			n := 0
+			see := func(_, v []byte) bool {
+				if string(v) != "1" {
+					t.Errorf("memory %d: the view sees %s", memory, v)
+				}
+				if n++; n%70 == 0 {
+					write(n)
+				}
+				return true
+			}
+			if err := tx.Scan("b", nil, nil, false, see); err != nil {
+				return err
+			}
+			if n != 300 {
+				t.Errorf("%d records", n)
+			}
+			return tx.Scan("b", []byte("0100"), nil, true, see)
+		}); err != nil {
+			t.Error(err)
+		}
+		closed(t, db)
+	}
+}
+
+func TestADamagedRecordIsNoticed(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, "damage")
+	db := open(t, dsn, postgres.Options{})
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "value")),
+		db.Update(t.Context(), acme, put("whole", "value"))); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, db)
+	cluster.SQL(t, "damage", `update kv set value = set_byte(value, 5, 7) where key = 'k'`)
+	db = open(t, dsn, postgres.Options{})
+	defer closed(t, db)
+	if err := db.View(t.Context(), acme, func(tx store.Tx) error {
+		if v, err := tx.Get("b", []byte("whole")); err != nil || !bytes.Equal(v, []byte("value")) {
+			t.Errorf("its neighbour: %q, %v", v, err)
+		}
+		_, err := tx.Get("b", []byte("k"))
+		return err
+	}); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("view: %v", err)
+	}
+}

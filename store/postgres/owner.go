@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"swarmdeck/store"
+)
+
+// What is said to the table owner. Times are those of the database's clock; a
+// lease is given in microseconds.
+const (
+	createSQL = `insert into owner (tenant, schema) values ($1, $2) on conflict do nothing returning true`
+
+	takeSQL = `update owner set engine = $2, epoch = epoch + 1, session = session + 1,
+	until = clock_timestamp() + $3 * interval '1 microsecond'
+where tenant = $1 and (until <= clock_timestamp() or engine = $2)
+returning epoch, session, commit, schema`
+
+	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema from owner where tenant = $1`
+
+	keepSQL = `update owner o set until = clock_timestamp() + $3 * interval '1 microsecond'
+from unnest($1::bytea[], $2::bytea[]) as mine(tenant, epoch)
+where o.tenant = mine.tenant and o.epoch::text = convert_from(mine.epoch, 'UTF8')
+returning o.tenant`
+
+	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2`
+)
+
+// take makes a tenant ours: it raises the epoch in one statement, once no lease
+// of another engine holds it.
+func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
+	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0))
+	if err != nil {
+		return nil, fmt.Errorf("take tenant %.80q: %w", name, err)
+	}
+	if len(rows) == 0 {
+		return nil, db.held(ctx, name)
+	}
+	t := newTenant(db, name)
+	t.epoch, t.session, t.schema = integer(rows[0][0]), integer(rows[0][1]), int(integer(rows[0][3]))
+	t.now = newMoment(t, integer(rows[0][2]))
+	if err := t.migrate(); err != nil {
+		t.fail(err)
+		t.release()
+		return nil, err
+	}
+	go t.run()
+	return t, nil
+}
+
+// held says why a tenant can't be taken.
+func (db *DB) held(ctx context.Context, name string) error {
+	rows, err := db.query(ctx, nil, whoSQL, []byte(name))
+	switch {
+	case err != nil:
+		return fmt.Errorf("tenant %.80q: %w", name, err)
+	case len(rows) == 0:
+		return fmt.Errorf("tenant %.80q: %w", name, store.ErrNoTenant)
+	}
+	return fmt.Errorf("tenant %.80q: %w: engine %s has it until %s", name, store.ErrLocked, rows[0][0], rows[0][1])
+}
+
+// look is a view of a tenant that is not ours, at this moment.
+func (db *DB) look(ctx context.Context, name string) (*moment, error) {
+	if err := db.closed(); err != nil {
+		return nil, err
+	}
+	conn, err := db.freeze(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.query(ctx, conn, whoSQL, []byte(name))
+	switch {
+	case err != nil:
+	case len(rows) == 0:
+		err = fmt.Errorf("tenant %.80q: %w", name, store.ErrNoTenant)
+	case int(integer(rows[0][4])) != len(db.opt.Migrations):
+		err = fmt.Errorf("tenant %.80q: %w: schema %d; this program's is %d", name, store.ErrUnusable, integer(rows[0][4]), len(db.opt.Migrations))
+	}
+	if err != nil {
+		thaw(conn)
+		return nil, err
+	}
+	m := newMoment(&tenant{db: db, name: name, epoch: integer(rows[0][2])}, integer(rows[0][3]))
+	m.frozen, m.views = conn, 1
+	return m, nil
+}
+
+// keep renews the leases until the store is closed.
+func (db *DB) keep() {
+	tick := time.NewTicker(db.opt.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-db.ctx.Done():
+			return
+		case <-tick.C:
+			db.renew()
+		}
+	}
+}
+
+// renew renews the leases once. A tenant that has another epoch is not ours any
+// more. One whose lease ran out unseen stays ours as long as nobody took it.
+func (db *DB) renew() {
+	var names, epochs [][]byte
+	ours := map[string]*tenant{}
+	for _, t := range db.owned() {
+		if t.fatal() == nil {
+			ours[t.name] = t
+			names, epochs = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	rows, err := db.query(db.ctx, nil, keepSQL, names, epochs, db.opt.Lease)
+	if err != nil {
+		return // the next commit or renewal tells
+	}
+	for _, row := range rows {
+		delete(ours, string(row[0]))
+	}
+	for _, t := range ours {
+		t.fail(t.fenced())
+	}
+}
+
+// release gives the tenant up, so that the next engine need not wait.
+func (t *tenant) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, _ = t.db.query(ctx, nil, releaseSQL, []byte(t.name), t.epoch) // else the lease runs out
+}

@@ -1,0 +1,166 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+const acme = "t_acme"
+
+func put(key, value string) func(store.Tx) error {
+	return func(tx store.Tx) error {
+		tx.Add("n", 1)
+		return tx.Put("b", []byte(key), []byte(value))
+	}
+}
+
+// keys are those of the bucket b, and the counter of puts.
+func keys(t *testing.T, s store.Store) (keys []string, n int64) {
+	t.Helper()
+	if err := s.View(t.Context(), acme, func(tx store.Tx) error {
+		n = tx.Counter("n")
+		return tx.Scan("b", nil, nil, false, func(k, _ []byte) bool { keys = append(keys, string(k)); return true })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return keys, n
+}
+
+func closed(t *testing.T, s store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "fence")
+	anyone := postgres.Options{Lease: -1} // nobody waits
+	older, newer := open(t, dsn, anyone), open(t, dsn, anyone)
+	defer closed(t, newer)
+	defer closed(t, older)
+	if err := older.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var good []string
+	for c := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("older-%d-%04d", c, i)
+				if err := older.Update(t.Context(), acme, put(key, "v")); err != nil {
+					if !errors.Is(err, store.ErrFenced) {
+						t.Errorf("older: %v", err)
+					}
+					return
+				}
+				mu.Lock()
+				good = append(good, key)
+				mu.Unlock()
+			}
+		})
+	}
+	for {
+		mu.Lock()
+		enough := len(good) > 100
+		mu.Unlock()
+		if enough {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := newer.Update(t.Context(), acme, put("newer", "v")); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	have, n := keys(t, newer)
+	if len(have) != len(good)+1 || n != int64(len(have)) {
+		t.Errorf("%d records, counter %d; acknowledged %d and one of the newer owner", len(have), n, len(good))
+	}
+	if err := older.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("view of the older owner: %v", err)
+	}
+}
+
+func TestALeaseKeepsOthersAwayUntilItIsGivenUp(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "lease")
+	first, second := open(t, dsn, postgres.Options{Engine: "first"}), open(t, dsn, postgres.Options{})
+	defer closed(t, second)
+	if err := first.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Update(t.Context(), acme, put("k", "v")); err != nil {
+		t.Fatal(err)
+	}
+	err := second.Update(t.Context(), acme, put("l", "v"))
+	if !errors.Is(err, store.ErrLocked) {
+		t.Errorf("while the first has it: %v", err)
+	}
+	reader := open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
+	defer closed(t, reader)
+	if have, n := keys(t, reader); len(have) != 1 || n != 1 {
+		t.Errorf("a reader sees %q, counter %d", have, n)
+	}
+	if err := reader.Update(t.Context(), acme, put("l", "v")); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("a reader writes: %v", err)
+	}
+	closed(t, first)
+	if err := second.Update(t.Context(), acme, put("l", "v")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALeaseIsRenewedWhileItsOwnerIsThere(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "renew")
+	const lease = 600 * time.Millisecond
+	first, second := open(t, dsn, postgres.Options{Lease: lease}), open(t, dsn, postgres.Options{Lease: lease})
+	defer closed(t, second)
+	defer closed(t, first)
+	if err := errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(3 * lease); time.Now().Before(end); time.Sleep(lease / 10) {
+		if err := second.Update(t.Context(), acme, put("l", "v")); !errors.Is(err, store.ErrLocked) {
+			t.Fatalf("while the first is there: %v", err)
+		}
+	}
+}
+
+func TestMigrationsRunOncePerTenant(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "migrate")
+	with := func(n int) postgres.Options {
+		var steps []store.Migration
+		for i := range n {
+			steps = append(steps, store.Migration{Name: fmt.Sprint("step ", i), Apply: func(tx store.Tx) error { tx.Add(fmt.Sprint("step", i), 1); return nil }})
+		}
+		return postgres.Options{Options: store.Options{Migrations: steps}}
+	}
+	for round, n := range []int{1, 3, 3, 2} {
+		db := open(t, dsn, with(n))
+		if round == 0 {
+			if err := db.CreateTenant(t.Context(), acme); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := db.View(t.Context(), acme, func(tx store.Tx) error {
+			for i, want := range []int64{0, min(int64(round), 1), min(int64(round), 1)} {
+				if got := tx.Counter(fmt.Sprint("step", i)); got != want {
+					t.Errorf("round %d: step %d ran %d times, want %d", round, i, got, want)
+				}
+			}
+			return nil
+		})
+		if (n == 2) != errors.Is(err, store.ErrUnusable) || n != 2 && err != nil {
+			t.Errorf("%d steps: %v", n, err)
+		}
+		closed(t, db)
+	}
+}

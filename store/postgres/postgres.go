@@ -1,0 +1,259 @@
+// Package postgres keeps the records of store.Store in PostgreSQL, for several
+// engines that share one database.
+//
+// Each tenant has one owner at a time: the engine whose epoch, a fencing token,
+// stands in the tenant's row of the table owner. It holds the tenant by a lease
+// on the database's clock. Every commit checks epoch and the number of the last
+// commit in the statement that writes, so that an owner who was replaced commits
+// nothing, whatever it believes. One writer per tenant commits what waits in one
+// statement, which is one round trip.
+//
+// Since the owner alone writes, it reads from memory what it has read or written
+// before; see records. A connection lost during a commit leaves its outcome open:
+// the writer reads the number of the last commit back before it goes on.
+//
+// No statement is prepared by name and no state of a session is used, so that a
+// pooler may hand each transaction to another server process.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"swarmdeck/store"
+	"swarmdeck/store/internal/group"
+)
+
+// Options of Open.
+type Options struct {
+	store.Options
+	// Engine names this engine in the table owner; "" is a random name.
+	Engine string
+	// Lease is how long a tenant stays this engine's after the last word from
+	// it; 0 means DefaultLease. With a negative one nobody waits: whoever comes
+	// takes the tenant over.
+	Lease time.Duration
+	// Memory bounds what is kept of one tenant, in bytes; 0 means DefaultMemory.
+	Memory int64
+}
+
+// The usual values of Options.
+const (
+	DefaultLease  = 15 * time.Second
+	DefaultMemory = 64 << 20
+)
+
+// statementTime bounds one statement. One that takes longer counts as lost.
+const statementTime = 30 * time.Second
+
+// DB is a store in a PostgreSQL database.
+type DB struct {
+	opt  Options
+	pool *pgxpool.Pool
+
+	mu      sync.Mutex
+	tenants map[string]*tenant // owned, or owned once
+	over    error              // why nothing is taken any more
+
+	opening sync.Mutex // one tenant is taken at a time
+	ctx     context.Context
+	cancel  context.CancelFunc
+	keeper  sync.WaitGroup
+	closing sync.Once
+}
+
+var _ store.Store = (*DB)(nil)
+
+// Open connects to the database that a DSN names (postgres://… or key=value; see
+// libpq's connection strings) and makes the tables that are missing. Tenants are
+// taken when they are first asked for.
+func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
+	conf, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL: %w", err) // the error holds no password
+	}
+	conf.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conf.ConnConfig.StatementCacheCapacity, conf.ConnConfig.DescriptionCacheCapacity = 0, 0
+	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, 10*time.Second)
+	conf.MaxConns = max(conf.MaxConns, 16) // old views hold some
+	opt.Lease, opt.Memory = cmp.Or(opt.Lease, DefaultLease), cmp.Or(opt.Memory, DefaultMemory)
+	opt.Engine = cmp.Or(opt.Engine, rand.Text())
+	pool, err := pgxpool.NewWithConfig(ctx, conf)
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
+	}
+	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}}
+	if err := db.layOut(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	db.ctx, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if opt.Lease > 0 && !opt.ReadOnly {
+		db.keeper.Go(db.keep)
+	}
+	return db, nil
+}
+
+// Update implements store.Store.
+func (db *DB) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if db.opt.ReadOnly {
+		return store.ErrReadOnly
+	}
+	t, err := db.tenant(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	return t.queue.Do(ctx, tenant, false, fn)
+}
+
+// View implements store.Store.
+func (db *DB) View(ctx context.Context, tenant string, fn func(store.Tx) error) (err error) {
+	m, err := db.enter(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	defer m.leave()
+	tx := group.Read(&view{ctx: ctx, at: m, buckets: buckets{tenant: tenant}}, tenant, uint64(m.epoch))
+	defer tx.End()
+	defer recovered(&err)
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Err()
+}
+
+// enter joins the present moment of a tenant; leave it.
+func (db *DB) enter(ctx context.Context, tenant string) (*moment, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if db.opt.ReadOnly {
+		return db.look(ctx, tenant)
+	}
+	t, err := db.tenant(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return t.enter(ctx)
+}
+
+// recovered turns a panic of a caller's code into that caller's error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = &store.PanicError{Value: r, Stack: debug.Stack()}
+	}
+}
+
+// CreateTenant implements store.Store.
+func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
+	if db.opt.ReadOnly {
+		return store.ErrReadOnly
+	}
+	if err := group.CheckTenant(tenant); err != nil {
+		return err
+	}
+	if err := db.closed(); err != nil {
+		return err
+	}
+	rows, err := db.query(ctx, nil, createSQL, []byte(tenant), int64(len(db.opt.Migrations)))
+	switch {
+	case err != nil:
+		return fmt.Errorf("create tenant %s: %w", tenant, err)
+	case len(rows) == 0:
+		return fmt.Errorf("tenant %s: %w", tenant, store.ErrTenantExists)
+	}
+	return nil
+}
+
+// Tenants implements store.Store.
+func (db *DB) Tenants(ctx context.Context) ([]string, error) {
+	if err := errors.Join(ctx.Err(), db.closed()); err != nil {
+		return nil, err
+	}
+	rows, err := db.query(ctx, nil, "select tenant from owner order by tenant")
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	var out []string
+	for _, row := range rows {
+		out = append(out, string(row[0]))
+	}
+	return out, nil
+}
+
+// Close commits what was accepted and gives the tenants up.
+func (db *DB) Close() error {
+	db.closing.Do(func() {
+		db.mu.Lock()
+		db.over = store.ErrClosed
+		db.mu.Unlock()
+		db.opening.Lock() // none is being taken any more
+		defer db.opening.Unlock()
+		for _, t := range db.owned() {
+			t.queue.Close(store.ErrClosed)
+		}
+		for _, t := range db.owned() {
+			<-t.stopped
+			t.fail(store.ErrClosed)
+			t.release()
+		}
+		db.cancel()
+		db.keeper.Wait()
+		db.pool.Close()
+	})
+	return nil
+}
+
+func (db *DB) closed() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.over
+}
+
+// owned lists the tenants in hand.
+func (db *DB) owned() []*tenant {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	out := make([]*tenant, 0, len(db.tenants))
+	for _, t := range db.tenants {
+		out = append(out, t)
+	}
+	return out
+}
+
+// tenant returns a tenant of ours, taken now when it was not yet.
+func (db *DB) tenant(ctx context.Context, name string) (*tenant, error) {
+	known := func() (*tenant, error) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.tenants[name], db.over
+	}
+	if t, err := known(); t != nil || err != nil {
+		return t, err
+	}
+	db.opening.Lock()
+	defer db.opening.Unlock()
+	if t, err := known(); t != nil || err != nil {
+		return t, err
+	}
+	t, err := db.take(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.tenants[name] = t
+	return t, nil
+}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"swarmdeck/store"
+)
+
+// errLost says that the outcome of a statement is not known.
+var errLost = errors.New("connection to PostgreSQL lost")
+
+// query runs one statement, a transaction of its own unless conn is in one, with
+// parameters of the types []byte, [][]byte (bytea and an array of it), string,
+// int64 and time.Duration (microseconds). The rows are in the binary format.
+// Nothing is prepared by name. An error that is errLost leaves open whether the
+// statement was carried out.
+func (db *DB) query(ctx context.Context, conn *pgxpool.Conn, sql string, args ...any) ([][][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	if conn == nil {
+		c, err := db.pool.Acquire(ctx)
+		if err != nil {
+			return nil, lost(ctx, err)
+		}
+		defer c.Release()
+		conn = c
+	}
+	types := conn.Conn().TypeMap()
+	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
+	for i, arg := range args {
+		formats[i] = pgtype.BinaryFormatCode
+		switch v := arg.(type) {
+		case []byte:
+			oids[i], values[i] = pgtype.ByteaOID, v
+			if v == nil {
+				values[i] = []byte{}
+			}
+			continue
+		case [][]byte:
+			oids[i] = pgtype.ByteaArrayOID
+			if v == nil {
+				arg = [][]byte{}
+			}
+		case string:
+			oids[i] = pgtype.TextOID
+		case time.Duration:
+			oids[i], arg = pgtype.Int8OID, v.Microseconds()
+		default:
+			oids[i] = pgtype.Int8OID
+		}
+		var err error
+		if values[i], err = types.Encode(oids[i], pgtype.BinaryFormatCode, arg, nil); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
+		}
+	}
+	result := conn.Conn().PgConn().ExecParams(ctx, sql, values, oids, formats, []int16{pgtype.BinaryFormatCode}).Read()
+	return result.Rows, lost(ctx, result.Err)
+}
+
+// lost sorts the errors of a statement: one that the server reported without
+// ending the connection means that it was not carried out.
+func lost(ctx context.Context, err error) error {
+	var told *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &told) && told.Code == "53100":
+		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrFull, err)
+	case errors.As(err, &told) && told.SeverityUnlocalized == "ERROR":
+		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", errLost, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w: %w", errLost, store.ErrUnusable, err)
+}
+
+// integer reads a column of the type bigint.
+func integer(column []byte) int64 {
+	if len(column) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(column))
+}
+
+// truth reads a column of the type boolean.
+func truth(column []byte) bool { return len(column) == 1 && column[0] == 1 }

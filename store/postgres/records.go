@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"bytes"
+
+	"github.com/tidwall/btree"
+
+	"swarmdeck/store"
+)
+
+// records is what is in memory of one tenant. Of each bucket it holds the rows
+// of some ranges of keys, and knows which: within a span, a key that has no row
+// is absent. A copy shares its nodes with the original until one of them changes.
+type records struct {
+	buckets map[store.Bucket]*resident
+	size    int64 // bytes, roughly
+}
+
+type resident struct {
+	rows  *btree.BTreeG[row]
+	spans *btree.BTreeG[span] // in order; none touches another
+	size  int64
+}
+
+// row is one record, its value with its checksum in front.
+type row struct{ key, record []byte }
+
+// span is a range of keys [from, to); a nil to means no bound.
+type span struct{ from, to []byte }
+
+// overhead is about what an entry takes besides its bytes.
+const overhead = 96
+
+func (r row) size() int64  { return int64(len(r.key)+len(r.record)) + overhead }
+func (s span) size() int64 { return int64(len(s.from)+len(s.to)) + overhead }
+
+func newRecords() *records { return &records{buckets: map[store.Bucket]*resident{}} }
+
+// copy is a second one with the same content.
+func (r *records) copy() *records {
+	out := &records{buckets: make(map[store.Bucket]*resident, len(r.buckets)), size: r.size}
+	for name, b := range r.buckets {
+		out.buckets[name] = &resident{rows: b.rows.Copy(), spans: b.spans.Copy(), size: b.size}
+	}
+	return out
+}
+
+// of returns what is in memory of a bucket.
+func (r *records) of(name store.Bucket) *resident {
+	b := r.buckets[name]
+	if b == nil {
+		quiet := btree.Options{NoLocks: true} // the moment's mutex is enough
+		b = &resident{
+			rows:  btree.NewBTreeGOptions(func(a, b row) bool { return bytes.Compare(a.key, b.key) < 0 }, quiet),
+			spans: btree.NewBTreeGOptions(func(a, b span) bool { return bytes.Compare(a.from, b.from) < 0 }, quiet),
+		}
+		r.buckets[name] = b
+	}
+	return b
+}
+
+// shrink forgets the largest buckets until half of a bound is left, when it was
+// passed.
+func (r *records) shrink(bound int64) {
+	if r.size <= bound {
+		return
+	}
+	for r.size > bound/2 && len(r.buckets) > 0 {
+		var name store.Bucket
+		largest := int64(-1)
+		for n, b := range r.buckets {
+			if b.size > largest {
+				name, largest = n, b.size
+			}
+		}
+		r.size -= largest
+		delete(r.buckets, name)
+	}
+}
+
+// put makes a record known; set says that of a key which changed.
+func (r *records) put(name store.Bucket, key, record []byte) {
+	r.change(name, func(b *resident) {
+		b.set(row{key: key, record: record})
+		b.cover(key, after(key))
+	})
+}
+
+// remove makes the absence of a record known.
+func (r *records) remove(name store.Bucket, key []byte) {
+	r.change(name, func(b *resident) {
+		if old, ok := b.rows.Delete(row{key: key}); ok {
+			b.size -= old.size()
+		}
+		b.cover(key, after(key))
+	})
+}
+
+// fill adds all rows of a span, as the database has them. What is known already
+// is newer.
+func (r *records) fill(name store.Bucket, rows []row, from, to []byte) {
+	r.change(name, func(b *resident) {
+		for _, found := range rows {
+			if _, known := b.span(found.key); !known {
+				b.set(found)
+			}
+		}
+		b.cover(from, to)
+	})
+}
+
+func (r *records) change(name store.Bucket, fn func(*resident)) {
+	b := r.of(name)
+	before := b.size
+	fn(b)
+	r.size += b.size - before
+}
+
+func (b *resident) set(now row) {
+	if old, ok := b.rows.Set(now); ok {
+		b.size -= old.size()
+	}
+	b.size += now.size()
+}
+
+// span returns the span that a key lies in.
+func (b *resident) span(key []byte) (in span, ok bool) {
+	b.spans.Descend(span{from: key}, func(s span) bool {
+		in, ok = s, s.to == nil || bytes.Compare(key, s.to) < 0
+		return false
+	})
+	return in, ok
+}
+
+// below returns the span that the keys just below a bound lie in; nil is the end
+// of all keys.
+func (b *resident) below(bound []byte) (in span, ok bool) {
+	if bound == nil {
+		last, some := b.spans.Max()
+		return last, some && last.to == nil
+	}
+	b.spans.Descend(span{from: bound}, func(s span) bool {
+		if bytes.Equal(s.from, bound) {
+			return true
+		}
+		in, ok = s, s.to == nil || bytes.Compare(s.to, bound) >= 0
+		return false
+	})
+	return in, ok
+}
+
+// cover adds [from, to) to the spans.
+func (b *resident) cover(from, to []byte) {
+	if in, ok := b.span(from); ok && (in.to == nil || to != nil && bytes.Compare(to, in.to) <= 0) {
+		return
+	}
+	whole := span{from: from, to: to}
+	var merged []span
+	if in, ok := b.touching(from); ok {
+		merged = append(merged, in)
+		whole.from = in.from
+		whole.to = later(whole.to, in.to)
+	}
+	b.spans.Ascend(span{from: from}, func(s span) bool {
+		if whole.to != nil && bytes.Compare(s.from, whole.to) > 0 {
+			return false
+		}
+		merged = append(merged, s)
+		whole.to = later(whole.to, s.to)
+		return true
+	})
+	for _, s := range merged {
+		if _, ok := b.spans.Delete(s); ok {
+			b.size -= s.size()
+		}
+	}
+	b.spans.Set(whole)
+	b.size += whole.size()
+}
+
+// touching returns the span before a key that reaches up to it or beyond.
+func (b *resident) touching(key []byte) (span, bool) {
+	if len(key) == 0 {
+		return span{}, false
+	}
+	return b.below(key)
+}
+
+// later is the greater of two upper bounds.
+func later(a, b []byte) []byte {
+	if a == nil || b == nil {
+		return nil
+	}
+	if bytes.Compare(a, b) < 0 {
+		return b
+	}
+	return a
+}
+
+// after is the first key behind another.
+func after(key []byte) []byte { return append(key[:len(key):len(key)], 0) }

@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+
+	"swarmdeck/store"
+	"swarmdeck/store/internal/group"
+)
+
+// bucket is a transaction's handle of one bucket.
+type bucket struct {
+	name store.Bucket
+	seed uint32 // of its checksums
+}
+
+// buckets are the handles of one tenant. Few are in use at a time: a linear
+// search beats a map.
+type buckets struct {
+	tenant string
+	list   []*bucket
+}
+
+// Find implements group.Base.
+func (bs *buckets) Find(name store.Bucket) (*bucket, error) {
+	for _, b := range bs.list {
+		if b.name == name {
+			return b, nil
+		}
+	}
+	if err := group.CheckBucket(name); err != nil {
+		return nil, err
+	}
+	return bs.add(name), nil
+}
+
+func (bs *buckets) add(name store.Bucket) *bucket {
+	b := &bucket{name: name, seed: group.SeedOf(bs.tenant, name)}
+	bs.list = append(bs.list, b)
+	return b
+}
+
+// counters is the bucket of the tenant's counters, which no caller can name.
+func (bs *buckets) counters() *bucket {
+	for _, b := range bs.list {
+		if b.name == group.Counters {
+			return b
+		}
+	}
+	return bs.add(group.Counters)
+}
+
+// value is the verified value of a key, nil when absent.
+func (m *moment) value(ctx context.Context, b *bucket, key []byte) ([]byte, error) {
+	if len(key) == 0 {
+		return nil, nil
+	}
+	record, err := m.get(ctx, b.name, key)
+	if err != nil || record == nil {
+		return nil, err
+	}
+	return group.Unwrap(b.seed, b.name, key, record)
+}
+
+func (m *moment) count(ctx context.Context, counters *bucket, name string) (int64, error) {
+	return group.ReadCounter(name, func(key []byte) ([]byte, error) { return m.value(ctx, counters, key) })
+}
+
+// scan calls fn for the records in [from, to), merged with an overlay that may be
+// nil.
+func (m *moment) scan(ctx context.Context, b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+	w := walker{ctx: ctx, m: m, b: b, from: from, to: to, reverse: reverse, more: true}
+	if from == nil {
+		w.from = []byte{}
+	}
+	return group.Scan(&w, b, o, from, to, reverse, fn)
+}
+
+// walker steps through one bucket's records in a range, a page at a time: fn
+// runs without the moment's mutex.
+type walker struct {
+	ctx      context.Context
+	m        *moment
+	b        *bucket
+	from, to []byte // of what is left
+	reverse  bool
+	more     bool
+	rows     []row // the present one is the first
+}
+
+// Step implements group.Walker.
+func (w *walker) Step() (err error) {
+	if len(w.rows) > 0 {
+		w.rows = w.rows[1:]
+	}
+	for len(w.rows) == 0 && w.more {
+		w.rows, w.from, w.to, w.more, err = w.m.page(w.ctx, w.b.name, w.from, w.to, w.reverse)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Key implements group.Walker.
+func (w *walker) Key() []byte {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	return w.rows[0].key
+}
+
+// Value implements group.Walker.
+func (w *walker) Value() ([]byte, error) {
+	return group.Unwrap(w.b.seed, w.b.name, w.rows[0].key, w.rows[0].record)
+}
