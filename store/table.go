@@ -58,13 +58,13 @@ func (ts *tables) begin(root *bbolt.Bucket) {
 
 // find returns the table of a bucket, whether or not the bucket exists yet.
 func (ts *tables) find(name Bucket) (*table, error) {
+	if err := group.CheckBucket(name); err != nil { // also of one in the list: the counters are there too
+		return nil, err
+	}
 	for _, t := range ts.list {
 		if t.name == name {
 			return t, ts.look(t)
 		}
-	}
-	if err := group.CheckBucket(name); err != nil {
-		return nil, err
 	}
 	return ts.add(name)
 }

@@ -22,13 +22,13 @@ type buckets struct {
 
 // Find implements group.Base.
 func (bs *buckets) Find(name store.Bucket) (*bucket, error) {
+	if err := group.CheckBucket(name); err != nil { // also of one in the list: the counters are there too
+		return nil, err
+	}
 	for _, b := range bs.list {
 		if b.name == name {
 			return b, nil
 		}
-	}
-	if err := group.CheckBucket(name); err != nil {
-		return nil, err
 	}
 	return bs.add(name), nil
 }

@@ -213,6 +213,7 @@ func emptied(t *testing.T, open Opener) {
 func limits(t *testing.T, open Opener) {
 	s := fresh(t, open, store.Options{})
 	key := []byte("k")
+	update(t, s, tenant, func(tx store.Tx) error { tx.Add("n", 1); return nil }) // the store's bucket is there
 	for name, fn := range map[string]func(store.Tx) error{
 		"empty key":      func(tx store.Tx) error { return tx.Put("a", nil, key) },
 		"long key":       func(tx store.Tx) error { return tx.Put("a", make([]byte, store.MaxKey+1), key) },
