@@ -28,6 +28,8 @@ func (m *Model) action(name string) tea.Cmd {
 		m.openHelp()
 	case "pager":
 		return m.page()
+	case "edit-file":
+		return m.editFile()
 	case "next-need":
 		return m.nextNeed()
 	case "view":

@@ -1,9 +1,6 @@
 package ui
 
 import (
-	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -30,76 +27,10 @@ func (m *Model) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd 
 	return m.offerWords(p, agent)
 }
 
-// Messages of an editor's way.
-type (
-	draftMsg struct {
-		of   *overlay.Compose
-		path string
-		err  error
-	}
-	writtenMsg struct {
-		of   *overlay.Compose
-		text string
-		err  error
-	}
-)
-
-// editText has a text edited in the operator's editor. It can be only where the
-// operator sits at the engine's machine.
+// editText has a text edited in the operator's editor.
 func (m *Model) editText(p *overlay.Compose, text string) tea.Cmd {
-	if m.opt.Editor == nil {
-		return m.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
-	}
-	return m.track(func() tea.Msg {
-		path, err := draft(text)
-		return draftMsg{p, path, err}
+	return m.inEditor("text.md", text, core.MaxInput, func(text string) tea.Cmd {
+		p.SetValue(strings.TrimSuffix(text, "\n")) // which editors end a file with
+		return nil
 	})
-}
-
-// draft keeps a text in a file of the operator's own.
-func draft(text string) (path string, err error) {
-	f, err := os.CreateTemp("", "swarmdeck-*.md")
-	if err != nil {
-		return "", fmt.Errorf("make a file for the editor: %w", err)
-	}
-	if _, err = io.WriteString(f, text); err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", fmt.Errorf("write the editor's file: %w", err)
-	}
-	return f.Name(), nil
-}
-
-func (m *Model) drafted(msg draftMsg) tea.Cmd {
-	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
-	}
-	return tea.ExecProcess(m.opt.Editor(msg.path), func(err error) tea.Msg {
-		defer os.Remove(msg.path)
-		if err != nil {
-			return writtenMsg{of: msg.of, err: fmt.Errorf("the editor ended badly: %w", err)}
-		}
-		f, err := os.Open(msg.path)
-		if err != nil {
-			return writtenMsg{of: msg.of, err: fmt.Errorf("read the editor's file: %w", err)}
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, core.MaxInput+1))
-		if err == nil && len(data) > core.MaxInput {
-			err = core.Invalid("message", fmt.Sprintf("more than %d bytes", core.MaxInput), fmt.Sprintf("at most %d bytes", core.MaxInput))
-		}
-		return writtenMsg{of: msg.of, text: string(data), err: err}
-	})
-}
-
-// written takes what the editor left, without the line break that editors end a file with.
-func (m *Model) written(msg writtenMsg) tea.Cmd {
-	m.dirty = true
-	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
-	}
-	msg.of.SetValue(strings.TrimSuffix(msg.text, "\n"))
-	return nil
 }

@@ -68,6 +68,8 @@ func reviews() []*Op {
 			func(ctx context.Context, c *Call, agent, file string) (tree.Viewed, error) {
 				return c.Trees.Unview(ctx, c.By, agent, file)
 			}),
+		reviewFile(),
+		reviewEdit(),
 		reviewSend(),
 		reviewAccept(),
 		treeTask(Op{
@@ -79,7 +81,7 @@ func reviews() []*Op {
 		change(Op{
 			Name: "review update", Short: "Bring what its base became into an agent's tree", Done: "brought up to date:",
 			Long: "Bring what its base became into the tree of an agent that is idle. Where both changed the same lines the file then\n" +
-				"holds both sides, marked as git marks them: give them to the agent with review send, or edit them in the tree.",
+				"holds both sides, marked as git marks them: give them to the agent with review send, or settle them with review edit.",
 		}, agent, func(ctx context.Context, c *Call, name string) (u Updated, err error) {
 			u.Agent = name
 			u.Conflicts, err = c.Trees.Update(ctx, c.By, name)
@@ -89,6 +91,41 @@ func reviews() []*Op {
 			return u, err
 		}),
 	}
+}
+
+// TreeFile is a file of a tree with its content.
+type TreeFile tree.Edited
+
+// reviewFile and reviewEdit are how a person settles a file by hand.
+func reviewFile() *Op {
+	var agent, file string
+	return define(Op{
+		Name: "review file", Short: "Print a file of an agent's tree as it is now", Effect: Reads,
+		Long:    "Print a file of an agent's tree as it is now, up to 1 MiB, to be edited: see review edit.",
+		Example: "review file ada main.go",
+		Params:  []*Param{place(&agent, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096)},
+	}, func(ctx context.Context, c *Call) (TreeFile, error) {
+		e, err := c.Trees.File(ctx, c.By.Tenant, agent, file)
+		return TreeFile(e), err
+	})
+}
+
+func reviewEdit() *Op {
+	var agent, file, state string
+	content := File{Name: "-"}
+	return define(Op{
+		Name: "review edit", Short: "Write a file in an agent's tree", Done: "wrote",
+		Long: "Write a file in the tree of an agent that is idle, to settle a conflict by hand or to mend a line. The cockpit opens\n" +
+			"your editor on the file that a diff shows. The repository is not touched: merge takes the work over as ever.",
+		Example: "review edit ada main.go --from-file main.go",
+		Params: []*Param{
+			place(&agent, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096),
+			flag(&content, "from-file", "`FILE` with the new content, - for stdin"),
+			flag(&state, "state", "refuse if the file was changed since this `COMMIT`, as review file has it").bounds(1, 64),
+		},
+	}, func(ctx context.Context, c *Call) (tree.Edited, error) {
+		return c.Trees.Edit(ctx, c.By, agent, file, state, content.Data)
+	})
 }
 
 // Updated is what came of an update of a tree.

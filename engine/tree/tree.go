@@ -158,6 +158,10 @@ type Driver interface {
 	// Update brings what the base became into the tree, and marks conflicts in the
 	// files. It changes the tree's files alone.
 	Update(ctx context.Context, t Tree, key, state, onto string) (conflicts []string, err error)
+	// File is what a regular file held in a state of the tree, and Edit writes it anew
+	// in the files of the tree, which are in that state.
+	File(ctx context.Context, t Tree, state, path string) ([]byte, error)
+	Edit(ctx context.Context, t Tree, key, state, path string, content []byte) error
 	// Land brings what the tree is of from one commit to another: its branch, and the
 	// files where that is checked out.
 	Land(ctx context.Context, t Tree, key, from, to string) error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -197,6 +198,11 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, agent, dir, base st
 
 // save writes a tree with a change, in a transaction of its own.
 func (s *Trees) save(ctx context.Context, by core.Caller, event string, t *Tree, change func(*Tree)) error {
+	return s.saveWith(ctx, by, event, t, change, nil)
+}
+
+// saveWith saves what has more to tell than where the tree stands.
+func (s *Trees) saveWith(ctx context.Context, by core.Caller, event string, t *Tree, change func(*Tree), detail map[string]any) error {
 	return s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		old, err := s.kind.Load(tx, t.Agent)
 		if err != nil {
@@ -208,7 +214,9 @@ func (s *Trees) save(ctx context.Context, by core.Caller, event string, t *Tree,
 		if change != nil {
 			change(t)
 		}
-		return s.kind.Save(tx, record.Event{Type: event, Detail: map[string]any{"source": t.Source, "since": t.Since}}, old, t)
+		all := map[string]any{"source": t.Source, "since": t.Since}
+		maps.Copy(all, detail)
+		return s.kind.Save(tx, record.Event{Type: event, Detail: all}, old, t)
 	})
 }
 

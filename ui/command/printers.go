@@ -53,6 +53,7 @@ func printers() []printer {
 		text(func(c *call, v engine.Handover) error { return c.showHandover(v) }),
 		showWork,
 		text(func(c *call, v op.Patch) error { return c.showPatch(v) }),
+		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),
 		said,
 		fullWorkflow,
 		showCard,

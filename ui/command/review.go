@@ -114,15 +114,22 @@ func changedFiles(all []trees.Change, viewed map[string][]string) string {
 func (c *call) showPatch(p op.Patch) error {
 	text := p.Text
 	if text == "" {
-		text = changedFiles(p.Changes, nil)
-	} else if file, ok := c.env.Stdout.(*os.File); !ok || term.IsTerminal(file) { // a file or a pipe gets every byte
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			b.WriteString(term.Clean(strings.TrimRight(line, "\r\n")) + "\n")
-		}
-		text = b.String()
+		return c.verbatim(p, []byte(changedFiles(p.Changes, nil)))
 	}
-	return c.verbatim(p, []byte(text))
+	return c.verbatim(p, c.shown(text))
+}
+
+// shown is what somebody else wrote, as it goes out: a file or a pipe gets every byte, and
+// a terminal nothing that steers it.
+func (c *call) shown(text string) []byte {
+	if file, ok := c.env.Stdout.(*os.File); ok && !term.IsTerminal(file) {
+		return []byte(text)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(term.Clean(strings.TrimRight(line, "\r\n")) + "\n")
+	}
+	return []byte(b.String())
 }
 
 func remarkColumns(*call) []column[trees.Remark] {

@@ -96,6 +96,16 @@ func (w *walk) trees() {
 		w.t.Errorf("a file that has changed since is still viewed: %s", text)
 	}
 	w.fails(1, "review accept tess a --state "+state)
+	w.fails(2, "review file tess none")
+	w.text("review file tess a", "Two")
+	as := fmt.Sprint(w.do("review file tess a")["content"])
+	for name, text := range map[string]string{"mended": as + "mended\n", "as": as} {
+		w.no(os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
+	}
+	w.fails(1, "review edit tess a --from-file mended --state "+state)
+	w.do("review edit tess a --from-file mended")
+	w.text("review file tess a", "mended")
+	w.do("review edit tess a --from-file as")
 	w.text("agent diff tess a", "+Two")
 	w.fails(1, "review send tess")
 	w.do("project checks trees --check 'grep -q one a' --check 'test -f new'")

@@ -23,7 +23,7 @@ func Words() Vocabulary {
 			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "section", "section-back",
 			"section-on", "mode", "next-part",
 			"timeline", "work", "review", "swap", "show-reviews", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",
-			"next-hunk", "prev-hunk", "next-file", "prev-file", "side-by-side", "files", "range", "viewed", "arguments", "terminal", "type", "detach",
+			"next-hunk", "prev-hunk", "next-file", "prev-file", "side-by-side", "files", "range", "viewed", "arguments", "terminal", "type", "detach", "edit-file",
 		},
 	}
 	for n := range 9 {

@@ -1,0 +1,143 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/op"
+	"swarmdeck/engine/tree"
+)
+
+// Messages of an editor's way.
+type (
+	draftMsg struct {
+		path string
+		most int
+		err  error
+		then func(text string) tea.Cmd
+	}
+	writtenMsg struct {
+		text string
+		err  error
+		then func(text string) tea.Cmd
+	}
+)
+
+// inEditor has a text edited in the operator's editor, under a name that tells the editor
+// what it is. It can be only where the operator sits at the engine's machine.
+func (m *Model) inEditor(name, text string, most int, then func(text string) tea.Cmd) tea.Cmd {
+	if m.opt.Editor == nil {
+		return m.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
+	}
+	return m.track(func() tea.Msg {
+		path, err := draft(name, text)
+		return draftMsg{path, most, err, then}
+	})
+}
+
+// draft keeps a text in a file of the operator's own.
+func draft(name, text string) (path string, err error) {
+	f, err := os.CreateTemp("", "swarmdeck-*-"+filepath.Base(name))
+	if err != nil {
+		return "", fmt.Errorf("make a file for the editor: %w", err)
+	}
+	if _, err = io.WriteString(f, text); err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", fmt.Errorf("write the editor's file: %w", err)
+	}
+	return f.Name(), nil
+}
+
+func (m *Model) drafted(msg draftMsg) tea.Cmd {
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
+	}
+	return tea.ExecProcess(m.opt.Editor(msg.path), func(err error) tea.Msg {
+		defer os.Remove(msg.path)
+		if err != nil {
+			return writtenMsg{err: fmt.Errorf("the editor ended badly: %w", err)}
+		}
+		f, err := os.Open(msg.path)
+		if err != nil {
+			return writtenMsg{err: fmt.Errorf("read the editor's file: %w", err)}
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, int64(msg.most)+1))
+		if err == nil && len(data) > msg.most {
+			err = core.Invalid("text", fmt.Sprintf("more than %d bytes", msg.most), fmt.Sprintf("at most %d bytes", msg.most))
+		}
+		return writtenMsg{string(data), err, msg.then}
+	})
+}
+
+// written takes what the editor left.
+func (m *Model) written(msg writtenMsg) tea.Cmd {
+	m.dirty = true
+	if msg.err != nil {
+		return m.say(true, "", msg.err.Error())
+	}
+	return msg.then(msg.text)
+}
+
+// readMsg is a file of an agent's tree that is to be edited.
+type readMsg struct {
+	file op.TreeFile
+	says string // why it can't be
+}
+
+// editFile has the file under the cursor of an agent's work edited, in the agent's tree.
+func (m *Model) editFile() tea.Cmd {
+	p := m.focused()
+	if p == nil {
+		return nil
+	}
+	it := p.Selected(m.env())
+	agent, is := strings.CutPrefix(it.ID, "tree:")
+	if !is || it.File == "" || strings.Contains(agent, " ") {
+		return m.say(true, "", "there is no file of an agent's tree here to edit")
+	}
+	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
+	return m.track(func() tea.Msg {
+		out, says, code := run(ctx, tenant, []string{"review", "file", agent, it.File, "-o", "json"})
+		var read readMsg
+		if err := json.Unmarshal([]byte(out), &read.file); code != 0 || err != nil {
+			read.says = reason(output{out: out, err: says, code: code})
+		}
+		return read
+	})
+}
+
+// wasRead opens the editor on it, and writes what it left into the tree.
+func (m *Model) wasRead(msg readMsg) tea.Cmd {
+	if msg.says != "" {
+		return m.say(true, "", msg.says)
+	}
+	f := msg.file
+	return m.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
+		if text == f.Content {
+			return m.say(false, "", "nothing was changed")
+		}
+		ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
+		return m.track(func() tea.Msg {
+			path, err := draft(f.File, text)
+			if err != nil {
+				return writtenMsg{err: err}
+			}
+			defer os.Remove(path)
+			line := []string{"review", "edit", f.Agent, f.File, "--from-file", path, "--state", f.State}
+			var o output
+			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
+			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: m.presses}, []output{o}}
+		})
+	})
+}
