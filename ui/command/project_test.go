@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +98,24 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	d.line(`project init "it's: empty"`)
 	if got := d.applied(`"it's: empty"`); len(got) != 0 {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestAllThatAWrittenSwarmFileHasInCommentsIsApplied(t *testing.T) {
+	d := newDeck(t)
+	d.project()
+	d.no(os.Mkdir(filepath.Join(d.dir, "empty"), 0o755))
+	for dir, want := range map[string][]string{
+		"web":   {"created checks web", "created role coder"},
+		"empty": {"created checks empty", "created role coder"},
+	} {
+		text := d.line("project init " + dir + " --dry-run")
+		text = regexp.MustCompile(`(?m)^( *)# ( *(- )?[a-z]+:)`).ReplaceAllString(text, "$1$2")
+		text = strings.NewReplacer("runtime: acp", "runtime: exec", "claude-agent-acp", "cat").Replace(text) // which no test has
+		d.write(dir+".yaml", text)
+		if got := d.applied(dir + ".yaml"); !slices.Equal(got, want) {
+			t.Errorf("%q of:\n%s", got, text)
+		}
 	}
 }
 

@@ -23,8 +23,9 @@ func (f Found) File() []byte {
 	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", shellWord(f.Project))
 	if len(f.Agents) == 0 {
 		line("    # No agent was found on PATH: put in what runs one, and take the # away.")
+		line("    # roles:")
 		for _, l := range role("coder", Agent{Runtime: "acp", Command: []string{"claude-agent-acp"}}, "", "worker") {
-			line("    # %s", l)
+			line("    #   %s", l)
 		}
 		return []byte(b.String())
 	}
