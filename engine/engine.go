@@ -204,6 +204,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
+		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
 		Past: e.past, Secrets: e.Secrets, Health: e.Health,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
@@ -212,6 +213,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
 		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Tenants, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
+		SetUp: e.setUp, Task: e.Tasks.Get,
 		There:   e.Fleet.Known,
 		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
 		Project: func(tenant, agent string) string { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.Project },

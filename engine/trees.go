@@ -37,7 +37,7 @@ func (r treeRunner) Bind(tenant string, action judge.Action) []judge.File {
 
 // Slot implements swarm.Runner.
 func (r treeRunner) Slot(tenant, _ string) (bool, string) {
-	if r.kind == tree.KindCheck {
+	if r.kind == tree.KindCheck || r.kind == tree.KindSetup {
 		return true, ""
 	}
 	return r.e.Trees.Free(tenant)
@@ -126,6 +126,15 @@ func (w *treeWork) Pause(ctx context.Context) error {
 func (w *treeWork) Resume(context.Context) error {
 	w.state.Change(func() { w.paused = false })
 	return nil
+}
+
+// mostSetup is how long a tree may be set up.
+const mostSetup = time.Hour
+
+// setUp dispatches the task that sets a tree up.
+func (e *Engine) setUp(ctx context.Context, by core.Caller, in tree.Input, key string) (string, error) {
+	t, err := e.Swarm.Dispatch(ctx, by, swarm.Dispatch{Kind: tree.KindSetup, Input: core.MustEncode(in), Timeout: mostSetup, IdempotencyKey: key})
+	return t.TaskID, err
 }
 
 // landing is what a merge did, by its task.

@@ -27,7 +27,9 @@ const (
 
 // Run implements tree.Driver. What the command leaves behind goes with it.
 func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []string, env map[string]string, log func(string)) (ran tree.Ran, err error) {
-	ran.Command = command
+	if state == "" {
+		return d.run(ctx, t, t.Dir(), command, env, log)
+	}
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return ran, err
@@ -41,6 +43,12 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 		return ran, fmt.Errorf("lay out %s: %w", hex12(state), err)
 	}
 	defer os.Remove(filepath.Join(r.Dir, "index-check-"+filepath.Base(filepath.Dir(dir))))
+	return d.run(ctx, t, filepath.Join(dir, t.Sub), command, env, log)
+}
+
+// run runs a command in a directory, in a cell of the tree's agent.
+func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, command []string, env map[string]string, log func(string)) (ran tree.Ran, err error) {
+	ran.Command = command
 	var mu sync.Mutex // the two streams are read side by side
 	var tail tailing
 	emit := func(line []byte, _ int) {
@@ -53,7 +61,7 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
 	began := time.Now()
 	exit, err := d.opt.Cells.Run(ctx, cell.Spec{
-		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: filepath.Join(dir, t.Sub), Deadline: maxCheck, Env: env,
+		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: dir, Deadline: maxCheck, Env: env,
 		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
 	}, nil, &out, &errs)
 	if err != nil {

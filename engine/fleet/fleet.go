@@ -31,6 +31,8 @@ type Options struct {
 	// Taken reports whether a name belongs to somebody else who gets messages,
 	// so that no agent is given it; nil knows nobody.
 	Taken func(tenant, name string) bool
+	// Held is why an agent takes no task yet, "" where it does; nil holds nobody.
+	Held func(tenant, name string) string
 	// Observer is told what agents do; nil tells nobody.
 	Observer Observer
 	// Past is what a fork is told before its first prompt; nil tells nothing.

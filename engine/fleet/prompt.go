@@ -86,6 +86,11 @@ func (p prompts) Slot(tenant, name string) (bool, string) {
 	if m == nil {
 		return false, fmt.Sprintf("agent %q does not exist", name)
 	}
+	if p.f.opt.Held != nil {
+		if why := p.f.opt.Held(tenant, name); why != "" {
+			return false, why
+		}
+	}
 	return m.free()
 }
 

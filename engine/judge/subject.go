@@ -122,6 +122,8 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return "take back the merge " + word("task") + " of " + word("agent") + "'s work"
 	case "tree.push":
 		return "push " + word("agent") + "'s work to " + word("branch") + " of " + word("url")
+	case "tree.setup":
+		return "set the tree of " + word("agent") + " up"
 	case "tree.check":
 		return "test " + word("agent") + "'s work"
 	case "plan.decompose":

@@ -48,6 +48,8 @@ func undo(gate Gate, a *Action, effects []string) (can, how string) {
 		return undoYes, "merge undo takes it back until the base moves on or a remote has it; the work stays in the tree."
 	case "tree.push":
 		return undoNo, "Others have it then. It can be withdrawn, not unsent."
+	case "tree.setup":
+		return undoYes, "It runs in a cell, in the agent's own tree, which goes with the agent."
 	case "tree.check":
 		return undoYes, "It runs in a cell, on a copy that goes afterwards."
 	}

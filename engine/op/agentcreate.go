@@ -203,7 +203,7 @@ func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bo
 // was refused comes with the error.
 func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base string) (made fleet.Agent, err error) {
 	if treed {
-		t, err := c.Trees.Prepare(ctx, c.By, a.Name, a.Dir, base)
+		t, err := c.Trees.Prepare(ctx, c.By, a.Project, a.Name, a.Dir, base)
 		if err != nil {
 			return made, err
 		}

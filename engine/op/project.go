@@ -121,39 +121,50 @@ func projectChecks() *Op {
 
 func projectTree() *Op {
 	var name string
-	var env []string
+	var env, setup []string
 	var clear bool
 	var set map[string]string
 	var o *Op
 	o = define(Op{
-		Name: "project tree", Short: "Show or set what trees of a project have in their environment", Effect: Reads,
+		Name: "project tree", Short: "Show or set what trees of a project begin with", Effect: Reads,
 		Long: "Show the environment of a project's trees, or set it, for the agents that are made from then on and for checks: a\n" +
 			"database, a cache, a port of its own for each. {agent}, {n}, {project} and {branch} stand for those of the tree; {n} is\n" +
-			"the number that the agent's name ends with, else 1. --env sets all of it, --none removes it.",
-		Example: "project tree web --env DATABASE=web_{n} --env 'CACHE=.cache/{agent}'",
+			"the number that the agent's name ends with, else 1. --env sets all of it. --setup sets what runs once in a new tree, in\n" +
+			"a cell, before the first task of its agent. --none removes both.",
+		Example: "project tree web --env DATABASE=web_{n} --env 'CACHE=.cache/{agent}'\nproject tree web --setup 'cp .env.example .env'",
 		Params: []*Param{
 			place(&name, "PROJECT", "project"),
 			{Name: "env", About: "`K=V` of the environment; may be repeated", Into: &env, Whole: true},
+			{Name: "setup", About: "shell `LINE` that runs once in a new tree; may be repeated", Into: &setup, Whole: true},
 			flag(&clear, "none", "the trees have nothing of their own any more"),
 		},
 		Check: func(*Call) (err error) {
-			if len(env) > 0 && clear {
-				return usage("none", "project tree: --env or --none, not both")
+			given := len(env)+len(setup) > 0
+			if given && clear {
+				return usage("none", "project tree: --env and --setup, or --none, not both")
 			}
-			if len(env) == 0 && !clear {
+			if !given && !clear {
 				return nil
 			}
 			o.Effect, o.Role = Writes, Admin
 			if set, err = Pairs("env", env); err == nil {
 				err = tree.CheckEnv(set)
 			}
+			if err == nil {
+				err = tree.CheckSetup(setup)
+			}
 			return err
 		},
 	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
-		if len(env) == 0 && !clear {
+		switch {
+		case clear:
+			set, setup = map[string]string{}, []string{}
+		case len(env)+len(setup) == 0:
 			return c.Trees.ChecksOf(c.By.Tenant, name), nil
+		case len(setup) == 0:
+			setup = nil
 		}
-		out, _, err := c.Trees.PutEnv(ctx, c.By, name, set)
+		out, _, err := c.Trees.PutTree(ctx, c.By, name, set, setup)
 		return out, err
 	})
 	return o

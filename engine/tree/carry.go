@@ -20,8 +20,11 @@ func (s *Trees) Carry(ctx context.Context, job swarm.Job, pass func(context.Cont
 		return nil, err
 	}
 	c := carrying{s, job, in, t}
-	if job.Task.Kind == KindCheck {
+	switch job.Task.Kind {
+	case KindCheck:
 		return c.check(ctx)
+	case KindSetup:
+		return c.setup(ctx)
 	}
 	if err := s.claim(t.Source, job.Task.TaskID); err != nil {
 		return nil, err
@@ -157,9 +160,15 @@ func (c *carrying) refused(runs []Ran, err error) error {
 // checks runs the project's checks on a state, up to the first that fails.
 func (c *carrying) checks(ctx context.Context, state string) (runs []Ran, ok bool, err error) {
 	tenant := c.job.Task.TenantID
-	project := c.s.opt.Project(tenant, c.t.Agent)
-	env := c.s.EnvOf(tenant, project, c.t)
-	for _, line := range c.s.ChecksOf(tenant, project).Lines {
+	return c.lines(ctx, state, c.s.ChecksOf(tenant, c.s.opt.Project(tenant, c.t.Agent)).Lines)
+}
+
+// lines runs shell lines on a state, or of none in the tree itself, up to the first
+// that fails.
+func (c *carrying) lines(ctx context.Context, state string, lines []string) (runs []Ran, ok bool, err error) {
+	tenant := c.job.Task.TenantID
+	env := c.s.EnvOf(tenant, c.s.opt.Project(tenant, c.t.Agent), c.t)
+	for _, line := range lines {
 		c.job.Log("INFO", "$ "+line)
 		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, []string{"sh", "-c", line}, env, func(line string) { c.job.Log("INFO", line) })
 		if err != nil {

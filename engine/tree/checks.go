@@ -21,12 +21,14 @@ const (
 )
 
 // Checks are the commands that test the work of a project's agents: shell lines,
-// each in a cell, in a copy of what would be taken over.
+// each in a cell, in a copy of what would be taken over. With them is kept what the
+// trees of the project begin with.
 type Checks struct {
 	Project   string            `json:"project"`
 	TenantID  string            `json:"tenant_id"`
 	Lines     []string          `json:"checks"`
-	Env       map[string]string `json:"env,omitempty"` // of the trees, see EnvOf
+	Env       map[string]string `json:"env,omitempty"`   // of the trees, see EnvOf
+	Setup     []string          `json:"setup,omitempty"` // shell lines that run once in a new tree
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
@@ -36,7 +38,8 @@ func (c *Checks) state() any {
 	return struct {
 		Lines []string          `json:"checks"`
 		Env   map[string]string `json:"env,omitempty"`
-	}{c.Lines, c.Env}
+		Setup []string          `json:"setup,omitempty"`
+	}{c.Lines, c.Env, c.Setup}
 }
 
 // ChecksOf are those of a project.
@@ -48,13 +51,15 @@ func (s *Trees) ChecksOf(tenant, project string) Checks {
 }
 
 // CheckLines reports the first line that can't be a check.
-func CheckLines(lines []string) error {
+func CheckLines(lines []string) error { return checkLines("check", lines) }
+
+func checkLines(field string, lines []string) error {
 	if len(lines) > maxChecks {
-		return core.Invalid("check", len(lines), fmt.Sprintf("at most %d", maxChecks))
+		return core.Invalid(field, len(lines), fmt.Sprintf("at most %d", maxChecks))
 	}
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "" || len(line) > maxLine || !utf8.ValidString(line) {
-			return core.Invalid("check", core.Clip(line), fmt.Sprintf("a shell line of 1-%d bytes", maxLine))
+			return core.Invalid(field, core.Clip(line), fmt.Sprintf("a shell line of 1-%d bytes", maxLine))
 		}
 	}
 	return nil
@@ -86,11 +91,11 @@ func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event s
 			return err
 		}
 		if old != nil {
-			out.Lines, out.Env = old.Lines, old.Env
+			out.Lines, out.Env, out.Setup = old.Lines, old.Env, old.Setup
 		}
 		change(&out)
 		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, func(a, b *Checks) bool {
-			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env)
+			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup)
 		})
 		return err
 	})

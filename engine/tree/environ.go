@@ -2,8 +2,10 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,11 +65,19 @@ func expander(project, agent, branch string) *strings.Replacer {
 	return strings.NewReplacer("{agent}", agent, "{n}", n, "{project}", project, "{branch}", branch)
 }
 
-// PutEnv sets what all trees of a project have in their environment, and says what
-// changed; none removes it.
-func (s *Trees) PutEnv(ctx context.Context, by core.Caller, project string, env map[string]string) (Checks, string, error) {
-	if err := CheckEnv(env); err != nil {
+// PutTree sets what trees of a project have in their environment, and what runs in a
+// new one first, and says what changed. Of each nil leaves it as it is, and an empty
+// one removes it.
+func (s *Trees) PutTree(ctx context.Context, by core.Caller, project string, env map[string]string, setup []string) (Checks, string, error) {
+	if err := errors.Join(CheckEnv(env), CheckSetup(setup)); err != nil {
 		return Checks{}, "", err
 	}
-	return s.putProject(ctx, by, project, "project.env", func(c *Checks) { c.Env = maps.Clone(env) })
+	return s.putProject(ctx, by, project, "project.tree", func(c *Checks) {
+		if env != nil {
+			c.Env = maps.Clone(env)
+		}
+		if setup != nil {
+			c.Setup = slices.Clone(setup)
+		}
+	})
 }

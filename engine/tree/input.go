@@ -18,10 +18,11 @@ const (
 	KindUndo  = "tree.undo"  // takes that back
 	KindPush  = "tree.push"  // sends it to a remote
 	KindCheck = "tree.check" // tests it
+	KindSetup = "tree.setup" // makes it ready for its agent
 )
 
 // Kinds are all of them.
-func Kinds() []string { return []string{KindMerge, KindUndo, KindPush, KindCheck} }
+func Kinds() []string { return []string{KindMerge, KindUndo, KindPush, KindCheck, KindSetup} }
 
 // Input is that of a task of any of the kinds.
 type Input struct {
@@ -38,6 +39,8 @@ type Input struct {
 	URL       string `json:"url,omitempty"`
 	Branch    string `json:"branch,omitempty"`
 	Request   bool   `json:"request,omitzero"` // a push opens a pull request too
+	// Lines are those of a setup, which are the tree's own.
+	Lines []string `json:"lines,omitempty"`
 }
 
 const maxMessage = 10_000 // bytes of a commit's message
@@ -46,7 +49,7 @@ func (in *Input) check(kind string) error {
 	switch {
 	case !core.IsAgent(in.Agent):
 		return core.Invalid("agent", in.Agent, "the name of an agent with a tree")
-	case kind != KindUndo && !isObject(in.State):
+	case kind != KindUndo && kind != KindSetup && !isObject(in.State):
 		return core.Invalid("state", in.State, "a state of the tree, a commit")
 	case (kind == KindMerge || kind == KindPush) && !slices.Contains(Modes(), in.Mode):
 		return core.Invalid("mode", string(in.Mode), "squash, rebase, merge")
@@ -81,6 +84,8 @@ func (s *Trees) Check(tenant, kind string, input core.Raw) (title string, action
 		title = fmt.Sprintf("push %s to %s of %s", in.Agent, in.Branch, in.URL)
 	case KindCheck:
 		title = "test the work of " + in.Agent
+	case KindSetup:
+		title = "set the tree of " + in.Agent + " up"
 	}
 	return title, judge.Action{Kind: kind, Args: core.MustEncode(in)}, nil
 }
@@ -94,6 +99,9 @@ func (s *Trees) read(tenant, kind string, input core.Raw) (in Input, t Tree, err
 	}
 	if t, err = s.Tree(tenant, in.Agent); err == nil && t.Phase != Ready {
 		err = core.Errorf(core.Conflict, "agent: the tree of %s is still being made", in.Agent).With("field", "agent")
+	}
+	if err == nil && kind == KindSetup && (t.Setup == nil || !slices.Equal(t.Setup.Lines, in.Lines)) {
+		err = core.Errorf(core.Conflict, "lines: only what the tree of %s was made with sets it up", in.Agent).With("field", "lines")
 	}
 	return in, t, err
 }
@@ -126,7 +134,7 @@ type Landed struct {
 // Its text is what the card shows. A base that has moved makes another.
 func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []judge.File {
 	in, t, err := s.read(tenant, action.Kind, action.Args)
-	if err != nil || action.Kind == KindCheck {
+	if err != nil || action.Kind == KindCheck || action.Kind == KindSetup {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, lookTime)

@@ -54,6 +54,8 @@ type Tree struct {
 	// of it was last taken over. Head is what the agent had committed by then.
 	Since string `json:"since"`
 	Head  string `json:"head,omitempty"`
+	// Setup is what runs in it first; nil is nothing.
+	Setup *Setup `json:"setup,omitempty"`
 	// Pushed are the commits that were sent elsewhere, by URL and branch.
 	Pushed    map[string]string `json:"pushed,omitempty"`
 	CreatedAt time.Time         `json:"created_at"`
@@ -168,7 +170,7 @@ type Driver interface {
 	// Published reports a commit that a remote's branch is known to have.
 	Published(ctx context.Context, t Tree, commit string) (where string, err error)
 	// Run lays a state out in a directory of its own and runs a command there, in a
-	// cell.
+	// cell; of no state it runs in the tree itself.
 	Run(ctx context.Context, t Tree, state string, command []string, env map[string]string, log func(line string)) (Ran, error)
 	// Remote is where a remote of the repository leads, Push sends a commit there.
 	Remote(ctx context.Context, t Tree, name string) (url string, err error)

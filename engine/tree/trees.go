@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/task"
 )
 
 const maxTrees = 1000 // of a tenant
@@ -34,6 +35,10 @@ type Options struct {
 	// Told tells an agent that another one has changed the same files, in the
 	// transaction that notes it; nil tells nobody.
 	Told func(tx *audit.Tx, m Meeting) error
+	// SetUp dispatches a task that sets a tree up, once by its key, and returns its
+	// id; nil sets none up. Task is a task by its id.
+	SetUp func(ctx context.Context, by core.Caller, in Input, key string) (task string, err error)
+	Task  func(ctx context.Context, tenant, id string) (task.Task, error)
 	// Landing is what a merge did, by its task.
 	Landing func(ctx context.Context, tenant, task string) (Landed, error)
 }
@@ -53,11 +58,12 @@ type Trees struct {
 	mu      sync.Mutex                            // guards what follows
 	touched map[string]map[string]map[string]bool // paths that an agent of a tenant has changed, as far as is known
 	landing map[string]string                     // task by source that it changes
+	setups  map[[2]string]context.CancelCauseFunc // what ends those at work, by tenant and agent
 }
 
 // New reads the trees of every tenant.
 func New(ctx context.Context, opt Options) (*Trees, error) {
-	s := &Trees{opt: opt, touched: map[string]map[string]map[string]bool{}, landing: map[string]string{}}
+	s := &Trees{opt: opt, touched: map[string]map[string]map[string]bool{}, landing: map[string]string{}, setups: map[[2]string]context.CancelCauseFunc{}}
 	s.loop = loop.New(loop.Options{Component: component, Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: s.sweep})
 	s.kind = &record.Kind[*Tree]{
 		Noun: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.follow,
@@ -104,6 +110,9 @@ func (s *Trees) follow(tenant, agent string, t *Tree) {
 		delete(s.touched[tenant], agent)
 		s.mu.Unlock()
 	case t.Phase == Leaving:
+		s.endSetup(tenant, agent)
+		s.loop.Ring(tenant)
+	case t.Phase == Ready && t.Setup != nil:
 		s.loop.Ring(tenant)
 	case t.Phase == Making:
 		s.loop.Due(tenant, t.UpdatedAt.Add(orphanAge))
@@ -158,10 +167,10 @@ func (s *Trees) Repository(dir string) bool {
 	return s.opt.Driver != nil && s.opt.Driver.Repository(dir)
 }
 
-// Prepare makes a tree of a directory for an agent that is about to be made. One
-// that an earlier try has left without its agent is used, or made anew where it
-// is of something else.
-func (s *Trees) Prepare(ctx context.Context, by core.Caller, agent, dir, base string) (Tree, error) {
+// Prepare makes a tree of a directory for an agent of a project that is about to be
+// made. One that an earlier try has left without its agent is used, or made anew
+// where it is of something else.
+func (s *Trees) Prepare(ctx context.Context, by core.Caller, project, agent, dir, base string) (Tree, error) {
 	if s.opt.Driver == nil {
 		return Tree{}, core.Errorf(core.Unavailable, "tree: nothing makes trees here").With("field", "tree")
 	}
@@ -172,8 +181,9 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, agent, dir, base st
 	if err != nil {
 		return t, err
 	}
+	t.Setup = newSetup(s.ChecksOf(by.Tenant, project).Setup)
 	if old := s.trees.Get(by.Tenant, agent); old != nil {
-		if old.Phase == Ready && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
+		if old.Phase == Ready && old.Setup.same(t.Setup) && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
 			return *old, nil
 		}
 		if err := s.remove(ctx, *old); err != nil {
@@ -225,6 +235,7 @@ func (s *Trees) remove(ctx context.Context, t Tree) error {
 	if err := s.opt.Driver.Remove(ctx, t); err != nil {
 		return fmt.Errorf("remove the tree of %s: %w", t.Agent, err)
 	}
+	s.opt.Health.Clear(t.TenantID, component, "setup of "+t.Agent)
 	_, err := s.kind.Delete(ctx, core.Self(t.TenantID, component), "tree.removed", t.Agent)
 	return err
 }
@@ -282,18 +293,31 @@ const orphanAge = time.Minute
 // Run removes trees whose agents are gone, until ctx ends.
 func (s *Trees) Run(ctx context.Context) error { return s.loop.Run(ctx) }
 
-// sweep removes what is to go: trees of agents that were deleted, and of those that
-// were never made.
+// sweep sets up what is new, and removes what is to go: trees of agents that were
+// deleted, and of those that were never made.
 func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
+	now := s.opt.Ledger.Clock().Now()
+	look := func(at time.Time) {
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
 	for agent, t := range s.trees.Of(tenant) {
-		if t.Phase != Leaving && s.opt.There(tenant, agent) {
-			continue
+		due := t.UpdatedAt.Add(orphanAge)
+		switch {
+		case t.Phase != Leaving && s.opt.There(tenant, agent):
+			at, bad := s.setUp(ctx, *t)
+			look(at)
+			err = errors.Join(err, bad)
+		case t.Phase == Ready && t.Setup != nil && due.After(now):
+			look(now.Add(setupSoon)) // its agent comes any moment
+		case t.Phase != Leaving && due.After(now):
+			look(due)
+		case s.endSetup(tenant, agent):
+			look(now.Add(setupSoon))
+		default:
+			err = errors.Join(err, s.remove(ctx, *t))
 		}
-		if due := t.UpdatedAt.Add(orphanAge); t.Phase != Leaving && due.After(s.opt.Ledger.Clock().Now()) {
-			next = due
-			continue
-		}
-		err = errors.Join(err, s.remove(ctx, *t))
 	}
 	return next, err
 }

@@ -282,8 +282,8 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 		}
 		a.did(action, "checks", p.Name, p.Name)
 	}
-	if p.Env != nil {
-		_, action, err := a.eng.Trees.PutEnv(a.ctx, a.by, p.Name, p.Env)
+	if p.Env != nil || p.Setup != nil {
+		_, action, err := a.eng.Trees.PutTree(a.ctx, a.by, p.Name, p.Env, p.Setup)
 		if err != nil {
 			return where(p.Lines["tree"], err)
 		}
@@ -350,7 +350,7 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
 		if want.Tree {
-			t, err := a.eng.Trees.Prepare(a.ctx, a.by, want.Name, want.Dir, want.Base)
+			t, err := a.eng.Trees.Prepare(a.ctx, a.by, make.Project, want.Name, want.Dir, want.Base)
 			if err != nil {
 				return err
 			}

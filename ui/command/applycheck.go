@@ -44,6 +44,7 @@ func (a *applier) check(file *swarmfile.File) error {
 	for i, q := range file.Projects {
 		p.add(place{fmt.Sprintf("projects[%d]", i), q.Line, q.Lines}, trees.CheckLines(q.Checks))
 		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckEnv(q.Env))
+		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckSetup(q.Setup))
 		for j, r := range q.Roles {
 			at := place{fmt.Sprintf("projects[%d].roles[%d]", i, j), r.Line, r.Lines}
 			for _, err := range a.eng.Fleet.CheckRole(q.Name, r.Name, r.Template) {

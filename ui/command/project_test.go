@@ -88,10 +88,10 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	d := newDeck(t)
 	d.project()
 	d.line("project init web")
-	if got := d.applied("web"); !slices.Equal(got, []string{"created checks web"}) {
+	if got := d.applied("web"); !slices.Equal(got, []string{"created checks web", "changed tree web"}) {
 		t.Errorf("%q", got)
 	}
-	if got := d.applied("web"); !slices.Equal(got, []string{"unchanged checks web"}) {
+	if got := d.applied("web"); !slices.Equal(got, []string{"unchanged checks web", "unchanged tree web"}) {
 		t.Errorf("again: %q", got)
 	}
 	d.no(os.Mkdir(filepath.Join(d.dir, "it's: empty"), 0o755))
@@ -101,20 +101,25 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	}
 }
 
-func TestAllThatAWrittenSwarmFileHasInCommentsIsApplied(t *testing.T) {
+func TestTheCommentsOfAWrittenSwarmFileApply(t *testing.T) {
 	d := newDeck(t)
 	d.project()
 	d.no(os.Mkdir(filepath.Join(d.dir, "empty"), 0o755))
+	d.no(os.Mkdir(filepath.Join(d.dir, "go"), 0o755))
+	d.no(os.WriteFile(filepath.Join(d.dir, "go", "go.mod"), []byte("module go\n"), 0o644))
 	for dir, want := range map[string][]string{
-		"web":   {"created checks web", "created role coder"},
+		"web":   {"created checks web", "changed tree web", "created role coder"},
+		"go":    {"created checks go", "changed tree go", "created role coder"},
 		"empty": {"created checks empty", "created role coder"},
 	} {
 		text := d.line("project init " + dir + " --dry-run")
+		was := text
 		text = regexp.MustCompile(`(?m)^( *)# ( *(- )?[a-z]+:)`).ReplaceAllString(text, "$1$2")
+		text = regexp.MustCompile(`(?m)^( *)# ( *- ")`).ReplaceAllString(text, "$1$2")
 		text = strings.NewReplacer("runtime: acp", "runtime: exec", "claude-agent-acp", "cat").Replace(text) // which no test has
 		d.write(dir+".yaml", text)
 		if got := d.applied(dir + ".yaml"); !slices.Equal(got, want) {
-			t.Errorf("%q of:\n%s", got, text)
+			t.Errorf("%q of:\n%s\nwhich was:\n%s", got, text, was)
 		}
 	}
 }

@@ -55,6 +55,26 @@ func checkedWord(w op.Work) string {
 	return "fail"
 }
 
+// setupWord is how far a tree is set up.
+func setupWord(s *trees.Setup) string {
+	switch {
+	case s.Done:
+		return "done"
+	case s.Task == "":
+		return "not yet"
+	}
+	return "not done, by " + s.Task
+}
+
+// ranLines are commands with how each ended.
+func ranLines(all []trees.Ran) string {
+	var b strings.Builder
+	for _, r := range all {
+		fmt.Fprintf(&b, "          %d  %s\n", r.Code, term.Clean(strings.Join(r.Command[min(2, len(r.Command)):], " ")))
+	}
+	return b.String()
+}
+
 // showWork shows what an agent changed: review show.
 func showWork(c *call, o *op.Op, out any) (bool, error) {
 	w, is := out.(op.Work)
@@ -69,9 +89,11 @@ func (c *call) work(w op.Work) error {
 	fmt.Fprintf(&b, "agent     %s (%s)\nof        %s, from %s\ntree      %s\nchanged   %d files, +%d -%d\n", w.Agent, w.Status, w.Source, baseOf(w), w.Dir(), len(w.Changes), w.Added, w.Removed)
 	if word := checkedWord(w); word != "" {
 		fmt.Fprintf(&b, "checks    %s\n", word)
-		for _, r := range w.Checked.Runs {
-			fmt.Fprintf(&b, "          %d  %s\n", r.Code, term.Clean(strings.Join(r.Command[min(2, len(r.Command)):], " ")))
-		}
+		b.WriteString(ranLines(w.Checked.Runs))
+	}
+	if s := w.Setup; s != nil {
+		fmt.Fprintf(&b, "setup     %s\n", setupWord(s))
+		b.WriteString(ranLines(s.Runs))
 	}
 	for _, o := range w.Overlap {
 		fmt.Fprintf(&b, "also      %s\n", term.Clean(o))
@@ -162,5 +184,6 @@ func checksColumns(*call) []column[trees.Checks] {
 			}
 			return strings.Join(all, " ")
 		}},
+		{title: "SETUP", most: 120, text: func(p C) string { return strings.Join(p.Setup, "; ") }},
 	}
 }

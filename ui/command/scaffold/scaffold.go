@@ -212,9 +212,12 @@ func (d directory) makefile(f *Found) {
 	}
 }
 
+// copyEnv needs no network.
+const copyEnv = "cp .env.example .env"
+
 func (d directory) env(f *Found) {
 	if d.has(".env.example") && !d.has(".env") {
-		f.Setup = append(f.Setup, "cp .env.example .env")
+		f.Setup = append(f.Setup, copyEnv)
 	}
 }
 

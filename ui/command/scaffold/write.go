@@ -19,6 +19,7 @@ func (f Found) File() []byte {
 	line("")
 	line("    # What must pass before work is merged, each in a cell, on the result.")
 	list(line, "    ", "checks", f.Checks, "make test")
+	f.setup(line)
 	line("")
 	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", shellWord(f.Project))
 	if len(f.Agents) == 0 {
@@ -44,6 +45,41 @@ func (f Found) File() []byte {
 	line("")
 	line("    # Keys are secrets: swarmdeck secret set KEY, and agent create --env NAME=@KEY.")
 	return []byte(b.String())
+}
+
+// setup writes what a new tree begins with. Lines that need the network are a comment:
+// a cell asks before it lets anybody out.
+func (f Found) setup(line func(string, ...any)) {
+	var near, far []string
+	for _, text := range f.Setup {
+		if text == copyEnv {
+			near = append(near, text)
+		} else {
+			far = append(far, text)
+		}
+	}
+	if len(near)+len(far) == 0 {
+		return
+	}
+	line("")
+	line("    # What runs once in the tree of a new agent, in a cell, before its first task.")
+	if len(near) == 0 {
+		line("    # tree:")
+		line("    #   setup: # they need the network, which a cell has where egress lets it out")
+	} else {
+		line("    tree:")
+		line("      setup:")
+	}
+	for _, text := range near {
+		line("        - %s", quoted(text))
+	}
+	for _, text := range far {
+		if len(near) == 0 {
+			line("    #     - %s", quoted(text))
+		} else {
+			line("        # - %s # needs the network", quoted(text))
+		}
+	}
 }
 
 // list writes a list of texts; an empty one as a comment with what it could hold.

@@ -12,6 +12,7 @@ type Project struct {
 	Name   string
 	Checks []string          // nil leaves them as they are
 	Env    map[string]string // of its trees; nil leaves it as it is
+	Setup  []string          // of a new tree; nil leaves it as it is
 	Roles  []AgentRole
 	Line   int
 	Lines  Lines
@@ -31,11 +32,14 @@ func (r reader) project(v value, vars Vars) Project {
 		"name":   func(v value) { p.Name = r.Word(v) },
 		"checks": func(v value) { p.Checks = append([]string{}, document.Each(r.Reader, v, r.Text)...) },
 		"tree": func(v value) {
-			r.Object(v, map[string]func(value){"env": func(v value) {
-				if p.Env = r.Texts(v); p.Env == nil {
-					p.Env = map[string]string{}
-				}
-			}})
+			r.Object(v, map[string]func(value){
+				"env": func(v value) {
+					if p.Env = r.Texts(v); p.Env == nil {
+						p.Env = map[string]string{}
+					}
+				},
+				"setup": func(v value) { p.Setup = append([]string{}, document.Each(r.Reader, v, r.Text)...) },
+			})
 		},
 		"roles": func(v value) {
 			p.Roles = document.Each(r.Reader, v, func(v value) AgentRole { return r.agentRole(v, vars) })

@@ -137,14 +137,14 @@ func workText(env pane.Env, l *tree.Look, out *pane.Paras) {
 		out.Head("checks")
 		word, role := checked(&env, c, l.State)
 		out.Add("", word+"  "+pane.Age(env.Now, c.At)+" ago", role)
-		for _, r := range c.Runs {
-			mark, role := screen.Succeeded, screen.Good
-			if r.Code != 0 {
-				mark, role = screen.Failure, screen.Bad
-			}
-			out.Add("", fmt.Sprintf("%s %s  exit %d, %d ms", mark.Glyph(env.Glyphs), line(r.Command), r.Code, r.TookMS), role)
-			out.Add("", r.Tail, screen.Dim)
+		ranText(&env, c.Runs, out)
+	}
+	if s := l.Setup; s != nil {
+		out.Head("setup")
+		if !s.Done {
+			out.Add("", "not done: the tasks of "+l.Agent+" wait for it", screen.Warn)
 		}
+		ranText(&env, s.Runs, out)
 	}
 	if len(l.Remarks) > 0 {
 		out.Head("remarks")
@@ -166,6 +166,18 @@ func workText(env pane.Env, l *tree.Look, out *pane.Paras) {
 		it := workItem(l)
 		it.Part = ch.Path
 		out.Link("", fmt.Sprintf("%-8s %s  +%d -%d", ch.Status, ch.Path, ch.Added, ch.Removed), screen.Text, it)
+	}
+}
+
+// ranText says how commands ended, and what each printed last.
+func ranText(env *pane.Env, all []tree.Ran, out *pane.Paras) {
+	for _, r := range all {
+		mark, role := screen.Succeeded, screen.Good
+		if r.Code != 0 {
+			mark, role = screen.Failure, screen.Bad
+		}
+		out.Add("", fmt.Sprintf("%s %s  exit %d, %d ms", mark.Glyph(env.Glyphs), line(r.Command), r.Code, r.TookMS), role)
+		out.Add("", r.Tail, screen.Dim)
 	}
 }
 

@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAKilledSetupRunsAnew(t *testing.T) {
+	t.Parallel()
+	k := newTreeKills(t, rand.New(rand.NewPCG(1, 1)))
+	k.ok("project", "tree", "p", "--setup", "echo begun >>.git/begun; sleep 2", "--setup", "echo ready >>.git/ready")
+	k.ok("agent", "create", "ada", "--project", "p", "--dir", k.src, "--tree", "--task", "go", "--", "sh", "-c", "read l; cp .git/ready .git/seen")
+	k.tree = field(k.ok("agent", "show", "ada", "-o", "json"), "dir")
+	text := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(k.tree, ".git", name)) // it may not be there
+		return string(text)
+	}
+	for end := time.Now().Add(patience); text("begun") == ""; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing sets the tree up")
+		}
+	}
+	k.kill()
+	k.serve()
+	if said := k.ok("review", "show", "ada"); text("ready") == "" && !strings.Contains(said, "setup     not done") {
+		t.Errorf("%s", said)
+	}
+	for end := time.Now().Add(patience); text("seen") == ""; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the agent has not worked: %s", k.ok("task", "list"))
+		}
+	}
+	if text("begun") != "begun\nbegun\n" || text("ready") != "ready\n" || text("seen") != "ready\n" {
+		t.Errorf("begun %q, ready %q, seen %q", text("begun"), text("ready"), text("seen"))
+	}
+	if said := k.ok("review", "show", "ada"); !strings.Contains(said, "setup     done") {
+		t.Errorf("%s", said)
+	}
+	if said := k.ok("task", "list", "--kind", "tree.setup"); !strings.Contains(said, "1 of 1") && strings.Count(said, "tree.setup") != 1 {
+		t.Errorf("%s", said)
+	}
+}
