@@ -97,11 +97,19 @@ type Compared struct {
 	Paths   []string `json:"-"`
 }
 
+// blind is the error of who only reads the data file, and starts no git.
+func blind() error {
+	return core.Errorf(core.Unavailable, "tree: its files are looked at where an engine runs on the data file: a cockpit, or swarmdeck serve").With("field", "tree")
+}
+
 // Compare finds two states and how they differ.
 func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query) (c Compared, err error) {
 	t, err := s.Tree(tenant, agent)
 	if err != nil {
 		return c, err
+	}
+	if s.opt.Driver == nil {
+		return c, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
@@ -159,6 +167,9 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 	t, err := s.Tree(tenant, q.Agent)
 	if err != nil {
 		return in, err
+	}
+	if s.opt.Driver == nil {
+		return in, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
