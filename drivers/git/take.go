@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,7 +92,8 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 			return now, err
 		}
 	}
-	if err := r.dropNested(ctx, w, index); err != nil && ctx.Err() == nil { // a power failure cut it off
+	nested, err := r.dropNested(ctx, w, index)
+	if err != nil && ctx.Err() == nil { // a power failure cut it off
 		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return now, err
 		}
@@ -99,13 +101,13 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 	if now, err = r.bounded(ctx, w, index, most); err != nil {
 		return now, err
 	}
-	now.Tree, err = r.treeOf(ctx, w, index)
+	now.Tree, err = r.treeOf(ctx, w, index, nested)
 	if err != nil && ctx.Err() == nil {
 		// Files that the index says are here may have been collected since.
 		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return now, err
 		}
-		now.Tree, err = r.treeOf(ctx, w, index)
+		now.Tree, err = r.treeOf(ctx, w, index, nested)
 	}
 	return now, err
 }
@@ -127,34 +129,67 @@ func (r Repository) within(w Worktree, args ...string) []string {
 	return args
 }
 
-// treeOf takes what an index does not know yet, and returns the tree of it all.
-func (r Repository) treeOf(ctx context.Context, w Worktree, index string) (string, error) {
+// treeOf takes what an index does not know yet, and returns the tree of it all. Of the
+// entries that were repositories those are as they were that are empty now: a
+// submodule which nobody has checked out.
+func (r Repository) treeOf(ctx context.Context, w Worktree, index string, nested []byte) (string, error) {
 	if _, err := r.over(ctx, w, index, nil, r.within(w, "add", "--all")...); err != nil {
 		return "", err
+	}
+	var empty []byte
+	for entry := range bytes.SplitSeq(nested, []byte{0}) {
+		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && emptyDir(w.Path, string(name)) {
+			empty = append(append(empty, entry...), 0)
+		}
+	}
+	if len(empty) > 0 {
+		if _, err := r.over(ctx, w, index, empty, "update-index", "-z", "--index-info"); err != nil {
+			return "", err
+		}
 	}
 	tree, err := r.over(ctx, w, index, nil, "write-tree")
 	return strings.TrimSpace(string(tree)), err
 }
 
-// dropNested takes the repositories in the repository out of an index. For one
-// that is in it git's add would ask its status, which runs what its configuration
-// says.
-func (r Repository) dropNested(ctx context.Context, w Worktree, index string) error {
+// emptyDir reports a directory below a root that holds nothing, with no link on the
+// way there.
+func emptyDir(root, name string) bool {
+	at := root
+	for part := range strings.SplitSeq(name, "/") {
+		at = filepath.Join(at, part)
+		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
+}
+
+// dropNested takes the repositories in the repository out of an index, and returns
+// their entries, each with a NUL at its end. For one that is in it git would ask its
+// status, which runs what its configuration says.
+func (r Repository) dropNested(ctx context.Context, w Worktree, index string) (entries []byte, err error) {
 	list, err := r.over(ctx, w, index, nil, "ls-files", "--stage", "-z")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var nested []byte
 	for entry := range bytes.SplitSeq(list, []byte{0}) {
 		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte("160000 ")) {
 			nested = append(append(nested, name...), 0)
+			entries = append(append(entries, entry...), 0)
 		}
 	}
 	if len(nested) == 0 {
-		return nil
+		return nil, nil
 	}
 	_, err = r.over(ctx, w, index, nested, "update-index", "--force-remove", "-z", "--stdin")
-	return err
+	return entries, err
 }
 
 // bounded refuses a tree beyond the limits before any of it is read, and says how

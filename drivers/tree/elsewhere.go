@@ -43,6 +43,9 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 		return ran, fmt.Errorf("lay out %s: %w", hex12(state), err)
 	}
 	defer os.Remove(filepath.Join(r.Dir, "index-check-"+filepath.Base(filepath.Dir(dir))))
+	if err := d.modules(ctx, r, t, state, dir); err != nil {
+		return ran, err
+	}
 	return d.run(ctx, t, filepath.Join(dir, t.Sub), command, env, log)
 }
 

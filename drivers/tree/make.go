@@ -63,6 +63,9 @@ func (d *Driver) Make(ctx context.Context, t tree.Tree) error {
 	if err := lay(ctx, r, t.Since, stage, index); err != nil {
 		return fmt.Errorf("lay out the files of %s: %w", hex12(t.Since), err)
 	}
+	if err := d.modules(ctx, r, t, t.Since, stage); err != nil {
+		return err
+	}
 	if t.Kind == tree.Git {
 		if err := d.include(ctx, r, t, stage); err != nil {
 			return fmt.Errorf("copy what %s lists: %w", includes, err)
@@ -107,26 +110,11 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 	if err := os.Mkdir(stage, 0o755); err != nil {
 		return err
 	}
-	format := "sha1"
-	if len(t.BaseCommit) == 64 {
-		format = "sha256"
-	}
-	if _, err := r.Git.Run(ctx, git.Call{Write: []string{stage}, Args: []string{"init", "--quiet", "--template=", "--object-format=" + format, "--initial-branch=" + t.Branch, stage}}); err != nil {
+	if err := d.fresh(ctx, r, t, stage, r.Objects); err != nil {
 		return err
 	}
 	dot := filepath.Join(stage, ".git")
-	own, err := os.OpenFile(filepath.Join(dot, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(own, "[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))
-	if err = errors.Join(err, own.Close()); err != nil {
-		return err
-	}
-	small := map[string]string{
-		"objects/info/alternates": strings.Join(r.Objects, "\n") + "\n",
-		"refs/heads/" + t.Branch:  t.BaseCommit + "\n",
-	}
+	small := map[string]string{"refs/heads/" + t.Branch: t.BaseCommit + "\n"}
 	if t.Base != "" && t.Base != "swarmdeck" && !strings.HasPrefix(t.Base, t.Branch) {
 		small["refs/heads/"+t.Base] = t.BaseCommit + "\n"
 	}
@@ -144,6 +132,32 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 		return gone(t, err)
 	}
 	return shallow(w, filepath.Join(dot, "shallow"))
+}
+
+// fresh makes an empty repository of an agent's in a directory, that reads objects of
+// others.
+func (d *Driver) fresh(ctx context.Context, r git.Repository, t tree.Tree, dir string, objects []string) error {
+	format := "sha1"
+	if len(t.BaseCommit) == 64 {
+		format = "sha256"
+	}
+	if _, err := r.Git.Run(ctx, git.Call{Write: []string{dir}, Args: []string{"init", "--quiet", "--template=", "--object-format=" + format, "--initial-branch=" + t.Branch, dir}}); err != nil {
+		return err
+	}
+	dot := filepath.Join(dir, ".git")
+	own, err := os.OpenFile(filepath.Join(dot, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(own, "[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))
+	if err = errors.Join(err, own.Close()); err != nil {
+		return err
+	}
+	info := filepath.Join(dot, "objects", "info")
+	if err := os.MkdirAll(info, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(info, "alternates"), []byte(strings.Join(objects, "\n")+"\n"), 0o644)
 }
 
 // email is the address of an agent, which leads nowhere (RFC 2606).

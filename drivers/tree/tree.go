@@ -233,7 +233,8 @@ func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t t
 	if _, err := r.Do(ctx, "rev-list", "--objects", "--no-object-names", "--max-count=1", commit+"^{tree}"); err != nil {
 		return t, core.Errorf(core.Conflict, "dir: the files of %s are not all in %s, which may be a partial clone: %v", commit[:12], w.Path, err).With("field", "dir")
 	}
-	return t, nil
+	t.Lacks, err = lacking(ctx, r, w, commit)
+	return t, err
 }
 
 // refOf is the commit of a branch.
@@ -278,7 +279,7 @@ func (d *Driver) Reads(t tree.Tree) []string {
 	if err != nil {
 		return nil
 	}
-	return objects(w)
+	return append(objects(w), moduleObjects(kept(w))...)
 }
 
 // hex12 is a commit as it is shown.

@@ -208,6 +208,9 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 			return made, err
 		}
 		a.Dir = t.Dir()
+		if len(t.Lacks) > 0 {
+			c.Note(fmt.Sprintf("these submodules are empty in the tree of %s, since %s does not have their commits; git submodule update fetches them: %s", a.Name, t.Source, strings.Join(t.Lacks, ", ")))
+		}
 		env := c.Trees.EnvOf(c.By.Tenant, a.Project, t)
 		maps.Copy(env, a.Env) // what is said of the agent itself counts
 		a.Env = env

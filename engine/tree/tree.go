@@ -54,6 +54,8 @@ type Tree struct {
 	// of it was last taken over. Head is what the agent had committed by then.
 	Since string `json:"since"`
 	Head  string `json:"head,omitempty"`
+	// Lacks are submodules that its source does not have, so that they are empty.
+	Lacks []string `json:"lacks,omitempty"`
 	// Setup is what runs in it first; nil is nothing.
 	Setup *Setup `json:"setup,omitempty"`
 	// Pushed are the commits that were sent elsewhere, by URL and branch.
