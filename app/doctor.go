@@ -113,6 +113,9 @@ func agentsHere() command.Check {
 // dataFile looks at the data file and the keys beside it.
 func dataFile(data string) []command.Check {
 	file := command.Check{Check: "store", OK: true, Detail: data + " is there, to be read and written"}
+	if command.DatabaseIn(data) != "" {
+		file.Detail = data + " points to a PostgreSQL database"
+	}
 	switch err := unix.Access(data, unix.R_OK|unix.W_OK); {
 	case errors.Is(err, fs.ErrNotExist):
 		file.Detail = data + " is not there yet; the first command that needs it makes it"

@@ -35,7 +35,10 @@ const lockPoll = 20 * time.Millisecond
 // openStore opens the data file. One that another process has is worked on
 // there when that process listens. Short commands don't, and take turns: one
 // that finds the file locked waits a while for the other to end.
-func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (*store.DB, error) {
+func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (store.Store, error) {
+	if dsn := command.DatabaseIn(need.Data); dsn != "" {
+		return h.openDatabase(ctx, need, dsn, opt)
+	}
 	patience, told := LockPatience, false
 	if need.Alone {
 		patience = AlonePatience
@@ -43,8 +46,11 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 	last := 0 // process that had it
 	for end := time.Now().Add(patience); ; {
 		db, err := store.Open(need.Data, opt)
+		if err == nil {
+			return db, nil
+		}
 		if !errors.Is(err, store.ErrLocked) {
-			return db, err
+			return nil, err
 		}
 		if by := new(store.LockedError); errors.As(err, by) && by.PID > 0 && by.PID != last {
 			last, end = by.PID, time.Now().Add(patience)

@@ -63,7 +63,7 @@ func onStore[T any](ctx context.Context, c *Call, file func(ctx context.Context,
 	}
 	open, ok := c.Store().(openStore)
 	if !ok {
-		return got, core.Errorf(core.Unavailable, "this engine's store has no such operation")
+		return got, core.Errorf(core.Unavailable, "this engine's records are in a database, which its own tools look after")
 	}
 	return live(open, ctx)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,9 +29,18 @@ returning o.tenant`
 	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2`
 )
 
-// take makes a tenant ours: it raises the epoch in one statement, once no lease
-// of another engine holds it.
+// take makes a tenant ours, once no lease of another engine holds it.
 func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
+	for ; ; wait(ctx, 50*time.Millisecond) {
+		t, err := db.attempt(ctx, name)
+		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || !time.Now().Before(db.patience) || db.closed() != nil {
+			return t, err
+		}
+	}
+}
+
+// attempt raises the epoch in one statement unless another has the tenant.
+func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
 	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0))
 	if err != nil {
 		return nil, fmt.Errorf("take tenant %.80q: %w", name, err)

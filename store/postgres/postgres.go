@@ -42,13 +42,16 @@ type Options struct {
 	// it; 0 means DefaultLease. With a negative one nobody waits: whoever comes
 	// takes the tenant over.
 	Lease time.Duration
+	// Wait is how long after Open a tenant that another engine has is waited
+	// for, before ErrLocked says so.
+	Wait time.Duration
 	// Memory bounds what is kept of one tenant, in bytes; 0 means DefaultMemory.
 	Memory int64
 }
 
 // The usual values of Options.
 const (
-	DefaultLease  = 15 * time.Second
+	DefaultLease  = 4 * time.Second
 	DefaultMemory = 64 << 20
 )
 
@@ -57,8 +60,9 @@ const statementTime = 30 * time.Second
 
 // DB is a store in a PostgreSQL database.
 type DB struct {
-	opt  Options
-	pool *pgxpool.Pool
+	opt      Options
+	pool     *pgxpool.Pool
+	patience time.Time // until then tenants are waited for
 
 	mu      sync.Mutex
 	tenants map[string]*tenant // owned, or owned once
@@ -91,7 +95,7 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
 	}
-	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}}
+	db := &DB{opt: opt, pool: pool, patience: time.Now().Add(opt.Wait), tenants: map[string]*tenant{}}
 	if err := db.layOut(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -125,7 +129,8 @@ func (db *DB) View(ctx context.Context, tenant string, fn func(store.Tx) error) 
 		return err
 	}
 	defer m.leave()
-	tx := group.Read(&view{ctx: ctx, at: m, buckets: buckets{tenant: tenant}}, tenant, uint64(m.epoch))
+	v := &view{ctx: ctx, at: m, buckets: buckets{tenant: tenant}}
+	tx := &viewTx{ReadTx: group.Read(v, tenant, uint64(m.epoch)), view: v}
 	defer tx.End()
 	defer recovered(&err)
 	if err := fn(tx); err != nil {

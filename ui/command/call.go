@@ -58,6 +58,9 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 			return nil, err
 		}
 	}
+	if err := env.point(g.Data); err != nil {
+		return nil, err
+	}
 	g.Data = env.dataPath(g.Data)
 	g.ReadOnly = g.ReadOnly || env.ReadOnly
 	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads, least: s.role}, nil

@@ -8,6 +8,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os/user"
@@ -193,12 +194,17 @@ func (e *Env) path(p string) string {
 	return filepath.Join(e.Dir, p)
 }
 
-// dataPath is the data file: the flag, SWARMDECK_DATA, then the XDG default.
+// named is what names the data: the flag, then SWARMDECK_DATA; "" is nothing.
+func (e *Env) named(flag string) string { return cmp.Or(flag, e.getenv("SWARMDECK_DATA")) }
+
+// dataPath is the data file: the one that is named, or stands for the database
+// that is, then the XDG default.
 func (e *Env) dataPath(flag string) string {
-	for _, p := range []string{flag, e.getenv("SWARMDECK_DATA")} {
-		if p != "" {
-			return e.path(p)
-		}
+	switch p := e.named(flag); {
+	case IsDatabase(p):
+		return e.pointer(p)
+	case p != "":
+		return e.path(p)
 	}
 	return filepath.Join(baseDir(e.getenv, "XDG_DATA_HOME", ".local/share"), "swarmdeck", "swarmdeck.db")
 }

@@ -217,7 +217,7 @@ func (o *operation) check(c *call, args []string) (err error) {
 // forOp is the call as operations know it.
 func (c *call) forOp() op.Call {
 	data := ""
-	if c.onFile() {
+	if c.onFile() && DatabaseIn(c.g.Data) == "" {
 		data = c.g.Data
 	}
 	return op.Call{

@@ -180,7 +180,7 @@ Every command also works as a line of the cockpit's ":" palette and of a script.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 data file, 4 timed out, 130 interrupted.`
 
 func (t *tree) globals(f *pflag.FlagSet) {
-	f.StringVar(&t.g.Data, "data", "", "data `FILE` (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
+	f.StringVar(&t.g.Data, "data", "", "data `FILE`, or postgres://… (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
 	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
 	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide; sentence for what a change came to", "text", "json", "wide", "sentence")
 	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as: one of this user's, or one whose key is at hand (default the OS user)")

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/engine/core"
+)
+
+// IsDatabase reports that --data names a PostgreSQL database and no file.
+func IsDatabase(data string) bool {
+	return strings.HasPrefix(data, "postgres://") || strings.HasPrefix(data, "postgresql://")
+}
+
+// DatabaseIn is the database that a data file points to, "" when the file is no
+// such pointer or can't be read: one line that names the database.
+func DatabaseIn(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line := make([]byte, maxDatabase)
+	n, _ := f.Read(line)
+	name := strings.TrimSpace(string(line[:n]))
+	if !IsDatabase(name) || strings.ContainsAny(name, "\n\x00") {
+		return ""
+	}
+	return name
+}
+
+// maxDatabase bounds what a pointer says, in bytes.
+const maxDatabase = 4 << 10
+
+// pointer is the path of the file that stands for a database on this machine:
+// keys, sockets and what else lies beside a data file lie beside it. It depends
+// on the server and the database, not on who asks.
+func (e *Env) pointer(database string) string {
+	id := database
+	if u, err := url.Parse(database); err == nil {
+		q := u.Query()
+		id = strings.Join([]string{u.Host, u.Path, q.Get("host"), q.Get("port"), q.Get("dbname"), q.Get("search_path")}, "\x00")
+	}
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(baseDir(e.getenv, "XDG_DATA_HOME", ".local/share"), "swarmdeck", "postgres-"+hex.EncodeToString(sum[:6]))
+}
+
+// point writes the pointer of a database that was named by its URL, readable by
+// this user alone: it may hold a password.
+func (e *Env) point(flag string) error {
+	named := e.named(flag)
+	if !IsDatabase(named) || e.Attached || e.Caller.Door != core.DoorCLI {
+		return nil
+	}
+	if len(named) >= maxDatabase || strings.ContainsAny(named, "\n\x00") {
+		return core.Errorf(core.InvalidInput, "data: want one line of less than %d bytes", maxDatabase).With("field", "data")
+	}
+	if _, err := url.Parse(named); err != nil { // whose text has the password
+		return core.Errorf(core.InvalidInput, "data: not the URL of a database; want postgres://USER@HOST/DATABASE").With("field", "data")
+	}
+	path := e.pointer(named)
+	if DatabaseIn(path) == named {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("data: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(named+"\n"), 0o600); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	return nil
+}

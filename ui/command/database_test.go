@@ -1,0 +1,50 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine/core"
+)
+
+func TestADatabaseHasAFileOfItsOwnHere(t *testing.T) {
+	home := t.TempDir()
+	vars := map[string]string{"XDG_DATA_HOME": home}
+	e := &Env{Caller: core.Caller{Door: core.DoorCLI}, Getenv: func(name string) string { return vars[name] }}
+	named := "postgres://me:secret@db.example/swarm?sslmode=require"
+	if err := e.point(named); err != nil {
+		t.Fatal(err)
+	}
+	path := e.dataPath(named)
+	if filepath.Dir(path) != filepath.Join(home, "swarmdeck") || DatabaseIn(path) != named {
+		t.Errorf("%s points to %q", path, DatabaseIn(path))
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v: it holds a password", info.Mode(), err)
+	}
+	if other := e.dataPath("postgres://you@db.example/swarm"); other != path {
+		t.Errorf("another user's is %s", other)
+	}
+	for _, other := range []string{"postgres://me@db.example/other", "postgres://me@elsewhere/swarm", "postgres:///swarm?host=/run"} {
+		if e.dataPath(other) == path {
+			t.Errorf("%s has the same file", other)
+		}
+	}
+	vars["SWARMDECK_DATA"] = named
+	if e.dataPath("") != path || e.dataPath("/file") != "/file" {
+		t.Error("the flag goes before the environment")
+	}
+	if err := e.point("postgres://me:secret@db.example:x y/swarm"); err == nil {
+		t.Error("accepted a URL that is none")
+	}
+	plain := filepath.Join(home, "plain")
+	for _, content := range []string{"", "hello\n", named + "\n" + named, "\x00\x01"} {
+		if err := os.WriteFile(plain, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := DatabaseIn(plain); got != "" {
+			t.Errorf("%q points to %q", content, got)
+		}
+	}
+}
