@@ -23,7 +23,7 @@ type Edited struct {
 }
 
 // String tells what was done.
-func (e Edited) String() string { return e.File + " in the tree of " + e.Agent }
+func (e Edited) String() string { return e.File + " is written in the tree of " + e.Agent }
 
 // File reads a file of an agent's tree as it is now.
 func (s *Trees) File(ctx context.Context, tenant, agent, path string) (e Edited, err error) {
