@@ -10,11 +10,11 @@ import (
 )
 
 // commitSQL writes a commit in one statement, which is one transaction: nothing
-// unless the owner's row has our epoch, session and last commit. It waits for
-// the disk even where the server is told not to.
+// unless the owner's row has us, our epoch, session and last commit: after a failover
+// that lost a take, two engines may have one epoch. It waits for the disk even where the server is told not to.
 const commitSQL = `with mine as (
 	update owner set commit = commit + 1, schema = $5, until = greatest(until, clock_timestamp() + $6 * interval '1 microsecond')
-	where tenant = $1 and epoch = $2 and session = $3 and commit = $4 returning true
+	where tenant = $1 and epoch = $2 and session = $3 and commit = $4 and engine = $12 returning true
 ), removed as (
 	delete from kv using unnest($7::bytea[], $8::bytea[]) as gone(bucket, key)
 	where kv.tenant = $1 and kv.bucket = gone.bucket and kv.key = gone.key and exists (select from mine)
@@ -28,7 +28,7 @@ select case when current_setting('synchronous_commit') = 'off' then set_config('
 
 // askSQL asks for the number of the last commit. The new session keeps a commit
 // that is still on its way from happening later.
-const askSQL = `update owner set session = session + 1 where tenant = $1 and epoch = $2 returning session, commit`
+const askSQL = `update owner set session = session + 1 where tenant = $1 and epoch = $2 and engine = $3 returning session, commit`
 
 // patience is how long a commit of unknown outcome is asked after.
 const patience = time.Minute
@@ -67,7 +67,7 @@ func (t *tenant) write() error {
 	deadline := time.Now().Add(patience)
 	for pause := 10 * time.Millisecond; ; {
 		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, t.draft.commit,
-			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values)
+			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values, t.db.opt.Engine)
 		switch {
 		case err == nil && len(rows) == 1:
 			return nil
@@ -78,6 +78,7 @@ func (t *tenant) write() error {
 		case !errors.Is(err, errLost):
 			return err
 		}
+		lost := err
 		for {
 			done, err := t.ask()
 			if err == nil && done {
@@ -86,7 +87,7 @@ func (t *tenant) write() error {
 			if err == nil {
 				break // it has not happened and never will: again
 			}
-			if !errors.Is(err, errLost) || time.Now().After(deadline) {
+			if errors.Is(err, store.ErrFenced) || t.db.ctx.Err() != nil || time.Now().After(deadline) { // a standby refuses for a while
 				err = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, err)
 				t.fail(err)
 				return err
@@ -95,12 +96,16 @@ func (t *tenant) write() error {
 				pause *= 2
 			}
 		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not carried out within %s: %w", patience, lost)
+		}
+		wait(t.db.ctx, pause)
 	}
 }
 
 // ask reads back whether the commit that was sent last has happened.
 func (t *tenant) ask() (done bool, err error) {
-	rows, err := t.db.query(t.db.ctx, nil, askSQL, []byte(t.name), t.epoch)
+	rows, err := t.db.query(t.db.ctx, nil, askSQL, []byte(t.name), t.epoch, t.db.opt.Engine)
 	switch {
 	case err != nil:
 		return false, err

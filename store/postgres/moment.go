@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -173,11 +174,19 @@ from owner o left join lateral (
 
 // load reads a page into memory and returns the span that is known by it.
 func (m *moment) load(ctx context.Context, name store.Bucket, from, to []byte, reverse bool) (span, error) {
+	from, to = bytes.Clone(from), bytes.Clone(to) // which may be memory of a transaction, and stand in the cache
+	if m.frozen != nil {
+		ctx = context.WithoutCancel(ctx) // or who gives up closes the view of others
+	}
 	args := []any{[]byte(m.t.name), m.epoch, m.commit, []byte(name), from}
 	if to != nil {
 		args = append(args, to)
 	}
 	got, err := m.t.db.query(ctx, m.frozen, pageSQL(to != nil, reverse), args...)
+	for end := time.Now().Add(patience); m.frozen == nil && errors.Is(err, errLost) && ctx.Err() == nil && time.Now().Before(end); {
+		wait(ctx, 100*time.Millisecond)
+		got, err = m.t.db.query(ctx, nil, pageSQL(to != nil, reverse), args...)
+	}
 	switch {
 	case errors.Is(err, errLost) && m.frozen != nil:
 		return span{}, fmt.Errorf("read bucket %s: the view is lost with its connection: %w", name, err)

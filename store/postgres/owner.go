@@ -23,7 +23,7 @@ returning epoch, session, commit, schema`
 
 	keepSQL = `update owner o set until = clock_timestamp() + $3 * interval '1 microsecond'
 from unnest($1::bytea[], $2::bytea[]) as mine(tenant, epoch)
-where o.tenant = mine.tenant and o.epoch::text = convert_from(mine.epoch, 'UTF8')
+where o.tenant = mine.tenant and o.engine = $4 and o.epoch::text = convert_from(mine.epoch, 'UTF8')
 returning o.tenant`
 
 	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2`
@@ -126,7 +126,9 @@ func (db *DB) renew() {
 	if len(names) == 0 {
 		return
 	}
-	rows, err := db.query(db.ctx, nil, keepSQL, names, epochs, db.opt.Lease)
+	ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
+	defer cancel()
+	rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine)
 	if err != nil {
 		return // the next commit or renewal tells
 	}

@@ -29,6 +29,7 @@ func Run(t *testing.T, open Opener) {
 		{"WritingInsideAScan", writingInScan},
 		{"UseAfterTheEnd", afterTheEnd},
 		{"Alloc", allocated},
+		{"AllocatedReads", allocatedReads},
 		{"Views", views},
 		{"Counters", counters},
 		{"HooksInCommitOrder", hooks},

@@ -159,6 +159,40 @@ func afterTheEnd(t *testing.T, open Opener) {
 	}
 }
 
+// allocatedReads look for keys that are made in memory of the transaction, which the next
+// one makes others in: what a store remembers of a read must not be that memory.
+func allocatedReads(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := open(t, dir, store.Options{})
+	create(t, s, tenant)
+	key := func(tx store.Tx, n byte) []byte { return append(tx.Alloc(2), 'k', n) }
+	update(t, s, tenant, func(tx store.Tx) error {
+		for n := range byte(10) {
+			if err := tx.Put("a", key(tx, n), []byte{n}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	closeStore(t, s)
+	s = open(t, dir, store.Options{})
+	t.Cleanup(func() { closeStore(t, s) })
+	for _, n := range []byte{5, 3, 7, 1, 9, 0} {
+		update(t, s, tenant, func(tx store.Tx) error {
+			got, err := tx.Get("a", key(tx, n))
+			if err != nil || !bytes.Equal(got, []byte{n}) {
+				t.Errorf("key %d: %v, %v", n, got, err)
+			}
+			from, seen := key(tx, n), 0
+			err = tx.Scan("a", from, key(tx, n+1), false, func(_, _ []byte) bool { seen++; return true })
+			if err != nil || seen != 1 {
+				t.Errorf("from %d on: %d keys, %v", n, seen, err)
+			}
+			return tx.Put("b", key(tx, n), []byte{n})
+		})
+	}
+}
+
 // allocated memory is fresh, apart from all other, and good for keys and values
 // of any size; what was put from it outlives it.
 func allocated(t *testing.T, open Opener) {
