@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func (e *Env) pointer(database string) string {
 // point writes the pointer of a database that was named by its URL, readable by
 // this user alone: it may hold a password.
 func (e *Env) point(flag string) error {
-	named := e.named(flag)
+	named := strings.TrimSpace(e.named(flag))
 	if !IsDatabase(named) || e.Attached || e.Caller.Door != core.DoorCLI {
 		return nil
 	}
@@ -72,10 +71,19 @@ func (e *Env) point(flag string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); err == nil && DatabaseIn(path) == "" {
+		return core.Errorf(core.Conflict, "data: %s is in the way: it names no database", path).With("field", "data")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".postgres-*") // readable by this user alone
+	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(named+"\n"), 0o600); err != nil {
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(named + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path) // whoever reads it meanwhile sees one or the other
+	}
+	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	return nil
