@@ -3,6 +3,8 @@ package git
 import (
 	"bytes"
 	"context"
+	"crypto/sha1" // #nosec: git's own checksum
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +28,8 @@ type state struct {
 	Message string `json:"message"`
 	Files   int    `json:"files"` // at most as many
 	Bytes   int64  `json:"bytes"` // at most as many
+	// Links are the repositories in the repository, of which git lists no files.
+	Links []string `json:"links,omitempty"`
 
 	same bool // nothing has changed since
 }
@@ -104,6 +109,24 @@ func checksum(index string) (string, error) {
 	return hex.EncodeToString(sum), nil
 }
 
+// intact reports that an index ends with the checksum of what is before it: git reads
+// one that was cut off as if it were whole.
+func intact(index string) bool {
+	data, err := os.ReadFile(index)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	for _, sum := range []func([]byte) []byte{
+		func(b []byte) []byte { h := sha1.Sum(b); return h[:] },
+		func(b []byte) []byte { h := sha256.Sum256(b); return h[:] },
+	} {
+		if at := len(data) - len(sum(nil)); at > 0 && bytes.Equal(sum(data[:at]), data[at:]) {
+			return true
+		}
+	}
+	return false
+}
+
 // linkIndex gives an index, if it is there, another name. Git changes none in its
 // place, but puts another there.
 func linkIndex(known, index string) error {
@@ -139,6 +162,11 @@ func CopyIndex(from, to string) (there bool, err error) {
 // since takes what changed in a work tree since the state that its index is of. An
 // error says that the whole tree is to be looked at.
 func (r Repository) since(ctx context.Context, w Worktree, index string, was state, most Limits) (now state, err error) {
+	for _, name := range was.Links {
+		if _, err := os.Lstat(filepath.Join(w.Path, name, ".git")); err != nil && !emptyDir(w.Path, name) {
+			return was, errors.New("a repository in the repository has become files: they are to be listed")
+		}
+	}
 	names, err := r.changed(ctx, w, index)
 	now = was
 	if err != nil || len(names) == 0 {
@@ -159,6 +187,11 @@ func (r Repository) since(ctx context.Context, w Worktree, index string, was sta
 		return now, errors.New("it may be beyond its limits: its files are to be counted")
 	}
 	// A repository in the repository is listed as a directory. Its status is not asked for here.
+	for name := range bytes.SplitSeq(names, []byte{0}) {
+		if name, is := bytes.CutSuffix(name, []byte("/")); is {
+			now.Links = append(slices.Clip(now.Links), string(name))
+		}
+	}
 	names = bytes.ReplaceAll(names, []byte("/\x00"), []byte{0})
 	if _, err := r.over(ctx, w, index, names, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
 		return now, err

@@ -92,8 +92,12 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 			return now, err
 		}
 	}
-	nested, err := r.dropNested(ctx, w, index)
-	if err != nil && ctx.Err() == nil { // a power failure cut it off
+	var nested []byte
+	whole := intact(index)
+	if whole {
+		nested, err = r.dropNested(ctx, w, index)
+	}
+	if (!whole || err != nil) && ctx.Err() == nil { // a power failure cut it off
 		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return now, err
 		}
@@ -109,7 +113,21 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 		}
 		now.Tree, err = r.treeOf(ctx, w, index, nested)
 	}
+	if err == nil {
+		now.Links, err = r.links(ctx, w, index)
+	}
 	return now, err
+}
+
+// links are the repositories in the repository that an index has.
+func (r Repository) links(ctx context.Context, w Worktree, index string) (names []string, err error) {
+	list, err := r.over(ctx, w, index, nil, "ls-files", "--stage", "-z")
+	for entry := range bytes.SplitSeq(list, []byte{0}) {
+		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte("160000 ")) {
+			names = append(names, string(name))
+		}
+	}
+	return names, err
 }
 
 // over runs git on a work tree with an index that is not waited for to be on the

@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -201,8 +202,7 @@ func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
 	if err := os.Mkdir(stage, 0o700); err != nil {
 		return "", err
 	}
-	index := filepath.Join(l.Dir, "index-stage")
-	_ = os.Remove(index + ".lock")
+	index := filepath.Join(l.Dir, "index-stage-"+strings.ToLower(rand.Text()[:10])) // trees of one source share the directory
 	defer os.Remove(index)
 	var names bytes.Buffer
 	for _, e := range list {
