@@ -108,7 +108,7 @@ func (m *Model) editFile() tea.Cmd {
 	}
 	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
 	return m.track(func() tea.Msg {
-		out, says, code := run(ctx, tenant, []string{"review", "file", agent, it.File, "-o", "json"})
+		out, says, code := run(ctx, tenant, []string{"review", "file", "-o", "json", "--", agent, it.File})
 		var read readMsg
 		if err := json.Unmarshal([]byte(out), &read.file); code != 0 || err != nil {
 			read.says = reason(output{out: out, err: says, code: code})
@@ -134,7 +134,7 @@ func (m *Model) wasRead(msg readMsg) tea.Cmd {
 				return writtenMsg{err: err}
 			}
 			defer os.Remove(path)
-			line := []string{"review", "edit", f.Agent, f.File, "--from-file", path, "--state", f.State}
+			line := []string{"review", "edit", "--from-file", path, "--state", f.State, "--", f.Agent, f.File}
 			var o output
 			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
 			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: m.presses}, []output{o}}

@@ -181,16 +181,16 @@ func TestWhatAnotherReviewerDoesIsSeenInTheDiff(t *testing.T) {
 func TestAHunkIsAcceptedWithAKeyAsItWasShown(t *testing.T) {
 	r, _ := reviewing(t, 80, 24)
 	r.keys("enter", "]", "]", "j", "A")
-	r.wantRun("review accept ada main.go:2 --state s1")
+	r.wantRun("review accept --state s1 -o sentence -- ada main.go:2")
 	r.ran = nil
 	r.keys("{", "A")
-	r.wantRun("review accept ada main.go --state s1")
+	r.wantRun("review accept --state s1 -o sentence -- ada main.go")
 	r.ran = nil
 	r.keys("space")
-	r.wantRun("review viewed ada main.go")
+	r.wantRun("review viewed -o sentence -- ada main.go")
 	r.ran = nil
 	r.keys("{", "space")
-	r.wantRun("review unviewed ada main.go")
+	r.wantRun("review unviewed -o sentence -- ada main.go")
 }
 
 func TestAComparisonOfTwoWorksIsTurnedAround(t *testing.T) {

@@ -151,7 +151,7 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	if e.Tool == "" || len(e.Tool) > maxCall || !core.Printable(e.Tool) {
 		return judge.Ask{}, core.Invalid("tool", e.Tool, fmt.Sprintf("1-%d printable bytes", maxCall))
 	}
-	if a := r.m.rec.Load(); e.Asks == nil && !a.mayAsk(e.Tool) {
+	if a := r.m.rec.Load(); (e.Asks == nil || e.Asks.Call != nil) && !a.mayAsk(e.Tool) {
 		return judge.Ask{}, core.Invalid("tool", e.Tool, "what role "+a.Role+" has: "+core.ClipTo(strings.Join(a.Tools, ", "), 200))
 	}
 	if len(e.Args) == 0 {

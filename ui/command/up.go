@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,9 +46,25 @@ func (t *tree) up() *cobra.Command {
 				return err
 			}
 			call := c.forOp()
+			if len(file.Projects) > 0 && !call.Role.Includes(Admin) { // what runs unasked is written down there
+				return core.Errorf(core.Denied, "%s: projects: what tests and sets up trees, and what roles may, needs the role %s, you are %s", args[0], Admin, call.Role).With("field", "projects")
+			}
+			for _, p := range file.Projects {
+				for _, r := range p.Roles {
+					if err := errors.Join(call.Reach(r.Template.Runtime, r.Template.Options), call.MayOpen("role", r.Template.Profile)); err != nil {
+						return err
+					}
+				}
+			}
 			for _, a := range file.Agents {
-				if err := call.Reach(a.Runtime, a.Options); err != nil {
-					return err
+				runtimes := []string{a.Runtime}
+				if a.From != "" && a.Runtime == "" { // the role says which
+					runtimes = c.eng.Fleet.Runtimes()
+				}
+				for _, runtime := range runtimes {
+					if err := call.Reach(runtime, a.Options); err != nil {
+						return err
+					}
 				}
 				if err := call.MayOpen("agent", a.Profile); err != nil {
 					return err

@@ -84,22 +84,24 @@ func newParser() parser.Parser {
 const (
 	maxNested = 32       // quotes and lists in each other
 	maxRun    = 16 << 10 // bytes without an empty line
+	maxCells  = 20_000   // of a table: each of its rows has as many as its widest
 )
 
 // strange tells a text that no person would write as Markdown.
 func strange(s string) bool {
-	run := 0
+	run, lines, bars := 0, 0, 0
 	for line := range strings.SplitSeq(s, "\n") {
 		if run += len(line) + 1; strings.TrimSpace(line) == "" {
-			run = 0
+			run, lines, bars = 0, 0, 0
 		}
+		lines, bars = lines+1, max(bars, strings.Count(line, "|"))
 		deep := 0
 		for i := 0; i < len(line) && strings.IndexByte(" \t>-+*.)0123456789", line[i]) >= 0; i++ {
 			if strings.IndexByte(">-+*.)", line[i]) >= 0 && (i+1 == len(line) || line[i] == '>' || line[i+1] == ' ') {
 				deep++
 			}
 		}
-		if run > maxRun || deep > maxNested {
+		if run > maxRun || deep > maxNested || lines*bars > maxCells {
 			return true
 		}
 	}

@@ -209,7 +209,7 @@ func (p *Diff) Run(env pane.Env, action string) (words []string, ok bool) {
 	if p.view.Viewed[path] {
 		verb = "unviewed"
 	}
-	return []string{"review", verb, agent, path}, true
+	return []string{"review", verb, "--", agent, path}, true
 }
 
 // piece names the hunk or the file under the cursor for review accept.
