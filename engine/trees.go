@@ -60,19 +60,40 @@ func (r treeRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error
 type treeWork struct {
 	state  core.Condition // of what follows
 	paused bool
-	still  bool
+	still  bool         // between two steps
+	proc   tree.Process // of the step, nil for none
+	frozen bool         // it stands still
 
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 	out    task.Outcome // valid after done
 }
 
-// pass is where it can stand still.
-func (w *treeWork) pass(ctx context.Context) error {
+// Pass implements tree.Hold.
+func (w *treeWork) Pass(ctx context.Context) error {
 	w.state.Change(func() { w.still = true })
 	defer w.state.Change(func() { w.still = false })
 	_ = w.state.Until(ctx, func() bool { return !w.paused }) // or until ctx ends
 	return context.Cause(ctx)
+}
+
+// Runs implements tree.Hold. A pause that came before the process did holds it too.
+func (w *treeWork) Runs(p tree.Process) (over func()) {
+	paused := false
+	w.state.Change(func() { w.proc, paused = p, w.paused })
+	if paused {
+		_ = w.freeze(context.Background(), p) // else it is over soon, or Pause says so
+	}
+	return func() { w.state.Change(func() { w.proc, w.frozen = nil, false }) }
+}
+
+// freeze has a process stand still.
+func (w *treeWork) freeze(ctx context.Context, p tree.Process) error {
+	err := p.Pause(ctx)
+	if err == nil {
+		w.state.Change(func() { w.frozen = w.proc == p && w.paused })
+	}
+	return err
 }
 
 func (w *treeWork) run(ctx context.Context, trees *tree.Trees, job swarm.Job) {
@@ -91,7 +112,7 @@ func (w *treeWork) run(ctx context.Context, trees *tree.Trees, job swarm.Job) {
 			}
 		}
 	})
-	out, err := trees.Carry(ctx, job, w.pass)
+	out, err := trees.Carry(ctx, job, w)
 	close(over)
 	beats.Wait()
 	w.out = task.Outcome{Status: task.Succeeded, Output: out}
@@ -112,19 +133,32 @@ func (w *treeWork) Outcome() task.Outcome { <-w.done; return w.out }
 func (w *treeWork) Cancel(reason string)  { w.cancel(errors.New(reason)) }
 
 func (w *treeWork) Pause(ctx context.Context) error {
-	w.state.Change(func() { w.paused = true })
+	var p tree.Process
+	w.state.Change(func() { w.paused, p = true, w.proc })
+	if p != nil {
+		if err := w.freeze(ctx, p); err != nil && !errors.Is(err, core.Kind(core.Conflict)) { // which is ending
+			return err
+		}
+	}
 	return w.state.Until(ctx, func() bool {
 		select {
 		case <-w.done:
 			return true
 		default:
-			return w.still
+			return w.still || w.frozen
 		}
 	})
 }
 
-func (w *treeWork) Resume(context.Context) error {
-	w.state.Change(func() { w.paused = false })
+func (w *treeWork) Resume(ctx context.Context) error {
+	var p tree.Process
+	w.state.Change(func() { w.paused, w.frozen, p = false, false, w.proc })
+	if p == nil {
+		return nil
+	}
+	if err := p.Resume(ctx); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
+		return err
+	}
 	return nil
 }
 

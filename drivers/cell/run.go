@@ -10,17 +10,21 @@ import (
 	"syscall"
 )
 
-// Run starts a command, gives it what in holds and the end of its input, and
-// copies what it prints to out and errs. It returns once nothing of the run is
-// left and all is copied. The end of ctx, or an error of in, out or errs, ends
-// the run at once and is returned; an exit that is not 0 is no error. In may be
-// nil, and so may out and errs, for what nobody reads. In is read until a read
-// of it returns after the command's end.
+// Run starts a command and attends to it.
 func (s *Supervisor) Run(ctx context.Context, spec Spec, in io.Reader, out, errs io.Writer) (Exit, error) {
 	p, err := s.Start(spec)
 	if err != nil {
 		return Exit{}, err
 	}
+	return p.Attend(ctx, in, out, errs)
+}
+
+// Attend gives a command what in holds and the end of its input, and copies what it
+// prints to out and errs. It returns once nothing of the run is left and all is
+// copied. The end of ctx, or an error of in, out or errs, ends the run at once and is
+// returned; an exit that is not 0 is no error. In may be nil, and so may out and errs,
+// for what nobody reads. In is read until a read of it returns after the command's end.
+func (p *Process) Attend(ctx context.Context, in io.Reader, out, errs io.Writer) (Exit, error) {
 	defer p.CloseIO()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -57,7 +61,7 @@ func (s *Supervisor) Run(ctx context.Context, spec Spec, in io.Reader, out, errs
 	case <-p.Done():
 	case <-ctx.Done():
 	}
-	err = p.Stop(Grace{Interrupt: -1, Terminate: -1})
+	err := p.Stop(Grace{Interrupt: -1, Terminate: -1})
 	select { // its pipes end with it, unless it gave them away
 	case <-copied:
 	case <-ctx.Done():

@@ -26,9 +26,9 @@ const (
 )
 
 // Run implements tree.Driver. What the command leaves behind goes with it.
-func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []string, env map[string]string, log func(string)) (ran tree.Ran, err error) {
+func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, c tree.Command) (ran tree.Ran, err error) {
 	if state == "" {
-		return d.run(ctx, t, t.Dir(), command, env, log)
+		return d.run(ctx, t, t.Dir(), c)
 	}
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -46,12 +46,12 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, command []s
 	if err := d.modules(ctx, r, t, state, dir); err != nil {
 		return ran, err
 	}
-	return d.run(ctx, t, filepath.Join(dir, t.Sub), command, env, log)
+	return d.run(ctx, t, filepath.Join(dir, t.Sub), c)
 }
 
 // run runs a command in a directory, in a cell of the tree's agent.
-func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, command []string, env map[string]string, log func(string)) (ran tree.Ran, err error) {
-	ran.Command = command
+func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, c tree.Command) (ran tree.Ran, err error) {
+	ran.Command = c.Argv
 	var mu sync.Mutex // the two streams are read side by side
 	var tail tailing
 	emit := func(line []byte, _ int) {
@@ -59,16 +59,22 @@ func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, command []str
 		defer mu.Unlock()
 		text := pipe.Text(line)
 		tail.add(text)
-		log(text)
+		c.Log(text)
 	}
 	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
 	began := time.Now()
-	exit, err := d.opt.Cells.Run(ctx, cell.Spec{
-		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: command, Dir: dir, Deadline: maxCheck, Env: env,
+	p, err := d.opt.Cells.Start(cell.Spec{
+		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: c.Argv, Dir: dir, Deadline: maxCheck, Env: c.Env,
 		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
-	}, nil, &out, &errs)
+	})
+	var exit cell.Exit
+	if err == nil {
+		over := c.Runs(p)
+		exit, err = p.Attend(ctx, nil, &out, &errs)
+		over()
+	}
 	if err != nil {
-		return ran, fmt.Errorf("run %s: %w", command[0], err)
+		return ran, fmt.Errorf("run %s: %w", c.Argv[0], err)
 	}
 	ran.Code, ran.TookMS, ran.Tail = exit.Code, time.Since(began).Milliseconds(), tail.String()
 	return ran, nil

@@ -40,7 +40,7 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 	if said := r.git(ada.Path, "status", "--short"); said != "" {
 		t.Errorf("git says: %s", said)
 	}
-	if ran, err := r.d.Run(t.Context(), ada, now.Commit, []string{"cat", "deps/lib/l/one"}, nil, func(string) {}); err != nil || ran.Code != 0 {
+	if ran, err := r.d.Run(t.Context(), ada, now.Commit, command(func(string) {}, "cat", "deps/lib/l/one")); err != nil || ran.Code != 0 {
 		t.Errorf("a check does not see it: %+v, %v", ran, err)
 	}
 	if len(ada.Lacks) > 0 || !slices.Contains(r.d.Reads(ada), filepath.Join(r.repo, ".git/modules/the/lib/objects")) {

@@ -294,7 +294,7 @@ func TestACommandSeesAStateInACell(t *testing.T) {
 	s, err := r.d.Now(t.Context(), ada)
 	no(t, err)
 	var lines []string
-	ran, err := r.d.Run(t.Context(), ada, s.Commit, []string{"sh", "-c", "cat a; echo no >&2; exit 3"}, nil, func(line string) { lines = append(lines, line) })
+	ran, err := r.d.Run(t.Context(), ada, s.Commit, command(func(line string) { lines = append(lines, line) }, "sh", "-c", "cat a; echo no >&2; exit 3"))
 	if no(t, err); ran.Code != 3 || !strings.Contains(ran.Tail, "hers") || len(lines) != 2 {
 		t.Errorf("%+v %q", ran, lines)
 	}
@@ -335,4 +335,9 @@ func TestACallsIdIsNoTasks(t *testing.T) {
 	if _, err := r.d.Marked(t.Context(), ada, "c2"); !errors.Is(err, core.Kind(core.NotFound)) {
 		t.Error(err)
 	}
+}
+
+// command is one that nobody holds up.
+func command(log func(string), argv ...string) tree.Command {
+	return tree.Command{Argv: argv, Log: log, Runs: func(tree.Process) func() { return func() {} }}
 }

@@ -9,17 +9,16 @@ import (
 	"swarmdeck/engine/swarm"
 )
 
-// Carry carries out a task of one of the kinds. pass is called where it can stand
-// still.
-func (s *Trees) Carry(ctx context.Context, job swarm.Job, pass func(context.Context) error) (core.Raw, error) {
+// Carry carries out a task of one of the kinds.
+func (s *Trees) Carry(ctx context.Context, job swarm.Job, hold Hold) (core.Raw, error) {
 	in, t, err := s.read(job.Task.TenantID, job.Task.Kind, job.Task.Input)
 	if err != nil {
 		return nil, err
 	}
-	if err := pass(ctx); err != nil {
+	if err := hold.Pass(ctx); err != nil {
 		return nil, err
 	}
-	c := carrying{s, job, in, t}
+	c := carrying{s, job, hold, in, t}
 	switch job.Task.Kind {
 	case KindCheck:
 		return c.check(ctx)
@@ -73,10 +72,11 @@ func (s *Trees) Free(tenant string) (bool, string) {
 
 // carrying is one task at work.
 type carrying struct {
-	s   *Trees
-	job swarm.Job
-	in  Input
-	t   Tree
+	s    *Trees
+	job  swarm.Job
+	hold Hold
+	in   Input
+	t    Tree
 }
 
 // self is who writes down what came of it.
@@ -169,8 +169,13 @@ func (c *carrying) lines(ctx context.Context, state string, lines []string) (run
 	tenant := c.job.Task.TenantID
 	env := c.s.EnvOf(tenant, c.s.opt.Project(tenant, c.t.Agent), c.t)
 	for _, line := range lines {
+		if err := c.hold.Pass(ctx); err != nil {
+			return runs, false, err
+		}
 		c.job.Log("INFO", "$ "+line)
-		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, []string{"sh", "-c", line}, env, func(line string) { c.job.Log("INFO", line) })
+		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, Command{
+			Argv: []string{"sh", "-c", line}, Env: env, Log: func(line string) { c.job.Log("INFO", line) }, Runs: c.hold.Runs,
+		})
 		if err != nil {
 			return runs, false, err
 		}

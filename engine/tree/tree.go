@@ -129,6 +129,29 @@ type Joined struct {
 	Marked []string `json:"marked,omitempty"`
 }
 
+// Command is one to run on a state.
+type Command struct {
+	Argv []string
+	Env  map[string]string
+	Log  func(line string)             // hears what it prints
+	Runs func(p Process) (over func()) // hears of its process, until that is over
+}
+
+// Process can be made to stand still.
+type Process interface {
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+}
+
+// Hold is how a task at work is held up.
+type Hold interface {
+	// Pass is called where the task can stand still, and returns when it may go on.
+	Pass(ctx context.Context) error
+	// Runs is told of a process of the task, which is to stand still with it, and
+	// returns what is called when that is over.
+	Runs(p Process) (over func())
+}
+
 // Driver makes trees and works on them. Drivers provide it. What changes
 // something is given a key or has a state that says whether it is done: done
 // again after a crash it goes on, and nobody sees it half done.
@@ -173,7 +196,7 @@ type Driver interface {
 	Published(ctx context.Context, t Tree, commit string) (where string, err error)
 	// Run lays a state out in a directory of its own and runs a command there, in a
 	// cell; of no state it runs in the tree itself.
-	Run(ctx context.Context, t Tree, state string, command []string, env map[string]string, log func(line string)) (Ran, error)
+	Run(ctx context.Context, t Tree, state string, c Command) (Ran, error)
 	// Remote is where a remote of the repository leads, Push sends a commit there.
 	Remote(ctx context.Context, t Tree, name string) (url string, err error)
 	Push(ctx context.Context, t Tree, p Push) error

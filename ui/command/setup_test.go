@@ -52,6 +52,37 @@ func TestATreeIsSetUpBeforeTheFirstTaskOfItsAgent(t *testing.T) {
 	}
 }
 
+// TestAnEmergencyStopHoldsWhatRunsInATree: also in the midst of a line.
+func TestAnEmergencyStopHoldsWhatRunsInATree(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d}
+	w.repository()
+	d.line("tenant create t_one")
+	d.line(`project tree web --setup 'until [ -e go ]; do echo >>n; sleep 0.01; done'`)
+	made := d.object("agent create ada --project web --dir repo --tree " + lined)
+	at := func(name string) string { return filepath.Join(str(made["dir"]), name) }
+	size := func() int { text, _ := os.ReadFile(at("n")); return len(text) }
+	moves := func(want bool) {
+		t.Helper()
+		was := size()
+		for begun := time.Now(); size() == was && time.Since(begun) < time.Minute; {
+			if time.Sleep(10 * time.Millisecond); !want && time.Since(begun) > 300*time.Millisecond {
+				return
+			}
+		}
+		if moved := size() > was; moved != want {
+			t.Errorf("the setup moves: %v, want %v", moved, want)
+		}
+	}
+	moves(true)
+	d.line("estop on --reason test")
+	moves(false)
+	d.line("estop off --reason test")
+	moves(true)
+	d.no(os.WriteFile(at("go"), nil, 0o600))
+	d.until("task list --kind tree.setup", "status", "succeeded")
+}
+
 func TestAFailedSetupHoldsItsAgent(t *testing.T) {
 	d := newDeck(t)
 	w := &walk{deck: d}
