@@ -92,7 +92,7 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 			return now, err
 		}
 	}
-	var nested []byte
+	var nested []link
 	whole := intact(index)
 	if whole {
 		nested, err = r.dropNested(ctx, w, index)
@@ -113,22 +113,29 @@ func (r Repository) take(ctx context.Context, w Worktree, index string, most Lim
 		}
 		now.Tree, err = r.treeOf(ctx, w, index, nested)
 	}
-	if err == nil {
-		now.Links, err = r.links(ctx, w, index)
+	if err != nil {
+		return now, err
+	}
+	links, err := r.links(ctx, w, index)
+	for _, l := range links {
+		now.Links = append(now.Links, l.path)
 	}
 	return now, err
 }
 
-// links are the repositories in the repository that an index has.
-func (r Repository) links(ctx context.Context, w Worktree, index string) (names []string, err error) {
+// links are the entries of an index that are repositories in the repository.
+func (r Repository) links(ctx context.Context, w Worktree, index string) (entries []link, err error) {
 	list, err := r.over(ctx, w, index, nil, "ls-files", "--stage", "-z")
 	for entry := range bytes.SplitSeq(list, []byte{0}) {
 		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte("160000 ")) {
-			names = append(names, string(name))
+			entries = append(entries, link{string(name), string(entry) + "\x00"})
 		}
 	}
-	return names, err
+	return entries, err
 }
+
+// link is one of them: its path, and its line as update-index reads it.
+type link struct{ path, line string }
 
 // over runs git on a work tree with an index that is not waited for to be on the
 // disk: one that a power failure cut off is found out by its checksum.
@@ -150,14 +157,14 @@ func (r Repository) within(w Worktree, args ...string) []string {
 // treeOf takes what an index does not know yet, and returns the tree of it all. Of the
 // entries that were repositories those are as they were that are empty now: a
 // submodule which nobody has checked out.
-func (r Repository) treeOf(ctx context.Context, w Worktree, index string, nested []byte) (string, error) {
+func (r Repository) treeOf(ctx context.Context, w Worktree, index string, nested []link) (string, error) {
 	if _, err := r.over(ctx, w, index, nil, r.within(w, "add", "--all")...); err != nil {
 		return "", err
 	}
 	var empty []byte
-	for entry := range bytes.SplitSeq(nested, []byte{0}) {
-		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && emptyDir(w.Path, string(name)) {
-			empty = append(append(empty, entry...), 0)
+	for _, l := range nested {
+		if emptyDir(w.Path, l.path) {
+			empty = append(empty, l.line...)
 		}
 	}
 	if len(empty) > 0 {
@@ -191,23 +198,17 @@ func emptyDir(root, name string) bool {
 // dropNested takes the repositories in the repository out of an index, and returns
 // their entries, each with a NUL at its end. For one that is in it git would ask its
 // status, which runs what its configuration says.
-func (r Repository) dropNested(ctx context.Context, w Worktree, index string) (entries []byte, err error) {
-	list, err := r.over(ctx, w, index, nil, "ls-files", "--stage", "-z")
-	if err != nil {
+func (r Repository) dropNested(ctx context.Context, w Worktree, index string) ([]link, error) {
+	all, err := r.links(ctx, w, index)
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	var nested []byte
-	for entry := range bytes.SplitSeq(list, []byte{0}) {
-		if _, name, ok := bytes.Cut(entry, []byte{'\t'}); ok && bytes.HasPrefix(entry, []byte("160000 ")) {
-			nested = append(append(nested, name...), 0)
-			entries = append(append(entries, entry...), 0)
-		}
+	var names strings.Builder
+	for _, l := range all {
+		names.WriteString(l.path + "\x00")
 	}
-	if len(nested) == 0 {
-		return nil, nil
-	}
-	_, err = r.over(ctx, w, index, nested, "update-index", "--force-remove", "-z", "--stdin")
-	return entries, err
+	_, err = r.over(ctx, w, index, []byte(names.String()), "update-index", "--force-remove", "-z", "--stdin")
+	return all, err
 }
 
 // bounded refuses a tree beyond the limits before any of it is read, and says how

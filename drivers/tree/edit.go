@@ -3,10 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -65,20 +62,11 @@ func (d *Driver) Edit(ctx context.Context, t tree.Tree, key, state, path string,
 	if err != nil {
 		return err
 	}
-	index := filepath.Join(r.Dir, "index-edit-"+strings.ToLower(rand.Text()[:10]))
-	defer os.Remove(index)
-	if _, err := r.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", state}}); err != nil {
+	next, err := variant(ctx, r, state, func(index string) error {
+		line := mode + " " + strings.TrimSpace(string(object)) + "\t" + path + "\x00"
+		_, err := r.Call(ctx, git.Call{Index: index, In: strings.NewReader(line), Args: []string{"update-index", "-z", "--index-info"}})
 		return err
-	}
-	line := mode + " " + strings.TrimSpace(string(object)) + "\t" + path + "\x00"
-	if _, err := r.Call(ctx, git.Call{Index: index, In: strings.NewReader(line), Args: []string{"update-index", "-z", "--index-info"}}); err != nil {
-		return err
-	}
-	made, err := r.Call(ctx, git.Call{Index: index, Args: []string{"write-tree"}})
-	if err != nil {
-		return err
-	}
-	next, err := r.Do(ctx, "commit-tree", "-m", "a state", strings.TrimSpace(string(made)))
+	})
 	if err != nil {
 		return err
 	}

@@ -22,30 +22,40 @@ func (j *joining) pick(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	index := filepath.Join(j.Dir, "index-pick-"+strings.ToLower(rand.Text()[:10]))
+	return variant(ctx, j.Repository, j.t.Since, func(index string) (err error) {
+		for n, p := range j.j.Only {
+			at := slices.IndexFunc(all, func(c tree.Change) bool { return c.Path == p.Path })
+			if at < 0 {
+				return core.Invalid(fmt.Sprintf("only[%d]", n), p.Path, "a file that "+j.t.Agent+" has changed")
+			}
+			if len(p.Hunks) > 0 {
+				err = j.pickHunks(ctx, index, p)
+			} else {
+				err = j.pickFile(ctx, index, all[at])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// variant makes a state of another one, changed in an index.
+func variant(ctx context.Context, r git.Repository, of string, change func(index string) error) (string, error) {
+	index := filepath.Join(r.Dir, "index-variant-"+strings.ToLower(rand.Text()[:10]))
 	defer os.Remove(index)
-	if _, err := j.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", j.t.Since}}); err != nil {
+	if _, err := r.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", of}}); err != nil {
 		return "", err
 	}
-	for n, p := range j.j.Only {
-		at := slices.IndexFunc(all, func(c tree.Change) bool { return c.Path == p.Path })
-		if at < 0 {
-			return "", core.Invalid(fmt.Sprintf("only[%d]", n), p.Path, "a file that "+j.t.Agent+" has changed")
-		}
-		if len(p.Hunks) > 0 {
-			err = j.pickHunks(ctx, index, p)
-		} else {
-			err = j.pickFile(ctx, index, all[at])
-		}
-		if err != nil {
-			return "", err
-		}
+	if err := change(index); err != nil {
+		return "", err
 	}
-	out, err := j.Call(ctx, git.Call{Index: index, Args: []string{"write-tree"}})
+	out, err := r.Call(ctx, git.Call{Index: index, Args: []string{"write-tree"}})
 	if err != nil {
 		return "", err
 	}
-	return j.Do(ctx, "commit-tree", "-m", "a state", strings.TrimSpace(string(out)))
+	return r.Do(ctx, "commit-tree", "-m", "a state", strings.TrimSpace(string(out)))
 }
 
 // pickFile takes a whole file into an index as a state has it.

@@ -186,8 +186,15 @@ func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
 	return errors.Join(keep(tx, f.projects, p.key(), p, false), keep(tx, f.roles, r.key(), r, false))
 }
 
+// As reports that an agent is made as c says, for which no profile is any.
+func (a *Agent) As(c *Create) bool {
+	return a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir && a.SessionID == c.Session &&
+		slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) &&
+		(c.Profile == "" || a.Profile == c.Profile) && a.Prompt == c.Prompt && slices.Equal(a.Tools, c.Tools)
+}
+
 // Update changes what an agent is made of: project, role, command,
-// environment, directory, options and session. Its name, history and log stay. An idle
+// environment, directory, options, session, prompt and tools. Its name, history and log stay. An idle
 // runtime is opened anew at once, a busy one when its task has ended.
 func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Create) (Agent, error) {
 	m, err := f.find(ctx, by, name)
@@ -205,9 +212,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	}
 	changed := false
 	a, err := f.change(ctx, by, m, record.Event{Type: "agent.updated", Detail: createdDetail(c)}, func(tx *audit.Tx, a *Agent) error {
-		same := a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir &&
-			a.SessionID == c.Session && slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) && a.Profile == c.Profile
-		if same && !exchanged {
+		if a.As(&c) && !exchanged {
 			return errSame
 		}
 		if err := f.addRole(tx, c.Project, c.Role); err != nil {
@@ -215,6 +220,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 		}
 		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
 		a.Command, a.Env, a.Dir, a.Options, a.Profile = c.Command, c.Env, c.Dir, c.Options, c.Profile
+		a.Prompt, a.Tools = c.Prompt, c.Tools
 		a.WorkspaceID = workspaceID(by.Tenant, c)
 		changed = true
 		return nil

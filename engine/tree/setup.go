@@ -81,7 +81,7 @@ func (s *Trees) setUp(ctx context.Context, t Tree) (next time.Time, err error) {
 		if err != nil {
 			return next, fmt.Errorf("set the tree of %s up: %w", t.Agent, err)
 		}
-		return next, s.putSetup(ctx, t.TenantID, t.Agent, func(p *Setup) {
+		return next, s.putSetup(ctx, t, func(p *Setup) {
 			if p.Task == t.Setup.Task { // else it has begun already
 				p.Task = id
 			}
@@ -96,20 +96,21 @@ func (s *Trees) setUp(ctx context.Context, t Tree) (next time.Time, err error) {
 	return s.opt.Ledger.Clock().Now().Add(setupLook), nil
 }
 
-// putSetup changes how far a tree is set up that there still is.
-func (s *Trees) putSetup(ctx context.Context, tenant, agent string, change func(*Setup)) error {
-	return s.opt.Ledger.Update(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
-		old, err := s.kind.Load(tx, agent)
+// putSetup changes how far a tree is set up that there still is, and not one that was
+// made in its place.
+func (s *Trees) putSetup(ctx context.Context, t Tree, change func(*Setup)) error {
+	return s.opt.Ledger.Update(ctx, core.Self(t.TenantID, component), func(tx *audit.Tx) error {
+		old, err := s.kind.Load(tx, t.Agent)
 		if err != nil {
 			return err
 		}
-		if old == nil || old.Phase != Ready || old.Setup == nil {
-			return notThere(agent)
+		if old == nil || old.Phase != Ready || old.Setup == nil || !old.CreatedAt.Equal(t.CreatedAt) {
+			return notThere(t.Agent)
 		}
-		t, setup := *old, *old.Setup
+		now, setup := *old, *old.Setup
 		change(&setup)
-		t.Setup = &setup
-		return s.kind.Save(tx, record.Event{Type: "tree.setup", Detail: map[string]any{"task": setup.Task, "done": setup.Done}}, old, &t)
+		now.Setup = &setup
+		return s.kind.Save(tx, record.Event{Type: "tree.setup", Detail: map[string]any{"task": setup.Task, "done": setup.Done}}, old, &now)
 	})
 }
 
@@ -128,7 +129,7 @@ func (c *carrying) setup(ctx context.Context) (core.Raw, error) {
 	defer over()
 	now := Setup{Lines: c.t.Setup.Lines, Task: c.job.Task.TaskID}
 	keep := func(p *Setup) { *p = now }
-	if err := c.s.putSetup(ctx, c.t.TenantID, c.t.Agent, keep); err != nil {
+	if err := c.s.putSetup(ctx, c.t, keep); err != nil {
 		return nil, err
 	}
 	ok := false
@@ -141,7 +142,7 @@ func (c *carrying) setup(ctx context.Context) (core.Raw, error) {
 		err = core.Errorf(core.Conflict, "%q ended with %d: %s", strings.Join(last.Command[2:], " "), last.Code, core.ClipTo(last.Tail, 500))
 	}
 	now.Done = err == nil
-	err = errors.Join(err, c.s.putSetup(context.WithoutCancel(ctx), c.t.TenantID, c.t.Agent, keep))
+	err = errors.Join(err, c.s.putSetup(context.WithoutCancel(ctx), c.t, keep))
 	return core.MustEncode(now), err
 }
 

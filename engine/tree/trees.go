@@ -186,6 +186,9 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, project, agent, dir
 		if old.Phase == Ready && old.Setup.same(t.Setup) && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
 			return *old, nil
 		}
+		if s.endSetup(by.Tenant, agent) {
+			return t, core.Errorf(core.Unavailable, "the tree that %s had is still being set up, which is stopped now: try again", agent)
+		}
 		if err := s.remove(ctx, *old); err != nil {
 			return t, err
 		}

@@ -1,14 +1,12 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -373,10 +371,7 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 		make.Dir = t.Dir()
 		a.treeEnv(&make, t)
 	}
-	same := have.Project == make.Project && have.Role == make.Role && have.Runtime == make.Runtime &&
-		slices.Equal(have.Command, make.Command) && maps.Equal(have.Env, make.Env) &&
-		have.Dir == make.Dir && bytes.Equal(have.Options, make.Options) && (make.Profile == "" || have.Profile == make.Profile) && have.SessionID == make.Session
-	if same {
+	if have.As(&make) {
 		a.did("unchanged", "agent", have.Name, have.WorkspaceID)
 		return nil
 	}

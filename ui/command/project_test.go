@@ -202,6 +202,15 @@ agents:
 	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
 		t.Errorf("again: %q", got)
 	}
+	text, err := os.ReadFile(filepath.Join(d.dir, "swarm.yaml"))
+	d.no(err)
+	d.write("narrow.yaml", strings.ReplaceAll(string(text), "tools: [read]", "tools: [look]"))
+	if got := d.applied("narrow.yaml"); !slices.Contains(got, "changed agent ada") {
+		t.Errorf("other tools: %q", got)
+	}
+	if a := d.object("agent show ada"); fmt.Sprint(a["tools"]) != "[look]" {
+		t.Errorf("tools: %v", a["tools"])
+	}
 	if a := d.object("agent show ada"); a["profile"] != "reader" || a["role"] != "coder" || fmt.Sprint(a["command"]) != "[cat]" {
 		t.Errorf("%v", a)
 	}
