@@ -18,6 +18,7 @@ import (
 
 // Bounds of what a prompt carries of files, in bytes. Of a larger one it carries the link.
 const (
+	maxTrim    = 8 // bytes that may end a sentence after a path
 	maxCarried = 256 << 10
 	maxCarry   = 1 << 20 // of all files of a prompt
 )
@@ -67,8 +68,13 @@ func (s *session) attachments(text string) (blocks []acp.ContentBlock, e fleet.E
 	carry := maxCarry
 	e = fleet.Event{Type: "log", Level: "INFO"}
 	for _, path := range fleet.Mentions(text) {
+		if len(blocks) == fleet.MaxAttached {
+			e.Level = "WARN"
+			said = append(said, fmt.Sprintf("%s and what follows are not attached: there are %d files already", path, fleet.MaxAttached))
+			break
+		}
 		full, content, err := s.a.place.attached(path)
-		for err != nil && strings.ContainsRune(".,;:!?)]}>'\"`", rune(path[len(path)-1])) && len(path) > 1 {
+		for trim := 0; trim < maxTrim && err != nil && strings.ContainsRune(".,;:!?)]}>'\"`", rune(path[len(path)-1])) && len(path) > 1; trim++ {
 			path = path[:len(path)-1] // it may end a sentence
 			full, content, err = s.a.place.attached(path)
 		}
@@ -78,10 +84,6 @@ func (s *session) attachments(text string) (blocks []acp.ContentBlock, e fleet.E
 		case err != nil:
 			e.Level = "WARN"
 			said = append(said, fmt.Sprintf("%s can't be attached: %v", path, err))
-			continue
-		case len(blocks) == fleet.MaxAttached:
-			e.Level = "WARN"
-			said = append(said, fmt.Sprintf("%s is not attached: there are %d files already", path, fleet.MaxAttached))
 			continue
 		}
 		uri := (&url.URL{Scheme: "file", Path: full}).String()

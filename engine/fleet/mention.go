@@ -12,6 +12,12 @@ import (
 // MaxAttached is how many files one message may attach.
 const MaxAttached = 20
 
+// Bounds of what is taken for mentions.
+const (
+	maxMentions = 5 * MaxAttached
+	maxMention  = 4096 // bytes, as of a path
+)
+
 // Mention is how a message attaches a file of the agent's directory: @src/main.go, or
 // @"a b.txt" for a path with spaces.
 func Mention(path string) string {
@@ -21,17 +27,17 @@ func Mention(path string) string {
 	return "@" + path
 }
 
-// Mentions are the paths that a text mentions, in order and each once: what follows an @ at
-// the beginning of a word. Whether there are such files is not looked at.
+// Mentions are the first paths that a text mentions, in order and each once: what follows an
+// @ at the beginning of a word. Whether there are such files is not looked at.
 func Mentions(text string) (paths []string) {
 	before := ' '
-	for i := 0; i < len(text); {
+	for i := 0; i < len(text) && len(paths) < maxMentions; {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		i += n
 		if r == '@' && (unicode.IsSpace(before) || strings.ContainsRune("([{<'\"`", before)) {
 			path, size := mentioned(text[i:])
 			i += size
-			if path != "" && !slices.Contains(paths, path) {
+			if path != "" && len(path) <= maxMention && !slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
 			r = '@'

@@ -3,6 +3,8 @@ package tree
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -36,11 +38,11 @@ func (s *Trees) View(ctx context.Context, by core.Caller, agent, file string) (v
 	if from := c.Changes[at].From; from != "" {
 		c.Paths = append(c.Paths, from)
 	}
-	var b bytes.Buffer
-	if err := s.Write(ctx, c, &b); err != nil {
+	sum := sha256.New()
+	if err := s.Write(ctx, c, sum); err != nil {
 		return v, err
 	}
-	v = Viewed{File: file, By: by.Name, SHA256: core.SHA256(b.String())}
+	v = Viewed{File: file, By: by.Name, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	_, err = s.amend(ctx, by, agent, "review.viewed", func(tx *audit.Tx, r *Review) error {
 		if r.Viewed = r.without(file, by.Name); len(r.Viewed) >= maxViewed {
 			return core.Errorf(core.Conflict, "a review holds at most %d files that were viewed", maxViewed)

@@ -15,7 +15,8 @@ const ignoreFile = ".gitignore"
 // Bounds of such a file. One beyond them is not followed: then more is kept.
 const (
 	ignoreBytes    = 64 << 10
-	ignorePatterns = 500
+	ignorePatterns = 500   // of one file
+	chainPatterns  = 2_000 // of all that hold in a directory
 )
 
 // rules are the patterns of a directory, and those of the directories above it.
@@ -23,6 +24,7 @@ type rules struct {
 	above    *rules
 	dir      string // "." is the root
 	patterns []pattern
+	total    int // patterns of these and of those above
 }
 
 // pattern is one line of an ignoreFile.
@@ -33,20 +35,30 @@ type pattern struct {
 	dirs  bool     // it matches directories alone
 }
 
-// below are the rules in a directory, with the text of its ignoreFile.
+// below are the rules in a directory, with the text of its ignoreFile; of too many none
+// are added.
 func (r *rules) below(dir, text string) *rules {
 	var all []pattern
-	for line := range strings.SplitSeq(text, "\n") {
-		if p, ok := parsePattern(line); ok {
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
+		if p, ok := parsePattern(strings.TrimSuffix(line, "\r")); ok {
 			if all = append(all, p); len(all) > ignorePatterns {
 				return r
 			}
 		}
 	}
-	if len(all) == 0 {
+	total := len(all)
+	if r != nil {
+		total += r.total
+	}
+	if len(all) == 0 || total > chainPatterns {
 		return r
 	}
-	return &rules{r, dir, all}
+	return &rules{r, dir, all, total}
+}
+
+// inGit reports a path of git's own files, of which no rule leaves any out.
+func inGit(path string) bool {
+	return path == ".git" || strings.HasPrefix(path, ".git/") || strings.HasSuffix(path, "/.git") || strings.Contains(path, "/.git/")
 }
 
 func parsePattern(line string) (p pattern, ok bool) {
@@ -70,6 +82,9 @@ func parsePattern(line string) (p pattern, ok bool) {
 // those of the nearest directory first. Of what is in a directory that is left out it
 // says nothing.
 func (r *rules) ignores(path string, isDir bool) bool {
+	if r == nil || inGit(path) {
+		return false
+	}
 	for ; r != nil; r = r.above {
 		rel := path
 		if r.dir != "." {

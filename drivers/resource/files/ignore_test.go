@@ -30,10 +30,10 @@ func TestWhatIsLeftOutIsWhatGitIgnores(t *testing.T) {
 				parts = append(parts, words[r.IntN(len(words))])
 			}
 			line := strings.Join(parts, "/")
-			line = []string{"", "", "/", "!", "!/"}[r.IntN(5)] + line + []string{"", "", "/", " "}[r.IntN(4)]
+			line = []string{"", "", "/", "!", "!/"}[r.IntN(5)] + line + []string{"", "", "/", " ", "\r"}[r.IntN(5)]
 			lines = append(lines, line)
 		}
-		text := strings.Join(lines, "\n")
+		text := []string{"", "", "\ufeff"}[r.IntN(3)] + strings.Join(lines, "\n")
 		write(t, filepath.Join(root, ignoreFile), text)
 		rule := (*rules)(nil).below(".", text)
 		var paths []string
@@ -76,4 +76,23 @@ func FuzzIgnore(f *testing.F) {
 			ignored((*rules)(nil).below(".", text), path)
 		}
 	})
+}
+
+func TestNoRuleLeavesGitsOwnFilesOut(t *testing.T) {
+	rule := (*rules)(nil).below(".", "*\nlogs\n.git\nobjects/")
+	for path, want := range map[string]bool{"a": true, ".git": false, ".git/logs": false, "sub/.git": false, "sub/.git/objects": false, "x.git": true} {
+		if got := rule.ignores(path, true); got != want {
+			t.Errorf("%s is left out: %v", path, got)
+		}
+	}
+}
+
+func TestRulesThatAreTooManyLeaveNothingOut(t *testing.T) {
+	var rule *rules
+	for n := range 20 {
+		rule = rule.below(strings.Repeat("d/", n)+"d", strings.Repeat("a\n", ignorePatterns))
+	}
+	if rule.total > chainPatterns {
+		t.Errorf("%d patterns hold", rule.total)
+	}
 }

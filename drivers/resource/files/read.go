@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
 )
 
 // reader takes the contents of files in, in a tree that was walked.
@@ -55,6 +57,9 @@ func (r *reader) file(e *entry) error {
 			err = gone(unix.ENOENT) // another took its place
 		}
 		if err == nil {
+			err = r.grown(e, before.Size)
+		}
+		if err == nil {
 			e.sum, e.size, err = r.batch.take(f, before.Size)
 		}
 		if err == nil {
@@ -69,6 +74,18 @@ func (r *reader) file(e *entry) error {
 			return nil
 		}
 	}
+}
+
+// grown refuses a file that grew beyond the limits since it was found.
+func (r *reader) grown(e *entry, size int64) error {
+	if size <= e.size {
+		return nil
+	}
+	if sum := r.bytes.Add(size - e.size); size > r.limits.File || sum > r.limits.Bytes {
+		return core.Errorf(core.InvalidInput, "path: %q grows beyond what a snapshot of %s may hold", e.path, r.root).With("field", "path")
+	}
+	e.size = size
+	return nil
 }
 
 // open opens a file of the tree, with no link on the way.

@@ -195,7 +195,7 @@ func (w *walker) directory(dir int, name, path string, depth int, above [2]*rule
 		return nil, err
 	}
 	here := above
-	if _, there := slices.BinarySearch(names, ignoreFile); there && !w.all {
+	if _, there := slices.BinarySearch(names, ignoreFile); there && !w.all && !inGit(path) {
 		here[0] = above[0].below(path, readIgnored(fd))
 	}
 	if text := w.then[path]; text != "" {
