@@ -11,23 +11,30 @@ import (
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
-	"swarmdeck/ui/door/socket"
 )
 
-// openDatabase opens the database that a data file points to. When an engine on
-// this machine works on it and listens, that one is asked. An engine elsewhere
-// keeps its tenants: who comes waits until its lease would have run out.
-func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string, opt store.Options) (store.Store, error) {
-	if conn, err := socket.Dial(ctx, need.Data); err == nil {
-		if has := holderOf(nil, conn); !need.Alone || has.stays() {
-			if h.conn != nil {
-				_ = h.conn.Close()
-			}
-			h.conn = conn
-			return nil, &command.ExitError{Code: command.ExitElsewhere}
-		}
-		_ = conn.Close()
+// onDatabase is a database with the lock that keeps other processes of this machine from
+// it: they take turns, or ask the one that has it, as with a file.
+type onDatabase struct {
+	*postgres.DB
+	lock *os.File
+}
+
+// Close implements store.Store.
+func (o onDatabase) Close() error { return errors.Join(o.DB.Close(), o.lock.Close()) }
+
+// openDatabase opens the database that a data file points to. An engine on another
+// machine keeps its tenants: who comes waits until its lease would have run out.
+func openDatabase(ctx context.Context, need command.Need, dsn string, opt store.Options) (_ store.Store, err error) {
+	lock, err := store.Lock(need.Data+".lock", !opt.ReadOnly)
+	if err != nil {
+		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = lock.Close()
+		}
+	}()
 	o := postgres.Options{Options: opt, Wait: postgres.DefaultLease + LockPatience}
 	if need.NoWait {
 		o.Wait = 0
@@ -39,7 +46,7 @@ func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string,
 	if err := hasKey(ctx, need, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return onDatabase{db, lock}, nil
 }
 
 // hasKey refuses to write to a database whose log was signed on another machine:

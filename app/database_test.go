@@ -32,6 +32,12 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	if err := eng.Store().CreateTenant(t.Context(), "t_acme"); err != nil {
 		t.Fatal(err)
 	}
+	beside := &house{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }}
+	at := need
+	at.NoWait = true
+	if _, err := beside.open(t.Context(), at); !errors.As(err, new(store.LockedError)) {
+		t.Errorf("beside another process of this machine: %v", err)
+	}
 	if err := first.close(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,9 @@ const lockPoll = 20 * time.Millisecond
 // there when that process listens. Short commands don't, and take turns: one
 // that finds the file locked waits a while for the other to end.
 func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (store.Store, error) {
+	open := func() (store.Store, error) { return store.Open(need.Data, opt) }
 	if dsn := command.DatabaseIn(need.Data); dsn != "" {
-		return h.openDatabase(ctx, need, dsn, opt)
+		open = func() (store.Store, error) { return openDatabase(ctx, need, dsn, opt) }
 	}
 	patience, told := LockPatience, false
 	if need.Alone {
@@ -45,7 +46,7 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 	}
 	last := 0 // process that had it
 	for end := time.Now().Add(patience); ; {
-		db, err := store.Open(need.Data, opt)
+		db, err := open()
 		if err == nil {
 			return db, nil
 		}
@@ -72,7 +73,7 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 		case need.NoWait:
 			return nil, err
 		}
-		if need.Alone {
+		if errors.As(err, new(store.LockedError)) && need.Alone {
 			err = has.has(need.Data)
 			if !told {
 				told = true

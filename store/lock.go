@@ -31,6 +31,20 @@ func lockFile(path string, exclusive bool) (*os.File, error) {
 	return f, nil
 }
 
+// Lock takes the lock of a file that stands for a store which lies elsewhere, without
+// waiting: ErrLocked (LockedError) where another process has it. Closing the file
+// gives it up.
+func Lock(path string, exclusive bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return lockFile(path, exclusive)
+}
+
 // abandon closes bbolt's file where bbolt can't any more, after a panic. Its
 // mapping stays and would keep the lock alive: that goes first.
 func abandon(f *os.File) error {

@@ -99,6 +99,8 @@ func TestAStateAfterAnyChangeIsAsOneThatIsTakenAnew(t *testing.T) {
 		{"ignored no more", func() { w.write(".gitignore", "\n") }},
 		{"a repository in the repository", func() { repo("nested") }},
 		{"its next commit", func() { repo("nested") }},
+		{"its files without it", func() { w.write("nested/f", "by hand"); w.no(os.RemoveAll(w.file("nested/.git"))) }},
+		{"one more of them", func() { w.write("nested/g", "by hand") }},
 		{"a repository for a file", func() { w.no(os.Remove(w.file("x.o"))); repo("x.o") }},
 		{"no repository any more", func() { w.no(os.RemoveAll(w.file("nested"))); w.no(os.RemoveAll(w.file("x.o"))) }},
 		{"empty", func() { w.no(os.RemoveAll(w.path)); w.no(os.Mkdir(w.path, 0o755)) }},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -51,7 +50,7 @@ func (m *moment) freeze(ctx context.Context) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.views > 0 && m.frozen == nil {
-		m.frozen, err = m.t.db.freeze(ctx)
+		err = patiently(ctx, func() (err error) { m.frozen, err = m.t.db.freeze(ctx); return err })
 	}
 	return err
 }
@@ -182,10 +181,16 @@ func (m *moment) load(ctx context.Context, name store.Bucket, from, to []byte, r
 	if to != nil {
 		args = append(args, to)
 	}
-	got, err := m.t.db.query(ctx, m.frozen, pageSQL(to != nil, reverse), args...)
-	for end := time.Now().Add(patience); m.frozen == nil && errors.Is(err, errLost) && ctx.Err() == nil && time.Now().Before(end); {
-		wait(ctx, 100*time.Millisecond)
-		got, err = m.t.db.query(ctx, nil, pageSQL(to != nil, reverse), args...)
+	var got [][][]byte
+	read := func() (err error) {
+		got, err = m.t.db.query(ctx, m.frozen, pageSQL(to != nil, reverse), args...)
+		return err
+	}
+	var err error
+	if m.frozen != nil {
+		err = read()
+	} else {
+		err = patiently(ctx, read)
 	}
 	switch {
 	case errors.Is(err, errLost) && m.frozen != nil:

@@ -17,6 +17,17 @@ import (
 // errLost says that the outcome of a statement is not known.
 var errLost = errors.New("connection to PostgreSQL lost")
 
+// patiently does what may be done again until a lost connection is back, for as long as a
+// commit waits too.
+func patiently(ctx context.Context, do func() error) error {
+	for end := time.Now().Add(patience); ; wait(ctx, 100*time.Millisecond) {
+		err := do()
+		if !errors.Is(err, errLost) || ctx.Err() != nil || !time.Now().Before(end) {
+			return err
+		}
+	}
+}
+
 // query runs one statement, a transaction of its own unless conn is in one, with
 // parameters of the types []byte, [][]byte (bytea and an array of it), string,
 // int64 and time.Duration (microseconds). The rows are in the binary format.
