@@ -64,8 +64,7 @@ func (t *tenant) commit() error {
 // write sends the commit until its outcome is known.
 func (t *tenant) write() error {
 	removed, put := t.draft.staged.columns()
-	deadline := time.Now().Add(patience)
-	for pause := 10 * time.Millisecond; ; {
+	for deadline := time.Now().Add(patience); ; wait(t.db.ctx, 10*time.Millisecond) {
 		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, t.draft.commit,
 			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values, t.db.opt.Engine)
 		switch {
@@ -78,26 +77,25 @@ func (t *tenant) write() error {
 		case !errors.Is(err, errLost):
 			return err
 		}
-		lost := err
-		for {
-			done, err := t.ask()
-			if err == nil && done {
-				return nil
-			}
-			if err == nil {
-				break // it has not happened and never will: again
-			}
-			if errors.Is(err, store.ErrFenced) || t.db.ctx.Err() != nil || time.Now().After(deadline) { // a standby refuses for a while
-				err = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, err)
-				t.fail(err)
-				return err
-			}
-			if wait(t.db.ctx, pause); pause < time.Second {
-				pause *= 2
-			}
+		switch done, unknown := t.outcome(deadline); {
+		case unknown != nil:
+			unknown = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, unknown)
+			t.fail(unknown)
+			return unknown
+		case done:
+			return nil
+		case time.Now().After(deadline): // it has not happened and never will
+			return fmt.Errorf("not carried out within %s: %w", patience, err)
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not carried out within %s: %w", patience, lost)
+	}
+}
+
+// outcome asks whether the commit that was sent last has happened, until it is told: a
+// standby refuses to answer for a while.
+func (t *tenant) outcome(deadline time.Time) (done bool, err error) {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if done, err = t.ask(); err == nil || errors.Is(err, store.ErrFenced) || t.db.ctx.Err() != nil || time.Now().After(deadline) {
+			return done, err
 		}
 		wait(t.db.ctx, pause)
 	}

@@ -45,7 +45,7 @@ func (e *Env) pointer(database string) string {
 	id := database
 	if u, err := url.Parse(database); err == nil {
 		q := u.Query()
-		id = strings.Join([]string{u.Host, u.Path, q.Get("host"), q.Get("port"), q.Get("dbname"), q.Get("search_path")}, "\x00")
+		id = strings.Join([]string{u.Host, u.Path, q.Get("host"), q.Get("port"), q.Get("dbname"), q.Get("search_path"), q.Get("service"), q.Get("servicefile"), q.Get("options")}, "\x00")
 	}
 	sum := sha256.Sum256([]byte(id))
 	return filepath.Join(baseDir(e.getenv, "XDG_DATA_HOME", ".local/share"), "swarmdeck", "postgres-"+hex.EncodeToString(sum[:6]))
