@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/core"
 )
 
 // Bounds of a tree that is looked through before it is replaced.
@@ -56,7 +58,7 @@ func (d *Driver) carry(ctx context.Context, p *putting, dir int, name string, al
 	}
 	defer unix.Close(to)
 	for _, path := range slices.Compact(paths) {
-		if err := carryPath(ctx, from, to, path); err != nil {
+		if err := carryPath(ctx, from, to, path, carryDepth); err != nil {
 			return fmt.Errorf("keep %q, which snapshots leave out: %w", path, err)
 		}
 	}
@@ -79,19 +81,20 @@ func (s *store) ignoredThen(all []entry) (map[string]string, error) {
 	return then, nil
 }
 
-// carryPath carries one file or directory, and makes the directories on the way.
-func carryPath(ctx context.Context, from, to int, path string) error {
+// carryPath carries one file or directory, and makes the directories on the way, which are
+// most at most.
+func carryPath(ctx context.Context, from, to int, path string, most int) error {
 	name, rest, more := strings.Cut(path, "/")
 	if !more {
-		return carryName(ctx, from, to, name, nil)
+		return carryName(ctx, from, to, name, most, nil)
 	}
-	return carryName(ctx, from, to, name, func(from, to int) error { return carryPath(ctx, from, to, rest) })
+	return carryName(ctx, from, to, name, most, func(from, to int) error { return carryPath(ctx, from, to, rest, most-1) })
 }
 
 // carryName carries a name of a directory; of one that is a directory itself what in
 // says, or all of it with nil. What is not there, or not a directory on both sides, is
 // left.
-func carryName(ctx context.Context, from, to int, name string, in func(from, to int) error) error {
+func carryName(ctx context.Context, from, to int, name string, most int, in func(from, to int) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -110,11 +113,14 @@ func carryName(ctx context.Context, from, to int, name string, in func(from, to 
 			}
 			return err
 		}
-		return carryDir(ctx, from, to, name, &st, in)
+		return carryDir(ctx, from, to, name, &st, most, in)
 	})
 }
 
-func carryDir(ctx context.Context, from, to int, name string, st *unix.Stat_t, in func(from, to int) error) error {
+func carryDir(ctx context.Context, from, to int, name string, st *unix.Stat_t, most int, in func(from, to int) error) error {
+	if most == 0 { // each holds descriptors
+		return core.Errorf(core.InvalidInput, "path: directories that snapshots leave out are more than %d deep: remove or move them", carryDepth).With("field", "path")
+	}
 	err := unix.Mkdirat(to, name, 0o700)
 	made := err == nil
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -139,7 +145,7 @@ func carryDir(ctx context.Context, from, to int, name string, st *unix.Stat_t, i
 			for {
 				names, err := f.Readdirnames(1024)
 				for _, below := range names {
-					if err := carryName(ctx, source, target, below, nil); err != nil {
+					if err := carryName(ctx, source, target, below, most-1, nil); err != nil {
 						return err
 					}
 				}

@@ -34,7 +34,7 @@ func (r *reader) read(all []entry, some []int) ([]entry, error) {
 	err = r.split(len(some), 1, func(n int) error {
 		e := &all[some[n]]
 		err := r.file(e)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, errGone) && e.path != "." { // of which nothing would be left
 			e.kind, err = 0, nil
 		}
 		r.done.Add(1)
