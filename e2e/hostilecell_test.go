@@ -314,6 +314,9 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 			if err := json.Unmarshal([]byte(s.ok("result", "show", id, "-o", "json")), &result); err != nil {
 				t.Fatal(err)
 			}
+			if result.Output.Stdout == "" {
+				t.Fatalf("the task's attacker said nothing: %s", s.ok("task", "show", id, "-o", "json"))
+			}
 			s.known(t, id, s.withstood(t, result.Output.Stdout, mark+"-task"))
 
 			// An agent.

@@ -115,14 +115,21 @@ func (u *user) built() string {
 func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	cmd := u.command(args...)
-	if u.program == "" && !slices.Contains(args, "--script") && !slices.Contains(args, "demo") {
+	bound := patience
+	if slices.Contains(args, "--script") || slices.Contains(args, "demo") {
+		bound *= 4 // a script is many steps, each with a bound of its own
+	} else if u.program == "" {
 		cmd.Path = u.built()
 	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Start()
 	if err == nil {
-		timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(bound, func() {
+			_ = cmd.Process.Signal(syscall.SIGQUIT) // which says where it hangs
+			time.Sleep(10 * time.Second)
+			_ = cmd.Process.Kill()
+		})
 		defer timer.Stop()
 		err = cmd.Wait()
 	}
