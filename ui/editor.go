@@ -92,7 +92,8 @@ func (m *Model) written(msg writtenMsg) tea.Cmd {
 // readMsg is a file of an agent's tree that is to be edited.
 type readMsg struct {
 	file op.TreeFile
-	says string // why it can't be
+	rest []string // what is edited after it
+	says string   // why it can't be
 }
 
 // editFile has the file under the cursor of an agent's work edited, in the agent's tree.
@@ -106,10 +107,18 @@ func (m *Model) editFile() tea.Cmd {
 	if !is || it.File == "" || strings.Contains(agent, " ") {
 		return m.say(true, "", "there is no file of an agent's tree here to edit")
 	}
+	return m.editFiles(agent, []string{it.File})
+}
+
+// editFiles has files of an agent's tree edited, one after another.
+func (m *Model) editFiles(agent string, files []string) tea.Cmd {
+	if len(files) == 0 {
+		return nil
+	}
 	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
 	return m.track(func() tea.Msg {
-		out, says, code := run(ctx, tenant, []string{"review", "file", "-o", "json", "--", agent, it.File})
-		var read readMsg
+		out, says, code := run(ctx, tenant, []string{"review", "file", "-o", "json", "--", agent, files[0]})
+		read := readMsg{rest: files[1:]}
 		if err := json.Unmarshal([]byte(out), &read.file); code != 0 || err != nil {
 			read.says = reason(output{out: out, err: says, code: code})
 		}
@@ -125,7 +134,7 @@ func (m *Model) wasRead(msg readMsg) tea.Cmd {
 	f := msg.file
 	return m.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
 		if text == f.Content {
-			return m.say(false, "", "nothing was changed")
+			return tea.Batch(m.say(false, "", "nothing was changed in "+f.File), m.editFiles(f.Agent, msg.rest))
 		}
 		ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
 		return m.track(func() tea.Msg {
@@ -137,7 +146,8 @@ func (m *Model) wasRead(msg readMsg) tea.Cmd {
 			line := []string{"review", "edit", "--from-file", path, "--state", f.State, "--", f.Agent, f.File}
 			var o output
 			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
-			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: m.presses}, []output{o}}
+			next := func() tea.Cmd { return m.editFiles(f.Agent, msg.rest) }
+			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: m.presses, done: next}, []output{o}}
 		})
 	})
 }

@@ -26,6 +26,8 @@ type job struct {
 	// refused is told why a single line failed while the operator waited; nil
 	// says it in a toast.
 	refused func(output) tea.Cmd
+	// done is what follows a single change that was made; nil is nothing.
+	done func() tea.Cmd
 }
 
 // bound runs the line of a binding on the marked things, or on the selected
@@ -233,11 +235,19 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 		m.keep(true, line, reason(o))
 		return r.job.refused(o)
 	case o.code != 0:
+		if d, ok := disputed(o); ok && !gone {
+			m.keep(true, line, reason(o))
+			return m.settle(d)
+		}
 		return m.say(true, line, reason(o))
 	}
 	if r.job.effect != command.Reads {
 		text, _, _ := strings.Cut(strings.TrimSpace(o.out), "\n")
-		return m.say(false, line, cmp.Or(text, "done: "+path))
+		said := m.say(false, line, cmp.Or(text, "done: "+path))
+		if r.job.done != nil {
+			return tea.Batch(said, r.job.done())
+		}
+		return said
 	}
 	text := strings.TrimSpace(o.out)
 	if text == "" {

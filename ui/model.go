@@ -232,6 +232,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return nil
 	case draftMsg:
 		return m.drafted(msg)
+	case broughtMsg:
+		return m.brought(msg)
 	case readMsg:
 		return m.wasRead(msg)
 	case writtenMsg:

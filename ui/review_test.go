@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,4 +203,66 @@ func TestAComparisonOfTwoWorksIsTurnedAround(t *testing.T) {
 	r.has("green is bob's, red is ada's")
 	r.keys("]", "A")
 	r.ranNothing()
+}
+
+// refuses has lines that begin with the first word fail with a conflict, and all else do.
+func refuses(r *rig, verb, details string) {
+	r.runs = func(args []string) (string, string, int) {
+		if args[0] == verb {
+			return "", `{"error":{"code":"CONFLICT","message":"main and the work of ada both changed main.go; and so on","details":{"field":"agent","value":"ada",` + details + `}}}` + "\n", 1
+		}
+		if slices.Contains(args, "json") {
+			return `{"agent":"ada","file":"main.go","conflicts":["main.go"]}`, "", 0
+		}
+		return "done\n", "", 0
+	}
+}
+
+func TestAMergeThatConflictsIsGivenToTheAgentWithOneKey(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		r, _ := reviewing(t, size[0], size[1])
+		refuses(r, "merge", `"conflicts":["main.go"]`)
+		r.keys("enter", "M")
+		r.typeText("Greet")
+		r.keys("enter")
+		r.golden(fmt.Sprintf("review-conflict-%dx%d", size[0], size[1]))
+		r.ran = nil
+		r.keys("g")
+		r.wantRun("review update --conflicts send -o sentence -- ada")
+	}
+}
+
+func TestAConflictThatIsMarkedAlreadyGoesBackWithOneKey(t *testing.T) {
+	r, _ := reviewing(t, 80, 24)
+	refuses(r, "merge", `"marked":["main.go"]`)
+	r.keys("enter", "M")
+	r.typeText("Greet")
+	r.keys("enter")
+	r.has("Conflict markers in main.go")
+	r.ran = nil
+	r.keys("g")
+	r.wantRun("review send --text Resolve the conflict markers in main.go so that both intentions are kept. -o sentence -- ada")
+}
+
+func TestAConflictIsSettledInTheEditorWhereThereIsOne(t *testing.T) {
+	r, _ := reviewing(t, 80, 24)
+	refuses(r, "merge", `"conflicts":["main.go"]`)
+	r.keys("M")
+	r.typeText("Greet")
+	r.keys("enter")
+	r.ran = nil
+	r.keys("e") // whoever sits elsewhere has none
+	r.ranNothing()
+	r.keys("esc")
+	r.m.opt.Editor = func(string) *exec.Cmd { return exec.Command("true") }
+	r.keys("M")
+	r.typeText("Greet")
+	r.keys("enter")
+	r.ran = nil
+	r.keys("e")
+	want := []string{"review update --conflicts keep -o json -- ada", "review file -o json -- ada main.go"}
+	if !slices.Equal(r.ran, want) {
+		t.Errorf("ran %q", r.ran)
+	}
+	r.has("diff of tree:ada")
 }

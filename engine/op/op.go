@@ -54,6 +54,9 @@ type Op struct {
 	// ForAgents lets a process of an agent call it by a person's door: what an
 	// agent may look at. All else it does by tools, where each call is judged.
 	ForAgents bool
+	// Looks says that it only reads, but has git look at files: that keeps their states
+	// beside the data file, which a caller without an engine has to itself meanwhile.
+	Looks bool
 	// Streams says that values may come while it runs, see stream.
 	Streams bool
 	Tool    Tool // how it is offered to clients of MCP

@@ -3,7 +3,6 @@ package op
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -34,7 +33,7 @@ const maxPatch = 32 << 20
 func reviews() []*Op {
 	agent := arg("AGENT", "tree")
 	return []*Op{
-		list(Op{Name: "review list", Short: "List what agents changed in their trees", Statuses: core.Strings(tree.Making, tree.Ready)},
+		list(Op{Name: "review list", Looks: true, Short: "List what agents changed in their trees", Statuses: core.Strings(tree.Making, tree.Ready)},
 			func(ctx context.Context, c *Call, f core.Filter) (page core.Page[Work], err error) {
 				trees, err := core.Pick(c.Trees.All(c.By.Tenant), nil, f, func(t tree.Tree) core.Traits {
 					return core.Traits{Status: string(t.Phase), Agent: t.Agent, At: t.CreatedAt, Text: t.Agent + " " + t.Source + " " + t.Base}
@@ -48,7 +47,7 @@ func reviews() []*Op {
 				return page, err
 			}),
 		show(Op{
-			Name: "review show", Short: "Show what an agent changed in its tree, and what was said of it",
+			Name: "review show", Short: "Show what an agent changed in its tree, and what was said of it", Looks: true,
 			Long: "Show what an agent changed in its tree since it was made or last taken over: the files with their lines, whether the\n" +
 				"base has moved on, who else changed the same files, the remarks, and what the checks said.",
 		}, agent, func(ctx context.Context, c *Call, name string) (w Work, err error) {
@@ -78,18 +77,7 @@ func reviews() []*Op {
 				"tree as it is now. What they said stands in review show.",
 			Example: "review check ada --wait",
 		}, tree.KindCheck, func(*tree.Asks) []*Param { return nil }),
-		change(Op{
-			Name: "review update", Short: "Bring what its base became into an agent's tree", Done: "brought up to date:",
-			Long: "Bring what its base became into the tree of an agent that is idle. Where both changed the same lines the file then\n" +
-				"holds both sides, marked as git marks them: give them to the agent with review send, or settle them with review edit.",
-		}, agent, func(ctx context.Context, c *Call, name string) (u Updated, err error) {
-			u.Agent = name
-			u.Conflicts, err = c.Trees.Update(ctx, c.By, name)
-			if err == nil && len(u.Conflicts) > 0 {
-				_, err = c.Trees.Remark(ctx, c.By, name, tree.Remark{Text: "The files " + strings.Join(u.Conflicts, ", ") + " hold both sides of a conflict with " + "what the base became, between <<<<<<< and >>>>>>>. Resolve them so that both intentions are kept."})
-			}
-			return u, err
-		}),
+		reviewUpdate(),
 	}
 }
 
@@ -100,7 +88,7 @@ type TreeFile tree.Edited
 func reviewFile() *Op {
 	var agent, file string
 	return define(Op{
-		Name: "review file", Short: "Print a file of an agent's tree as it is now", Effect: Reads,
+		Name: "review file", Short: "Print a file of an agent's tree as it is now", Effect: Reads, Looks: true,
 		Long:    "Print a file of an agent's tree as it is now, up to 1 MiB, to be edited: see review edit.",
 		Example: "review file ada main.go",
 		Params:  []*Param{place(&agent, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096)},
@@ -126,20 +114,6 @@ func reviewEdit() *Op {
 	}, func(ctx context.Context, c *Call) (tree.Edited, error) {
 		return c.Trees.Edit(ctx, c.By, agent, file, state, content.Data)
 	})
-}
-
-// Updated is what came of an update of a tree.
-type Updated struct {
-	Agent     string   `json:"agent"`
-	Conflicts []string `json:"conflicts,omitempty"`
-}
-
-// String tells it.
-func (u Updated) String() string {
-	if len(u.Conflicts) == 0 {
-		return "the tree of " + u.Agent + " is up to date with its base"
-	}
-	return fmt.Sprintf("the tree of %s holds both sides of conflicts in %s; a remark for it waits: review send %s", u.Agent, strings.Join(u.Conflicts, ", "), u.Agent)
 }
 
 func (c *Call) work(ctx context.Context, agent string) (w Work, err error) {
@@ -233,40 +207,6 @@ func reviewView(verb, short, undo, done, long string, do func(ctx context.Contex
 	}, func(ctx context.Context, c *Call) (tree.Viewed, error) { return do(ctx, c, name, file) })
 }
 
-func reviewSend() *Op {
-	var name, text string
-	var w waiting
-	return define(Op{
-		Name: "review send", Short: "Send an agent's work back with the remarks, as one task", Done: "sent back to",
-		Long: "Send an agent's work back with all remarks that were not sent yet, as one task for the agent, with file and line.\n" +
-			"The agent must be idle. --text adds words of your own at the end.",
-		Example: "review send ada --wait",
-		Params:  append(w.params("wait for its end; exit 1 unless it succeeded"), place(&name, "AGENT", "tree"), flag(&text, "text", "more `TEXT` for the agent").bounds(1, 10_000)),
-		Check:   w.check,
-	}, func(ctx context.Context, c *Call) (made task.Task, err error) {
-		if _, err := c.Trees.Tree(c.By.Tenant, name); err != nil {
-			return made, err
-		}
-		r := c.Trees.Review(c.By.Tenant, name)
-		message := text
-		if len(r.Open()) > 0 {
-			message = strings.TrimSpace(r.Message() + "\n" + text)
-		}
-		if message == "" {
-			return made, core.Errorf(core.Conflict, "agent: there is no remark on the work of %s to send; review remark makes one", name).With("field", "agent").With("value", name)
-		}
-		if made, err = c.Fleet.Assign(ctx, c.By, name, message, ""); err != nil {
-			return made, err
-		}
-		if len(r.Open()) > 0 {
-			if _, err := c.Trees.Sent(ctx, c.By, name, made.TaskID); err != nil {
-				return made, err
-			}
-		}
-		return w.task(ctx, c, made, nil)
-	})
-}
-
 // lastTask is what an agent was asked last, the zero task for nothing yet.
 func (c *Call) lastTask(ctx context.Context, agent string) (t task.Task, err error) {
 	page, err := c.Tasks.List(ctx, c.By.Tenant, core.Filter{Agent: agent, Size: 1, Kind: fleet.KindPrompt})
@@ -281,7 +221,7 @@ func agentDiff() *Op {
 	var q tree.Query
 	var stat bool
 	return define(Op{
-		Name: "agent diff", Short: "Show how an agent changed the files of its tree", Effect: Reads, ForAgents: true,
+		Name: "agent diff", Short: "Show how an agent changed the files of its tree", Effect: Reads, Looks: true, ForAgents: true,
 		Long: "Show how an agent changed the files of its tree, in git's format of patches: since it was made or last taken over\n" +
 			"(base), since its newest task began (task), since a task, a call or a commit; or against the work of another agent.\n" +
 			"Files after it are all that is shown.",

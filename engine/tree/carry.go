@@ -98,8 +98,26 @@ func (c *carrying) join(ctx context.Context, onto string) (Joined, error) {
 
 // conflicts is the error of work that can't be put on top of its base.
 func conflicts(t Tree, j Joined) error {
-	return core.Errorf(core.Conflict, "%s and the work of %s both changed %s; review update %s brings both into the tree", into(t), t.Agent, strings.Join(j.Conflicts, ", "), t.Agent).With("field", "agent").With("conflicts", strings.Join(j.Conflicts, " "))
+	return core.Errorf(core.Conflict, "%s and the work of %s both changed %s; give it to the agent with review update %s --conflicts send, or settle it yourself: "+
+		"review update %s --conflicts keep, then review edit %s FILE", into(t), t.Agent, Named(j.Conflicts), t.Agent, t.Agent, t.Agent).With("field", "agent").With("value", t.Agent).With("conflicts", some(j.Conflicts))
 }
+
+// maxNamed is how many files a sentence names, maxListed how many an error lists.
+const (
+	maxNamed  = 5
+	maxListed = 100
+)
+
+// Named names files in a sentence, the first of them where there are many.
+func Named(paths []string) string {
+	text := strings.Join(paths[:min(len(paths), maxNamed)], ", ")
+	if over := len(paths) - maxNamed; over > 0 {
+		text += fmt.Sprintf(" and %d more", over)
+	}
+	return text
+}
+
+func some(paths []string) []string { return paths[:min(len(paths), maxListed)] }
 
 // merge tests the candidate on top of what the base is now, and lands it.
 func (c *carrying) merge(ctx context.Context) (core.Raw, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 
 	"swarmdeck/engine/core"
 )
@@ -33,8 +32,11 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 		return l, err
 	}
 	l = Look{Tree: t, Changes: []Change{}}
-	if t.Phase != Ready || s.opt.Driver == nil {
+	if t.Phase != Ready {
 		return l, nil
+	}
+	if s.opt.Driver == nil {
+		return l, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
@@ -58,6 +60,7 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 	r := s.Review(tenant, agent)
 	l.Remarks, l.Checked = r.Remarks, r.Checked
 	s.note(t, l.Changes)
+	s.acquaint(ctx, t)
 	l.Overlap = s.overlaps(t)
 	return l, nil
 }
@@ -97,9 +100,11 @@ type Compared struct {
 	Paths   []string `json:"-"`
 }
 
-// blind is the error of who only reads the data file, and starts no git.
+// blind is the error of who only reads the data file. To look at a tree is to write: its
+// state becomes a commit of a repository beside that file, which one process changes at
+// a time.
 func blind() error {
-	return core.Errorf(core.Unavailable, "tree: its files are looked at where an engine runs on the data file: a cockpit, or swarmdeck serve").With("field", "tree")
+	return core.Errorf(core.Unavailable, "tree: its files are not looked at with --read-only: git keeps a state of them beside the data file").With("field", "tree")
 }
 
 // Compare finds two states and how they differ.
@@ -204,7 +209,8 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 	case err == nil && len(j.Conflicts) > 0:
 		err = conflicts(t, j)
 	case err == nil && len(j.Marked) > 0 && !q.Markers:
-		err = core.Errorf(core.Conflict, "the work of %s holds conflict markers in %s: give them to the agent with review send, or say --markers if they belong there", q.Agent, strings.Join(j.Marked, ", ")).With("field", "agent")
+		err = core.Errorf(core.Conflict, "the work of %s holds conflict markers in %s: give them to the agent with review send, settle them yourself with review edit, or say --markers if they belong there", q.Agent, Named(j.Marked)).
+			With("field", "agent").With("value", q.Agent).With("marked", some(j.Marked))
 	}
 	return in, err
 }

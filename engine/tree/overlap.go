@@ -17,6 +17,8 @@ const (
 	maxOverlap = 5      // files that are named of two agents
 	maxTouched = 10_000 // files that are remembered of an agent
 	maxMet     = 1000   // files of which two agents were told
+	// maxAcquainted is how many trees are looked at beside the one that was asked for.
+	maxAcquainted = 16
 )
 
 // Meeting is that two agents have changed the same files.
@@ -77,6 +79,22 @@ func (s *Trees) meetings(t Tree) (all []Meeting) {
 	}
 	slices.SortFunc(all, func(a, b Meeting) int { return strings.Compare(a.Other, b.Other) })
 	return all
+}
+
+// acquaint looks at trees of the same source that were not looked at since the engine
+// began: a line without an engine knows of none. What can't be looked at is passed over.
+func (s *Trees) acquaint(ctx context.Context, t Tree) {
+	var unknown []Tree
+	s.mu.Lock()
+	for agent, other := range s.trees.Of(t.TenantID) {
+		if _, known := s.files(t.TenantID)[agent]; !known && agent != t.Agent && other.Source == t.Source && other.Phase == Ready {
+			unknown = append(unknown, *other)
+		}
+	}
+	s.mu.Unlock()
+	for _, other := range unknown[:min(len(unknown), maxAcquainted)] {
+		_ = s.look(ctx, other)
+	}
 }
 
 // overlaps says who else changed the same files.

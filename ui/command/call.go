@@ -29,6 +29,7 @@ type call struct {
 	g     Globals
 
 	reads  bool // the command changes nothing
+	looks  bool // it has the data file to itself all the same
 	least  Role // that it takes
 	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
@@ -63,7 +64,7 @@ func (t *tree) begin(cmd *cobra.Command, s spec) (*call, error) {
 	}
 	g.Data = env.dataPath(g.Data)
 	g.ReadOnly = g.ReadOnly || env.ReadOnly
-	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads, least: s.role}, nil
+	return &call{ctx: t.ctx, env: env, cmd: cmd, flags: cmd.Flags(), g: g, reads: s.effect == Reads, looks: s.looks, least: s.role}, nil
 }
 
 // do carries the command out: it is permitted, its line is checked, its tenant
@@ -192,7 +193,7 @@ func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
 	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Slots: c.slots, NoWait: c.hasty, Log: c.log}
-	if c.reads && !c.active && !need.ReadOnly {
+	if c.reads && !c.looks && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.
 		_, err := os.Stat(c.g.Data)

@@ -149,6 +149,40 @@ func (w *walk) trees() {
 	w.do("agent delete tess --yes --discard")
 }
 
+func TestAConflictIsGivenToTheAgentOrKeptInOneStep(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d, used: map[string]bool{}}
+	repo := w.repository()
+	w.do(fmt.Sprintf("agent create tess --project trees --dir %s --tree -- sh -c %q", repo, "read line; sed -i s/two/TWO/ a"))
+	w.do("agent assign tess 'in upper case' --wait")
+	moves := func(text string) {
+		w.no(os.WriteFile(filepath.Join(repo, "a"), []byte("one\n"+text+"\nthree\n"), 0o644))
+		w.git("commit", "-q", "-am", text)
+	}
+	moves("deux")
+	if _, message, _ := w.fails(1, "merge tess"); !strings.Contains(message, "review update tess --conflicts send") || !strings.Contains(message, "review edit tess FILE") {
+		t.Error(message)
+	}
+	given := w.do("review update tess --conflicts send")
+	if fmt.Sprint(given["conflicts"]) != "[a]" || given["task_id"] == nil {
+		t.Fatalf("%v", given)
+	}
+	w.do(fmt.Sprintf("task wait %v --timeout 60s", given["task_id"]))
+	w.text("review show tess", fmt.Sprintf(", sent as %v)", given["task_id"]), "hold both sides of a conflict")
+	if _, message, _ := w.fails(1, "merge tess"); !strings.Contains(message, "conflict markers in a") {
+		t.Error(message)
+	}
+	w.no(os.WriteFile(filepath.Join(w.dir, "settled"), []byte("one\nDEUX\nthree\n"), 0o600))
+	w.do("review edit tess a --from-file settled")
+	moves("zwei")
+	if said := w.line("review update tess --conflicts keep"); !strings.Contains(said, "settle them there: review edit tess FILE") {
+		t.Error(said)
+	}
+	if all := w.do("review show tess")["remarks"].([]any); len(all) != 1 {
+		t.Errorf("what a person settles is not remarked: %v", all)
+	}
+}
+
 func TestSeveralAgentsOfASwarmFileTryTheSame(t *testing.T) {
 	d := newDeck(t)
 	w := &walk{deck: d}

@@ -55,6 +55,7 @@ type spec struct {
 	ownScope bool
 	// forAgents lets a process of an agent run it, see op.Op.
 	forAgents bool
+	looks     bool // see op.Op
 	flags     func(*pflag.FlagSet)
 	// check refuses a mistaken line before anything is opened; nil checks
 	// nothing more than the flags' types and the number of arguments.

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,7 @@ type Item struct {
 	ID   string
 	Text string
 	Help string
+	Key  string // chooses it, in place of its number; "" has none
 	Why  string // when set, the item can't be chosen, and this is why
 }
 
@@ -31,7 +33,12 @@ func (m *Menu) Update(msg tea.Msg) Action {
 		return Action{}
 	}
 	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
-	switch s := k.String(); s {
+	s := k.String()
+	if i := slices.IndexFunc(m.Items, func(it Item) bool { return it.Key != "" && it.Key == s }); i >= 0 && !k.IsRepeat {
+		m.at = i
+		return m.pick(i)
+	}
+	switch s {
 	case "esc", "q", "ctrl+c", "left", "h":
 		return Action{Kind: Close}
 	case "j", "down", "tab", "ctrl+n":
@@ -71,7 +78,10 @@ func (m *Menu) Draw(c *screen.Canvas) {
 		n := m.top + i
 		it, role, y := m.Items[n], screen.Text, in.Y+i
 		label := "  "
-		if n < 9 {
+		switch {
+		case it.Key != "":
+			label = " " + it.Key
+		case n < 9:
 			label = " " + strconv.Itoa(n+1)
 		}
 		if n == m.at {
