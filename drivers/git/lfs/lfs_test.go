@@ -1,0 +1,143 @@
+package lfs_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/git/lfs"
+)
+
+const oid = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4" // of "hi\n"
+
+func text(size string) string {
+	return "version https://git-lfs.github.com/spec/v1\noid sha256:" + oid + "\nsize " + size + "\n"
+}
+
+func TestAPointerIsWhatItsSpecificationSays(t *testing.T) {
+	for s, want := range map[string]bool{
+		text("3"): true, text("0"): true, text("03"): false, text("-3"): false, text("3")[1:]: false, strings.TrimSuffix(text("3"), "\n"): false,
+		text("3") + "x y\n": false, strings.ToUpper(text("3")): false, "": false,
+		strings.Replace(text("3"), "oid", "ext-0-x sha256:a\noid", 1): true, strings.Replace(text("3"), "oid sha256", "oid md5", 1): false,
+		strings.Replace(text("3"), "size", "oid sha256:"+oid+"\nsize", 1): false, text("3") + strings.Repeat("z", lfs.MaxPointer): false,
+	} {
+		p, ok := lfs.Parse([]byte(s))
+		if ok != want {
+			t.Errorf("%q: %v", s, ok)
+		}
+		if ok && !p.Extended && string(p.Text()) != s {
+			t.Errorf("%q became %q", s, p.Text())
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(text("3")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if p, ok := lfs.Parse(data); ok && !p.Extended && !bytes.Equal(p.Text(), data) {
+			t.Errorf("%q became %q", data, p.Text())
+		}
+	})
+}
+
+// said is a talk in packets; "" is a flush.
+func said(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p == "" {
+			b.WriteString("0000")
+		} else {
+			fmt.Fprintf(&b, "%04x%s", len(p)+4, p)
+		}
+	}
+	return b.String()
+}
+
+var hello = []string{"git-filter-client\n", "version=2\n", "", "capability=clean\n", "capability=smudge\n", ""}
+
+func talk(t *testing.T, o lfs.Objects, parts ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := o.Serve(strings.NewReader(said(append(append([]string{}, hello...), parts...)...)), &out); err != nil {
+		t.Fatal(err)
+	}
+	answer, ok := strings.CutPrefix(out.String(), said("git-filter-server\n", "version=2\n", "", "capability=clean\n", "capability=smudge\n", ""))
+	if !ok {
+		t.Fatalf("%q", out.String())
+	}
+	return answer
+}
+
+func TestContentsBecomePointersAndPointersContents(t *testing.T) {
+	o := lfs.Objects{Keep: filepath.Join(t.TempDir(), "objects")}
+	if got := talk(t, o, "command=clean\n", "pathname=a\n", "", "h", "i\n", ""); got != said("status=success\n", "", text("3"), "", "") {
+		t.Errorf("%q", got)
+	}
+	if data, err := os.ReadFile(filepath.Join(o.Keep, oid[:2], oid[2:4], oid)); err != nil || string(data) != "hi\n" {
+		t.Errorf("the object holds %q, %v", data, err)
+	}
+	if got := talk(t, o, "command=smudge\n", "pathname=a\n", "", text("3"), ""); got != said("status=success\n", "", "hi\n", "", "") {
+		t.Errorf("%q", got)
+	}
+	for what, in := range map[string]string{"clean": text("3"), "smudge": "no pointer"} {
+		if got := talk(t, o, "command="+what+"\n", "pathname=a\n", "", in, ""); got != said("status=success\n", "", in, "", "") {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+	if got := talk(t, o, "command=clean\n", "pathname=a\n", "", ""); got != said("status=success\n", "", "", "") {
+		t.Errorf("nothing is not nothing: %q", got)
+	}
+}
+
+// A file of some megabytes goes in many packets.
+func TestALargeContentIsWhole(t *testing.T) {
+	o := lfs.Objects{Keep: filepath.Join(t.TempDir(), "objects")}
+	packet := strings.Repeat("x", 65516)
+	parts := []string{"command=clean\n", "pathname=a\n", ""}
+	for range 50 {
+		parts = append(parts, packet)
+	}
+	answer := talk(t, o, append(parts, "")...)
+	at, end := strings.Index(answer, "version"), strings.LastIndex(answer, "\n")
+	p, ok := lfs.Parse([]byte(answer[at : end+1]))
+	if !ok || p.Size != 50*65516 {
+		t.Fatalf("%q", answer)
+	}
+	whole := talk(t, o, "command=smudge\n", "pathname=a\n", "", string(p.Text()), "")
+	if n := strings.Count(whole, "x"); n != 50*65516 {
+		t.Errorf("%d bytes came back", n)
+	}
+}
+
+func TestAnObjectIsPutWhereItsContentIsRight(t *testing.T) {
+	from, into := t.TempDir(), t.TempDir()
+	p := lfs.Pointer{OID: oid, Size: 3}
+	path := filepath.Join(from, oid[:2], oid[2:4], oid)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := lfs.Objects{Keep: into, Read: []string{from}}
+	for _, content := range []string{"ho\n", "hi\n!", "hi\n"} {
+		want := content == "hi\n"
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Put(p); (err == nil) != want || (lfs.Objects{Keep: into}).Has(p) != want {
+			t.Errorf("%q: %v", content, err)
+		}
+		if rest, _ := filepath.Glob(filepath.Join(into, ".swarmdeck-*")); len(rest) > 0 {
+			t.Errorf("%v is left", rest)
+		}
+	}
+}
+
+func FuzzServe(f *testing.F) {
+	f.Add([]byte(said(append(append([]string{}, hello...), "command=clean\n", "pathname=a\n", "", "hi\n", "")...)))
+	f.Add([]byte(said(append(append([]string{}, hello...), "command=smudge\n", "pathname=a\n", "", text("3"), "")...)))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_ = lfs.Objects{}.Serve(bytes.NewReader(data), &bytes.Buffer{})
+	})
+}

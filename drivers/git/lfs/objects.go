@@ -1,0 +1,179 @@
+package lfs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"swarmdeck/engine/safeopen"
+)
+
+// Objects are directories of objects as git LFS lays them out: aa/bb/aabb….
+type Objects struct {
+	Keep string   // where new ones are put; "" for nowhere
+	Read []string // where others are found besides, in this order
+}
+
+// name is where an object lies below a directory.
+func name(oid string) string { return filepath.Join(oid[:2], oid[2:4], oid) }
+
+// open opens an object by its name and size. Its content is to be checked by who
+// reads it.
+func (o Objects) open(p Pointer) (*os.File, error) {
+	for _, dir := range append([]string{o.Keep}, o.Read...) {
+		if f := openIn(dir, p); f != nil {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("LFS object %s: %w", p.OID[:12], os.ErrNotExist)
+}
+
+func openIn(dir string, p Pointer) *os.File {
+	if dir == "" {
+		return nil
+	}
+	var nobody *safeopen.Own
+	root, err := nobody.Root(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	f, err := root.Open(name(p.OID))
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Size() != p.Size {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// Any reports whether there may be an object at all.
+func (o Objects) Any() bool {
+	for _, dir := range append([]string{o.Keep}, o.Read...) {
+		if f, err := os.Open(dir); err == nil {
+			_, err = f.Readdirnames(1)
+			f.Close()
+			if err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Has reports an object of the right name and size.
+func (o Objects) Has(p Pointer) bool {
+	f, err := o.open(p)
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+// Open opens an object whose content is what its name says.
+func (o Objects) Open(p Pointer) (*os.File, error) {
+	f, err := o.open(p)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.LimitReader(f, p.Size+1))
+	if err == nil {
+		err = p.is(sum)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (p Pointer) is(sum hash.Hash) error {
+	if hex.EncodeToString(sum.Sum(nil)) != p.OID {
+		return fmt.Errorf("LFS object %s holds something else than its name says", p.OID[:12])
+	}
+	return nil
+}
+
+// adding is an object that is being written.
+type adding struct {
+	file *os.File
+	sum  hash.Hash
+	size int64
+}
+
+// add begins an object of any content below a directory.
+func add(dir string) (*adding, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".swarmdeck-")
+	return &adding{file: f, sum: sha256.New()}, err
+}
+
+// Write implements io.Writer.
+func (a *adding) Write(b []byte) (int, error) {
+	n, err := a.file.Write(b)
+	a.sum.Write(b[:n])
+	a.size += int64(n)
+	return n, err
+}
+
+// pointer names what was written.
+func (a *adding) pointer() Pointer {
+	return Pointer{OID: hex.EncodeToString(a.sum.Sum(nil)), Size: a.size}
+}
+
+// drop ends it without an object.
+func (a *adding) drop() error { return errors.Join(a.file.Close(), os.Remove(a.file.Name())) }
+
+// keep gives the object its name, once all of it is on the disk.
+func (a *adding) keep(dir string) error {
+	to := filepath.Join(dir, name(a.pointer().OID))
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = a.file.Chmod(0o644)
+	}
+	if err = errors.Join(err, a.file.Sync(), a.file.Close()); err == nil {
+		err = os.Rename(a.file.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(a.file.Name())
+	}
+	return err
+}
+
+// Put puts an object into the directory where new ones go, unless one of its name and size is
+// there. Its content is checked on the way.
+func (o Objects) Put(p Pointer) error {
+	if (Objects{Keep: o.Keep}).Has(p) {
+		return nil
+	}
+	from, err := Objects{Read: o.Read}.open(p)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	a, err := add(o.Keep)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(a, io.LimitReader(from, p.Size+1))
+	if err == nil {
+		err = p.is(a.sum)
+	}
+	if err != nil {
+		return errors.Join(err, a.drop())
+	}
+	return a.keep(o.Keep)
+}
