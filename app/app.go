@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/attach"
@@ -28,6 +29,9 @@ const QueryWord = "-json-query"
 // process at once.
 func Run(args []string) int {
 	if code, is := cell.Entered(args, os.Environ()); is {
+		return code
+	}
+	if code, is := lfs.Entered(args); is {
 		return code
 	}
 	args = args[1:]

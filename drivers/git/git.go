@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,6 +39,7 @@ type Call struct {
 	Objects  string   // a directory of objects to read from instead of the repository's
 	More     []string // directories of objects to read from besides
 	Write    []string // directories that it writes besides the repository, which are there
+	Read     []string // and what it reads, which is there too
 	Settings []string // more settings, KEY=VALUE
 	Env      []string // more of its environment, KEY=VALUE
 	In       io.Reader
@@ -67,10 +69,15 @@ func off() []string {
 	}
 }
 
-// Configured is what the user's own configuration says of a key; "" for nothing.
+// Configured is what the user's own configuration says of a key, or where it says
+// nothing that of the machine; "" for nothing.
 func (g Git) Configured(ctx context.Context, key string) string {
-	out, _ := g.Run(ctx, Call{Own: true, Args: []string{"config", "--global", "--get", key}}) // none is there
-	return strings.TrimSpace(string(out))
+	for _, of := range []string{"--global", "--system"} {
+		if out, err := g.Run(ctx, Call{Own: true, Args: []string{"config", of, "--get", key}}); err == nil {
+			return strings.TrimSpace(string(out))
+		}
+	}
+	return ""
 }
 
 // offFor are the settings that switch off what a repository could have run.
@@ -156,7 +163,7 @@ func spec(c Call) cell.Spec {
 	} else if c.GitDir != "" {
 		wall.Write = append([]string{c.GitDir}, wall.Write...)
 	}
-	for _, dir := range append([]string{c.WorkTree, c.Objects}, c.More...) {
+	for _, dir := range slices.Concat([]string{c.WorkTree, c.Objects}, c.More, c.Read) {
 		if dir != "" && !c.Own {
 			wall.Read = append(wall.Read, dir)
 		}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -18,17 +20,27 @@ type Repository struct {
 	// Objects are directories of objects that it reads besides its own. What is
 	// there already is not written again.
 	Objects []string
+	// LFS is where objects of git LFS are: files that attributes leave to LFS are kept
+	// as pointers, and laid out with their contents. nil keeps them as they are.
+	LFS *lfs.Objects
 }
 
 // exactly keeps every byte as it is: attributes of a tree do not change what
-// is kept of it.
-const exactly = "* -text -eol -crlf -filter -ident -working-tree-encoding -export-subst\n"
+// is kept of it, but for LFS those by which files are LFS's. No other filter has a
+// program in a repository of ours.
+func (r Repository) exactly() string {
+	filter := "-filter "
+	if r.LFS != nil {
+		filter = ""
+	}
+	return "* -text -eol -crlf " + filter + "-ident -working-tree-encoding -export-subst\n"
+}
 
 // Make makes the repository, of a format such as sha1, unless it is there.
 // One call at a time may make it.
 func (r Repository) Make(ctx context.Context, format string) error {
 	attributes := filepath.Join(r.Dir, "info", "attributes")
-	if _, err := os.Stat(attributes); err == nil {
+	if was, err := os.ReadFile(attributes); err == nil && string(was) == r.exactly() {
 		return nil
 	}
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
@@ -40,7 +52,7 @@ func (r Repository) Make(ctx context.Context, format string) error {
 	if err := os.MkdirAll(filepath.Dir(attributes), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(attributes, []byte(exactly), 0o600) // last: it says that the repository is whole
+	return os.WriteFile(attributes, []byte(r.exactly()), 0o600) // last: it says that the repository is whole
 }
 
 // Call runs git on the repository, as c says further.
@@ -49,7 +61,33 @@ func (r Repository) Call(ctx context.Context, c Call) ([]byte, error) {
 	if c.Dir == "" {
 		c.Dir = r.Dir
 	}
+	if r.LFS != nil && c.WorkTree != "" {
+		if err := r.filtered(&c); err != nil {
+			return nil, fmt.Errorf("make the filter of LFS ready: %w", err)
+		}
+	}
 	return r.Git.Run(ctx, c)
+}
+
+// filtered makes this program the filter of LFS.
+func (r Repository) filtered(c *Call) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if r.LFS.Keep != "" {
+		if err := os.MkdirAll(r.LFS.Keep, 0o700); err != nil {
+			return err
+		}
+		c.Write = append(slices.Clip(c.Write), r.LFS.Keep)
+	}
+	c.Settings, c.Env = append(slices.Clip(c.Settings), lfs.Settings(self)...), append(slices.Clip(c.Env), r.LFS.Env()...)
+	for _, path := range append([]string{self}, r.LFS.Read...) {
+		if _, err := os.Stat(path); err == nil { // else it fails where a file is LFS's
+			c.Read = append(slices.Clip(c.Read), path)
+		}
+	}
+	return nil
 }
 
 // Do runs git on the repository alone, and returns what it prints, without

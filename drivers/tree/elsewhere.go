@@ -129,6 +129,9 @@ func (d *Driver) Push(ctx context.Context, t tree.Tree, p tree.Push) error {
 	if err != nil {
 		return err
 	}
+	if err := d.lfsPush(ctx, r, t, p); err != nil {
+		return err
+	}
 	args := []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules"}
 	if p.Was != "" {
 		args = append(args, "--force-with-lease=refs/heads/"+p.Branch+":"+p.Was)

@@ -323,7 +323,7 @@ func (l *landing) have(ctx context.Context, list []entry) ([]leaf, error) {
 			all[n].mode = "special"
 		}
 	}
-	out, err := l.Call(ctx, git.Call{Dir: l.root, WorkTree: l.root, In: &regular, Args: []string{"hash-object", "--no-filters", "--stdin-paths"}})
+	out, err := l.Call(ctx, git.Call{Dir: l.root, WorkTree: l.root, In: &regular, Args: []string{"hash-object", "--stdin-paths"}})
 	if err != nil {
 		return nil, fmt.Errorf("read the files of %s: %w", l.root, err)
 	}

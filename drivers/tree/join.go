@@ -81,6 +81,11 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 	if out.Tree, err = j.tree(ctx, out.Commit); err != nil {
 		return out, err
 	}
+	if t.Kind == tree.Git {
+		if _, err := d.taking(ctx, r, t, q.Onto, out.Commit); err != nil {
+			return out, err
+		}
+	}
 	if q.Key == "" {
 		out.Marked, err = j.marked(ctx, q.Onto, out.Commit)
 		return out, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
@@ -72,6 +73,9 @@ func (l *landing) land(ctx context.Context) error {
 	}
 	if err := l.objects(ctx); err != nil {
 		return fmt.Errorf("put the commits into %s: %w", l.t.Source, err)
+	}
+	if err := l.large(ctx); err != nil {
+		return err
 	}
 	if err := l.lock(l.branch()); err != nil {
 		return err
@@ -145,6 +149,22 @@ func (l *landing) objects(ctx context.Context) error {
 			return err
 		})
 	})
+}
+
+// large brings what the commits leave to git LFS into the source. Its work tree has the
+// contents where the operator works with LFS, and else the pointers.
+func (l *landing) large(ctx context.Context) error {
+	uses := usesLFS(ctx, l.Repository, l.w)
+	all, err := l.d.taking(ctx, l.Repository, l.t, l.from, l.to)
+	if err != nil {
+		return err
+	}
+	err = lfsPut(l.Repository, l.w, all)
+	l.LFS = &lfs.Objects{}
+	if uses {
+		l.LFS.Read = []string{lfsObjects(l.w)}
+	}
+	return err
 }
 
 // mark is a file of ours in the source's repository. Each lock that we take is a

@@ -131,6 +131,11 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 	if err != nil {
 		return gone(t, err)
 	}
+	if configuredLFS(ctx, r) {
+		if err := appended(filepath.Join(dot, "config"), filterOfLFS); err != nil {
+			return err
+		}
+	}
 	return shallow(w, filepath.Join(dot, "shallow"))
 }
 
@@ -145,12 +150,7 @@ func (d *Driver) fresh(ctx context.Context, r git.Repository, t tree.Tree, dir s
 		return err
 	}
 	dot := filepath.Join(dir, ".git")
-	own, err := os.OpenFile(filepath.Join(dot, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(own, "[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))
-	if err = errors.Join(err, own.Close()); err != nil {
+	if err := appended(filepath.Join(dot, "config"), fmt.Sprintf("[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))); err != nil {
 		return err
 	}
 	info := filepath.Join(dot, "objects", "info")
@@ -158,6 +158,25 @@ func (d *Driver) fresh(ctx context.Context, r git.Repository, t tree.Tree, dir s
 		return err
 	}
 	return os.WriteFile(filepath.Join(info, "alternates"), []byte(strings.Join(objects, "\n")+"\n"), 0o644)
+}
+
+// filterOfLFS is what git lfs install writes: by it the git of an agent sees files of
+// LFS as they are kept.
+const filterOfLFS = `[filter "lfs"]
+	clean = git-lfs clean -- %f
+	smudge = git-lfs smudge -- %f
+	process = git-lfs filter-process
+	required = true
+`
+
+// appended writes at the end of a file.
+func appended(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // email is the address of an agent, which leads nowhere (RFC 2606).

@@ -113,18 +113,23 @@ func (d *Driver) Changes(ctx context.Context, t tree.Tree, from, to string) ([]t
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.Call(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "-M", "--no-commit-id", "--raw", "--numstat", from, to}})
+	out, err := r.Call(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "-M", "--no-commit-id", "--raw", "--no-abbrev", "--numstat", from, to}})
 	if err != nil {
 		return nil, fmt.Errorf("compare %s and %s: %w", hex12(from), hex12(to), err)
 	}
-	return changes(out)
+	all, ids, err := changes(out)
+	if err != nil {
+		return nil, err
+	}
+	return all, sized(ctx, r, all, ids)
 }
 
 var errChanges = errors.New("git's list of changes can't be read")
 
 // changes reads what diff-tree prints with -z --raw --numstat: first a line of
-// each kind of change, then the lines of each file.
-func changes(out []byte) (all []tree.Change, err error) {
+// each kind of change, then the lines of each file. The ids are those of what the files
+// hold now.
+func changes(out []byte) (all []tree.Change, ids []string, err error) {
 	words := map[byte]string{'A': "added", 'M': "changed", 'D': "deleted", 'R': "moved", 'T': "type"}
 	at := map[string]int{}
 	fields := bytes.Split(out, []byte{0})
@@ -132,41 +137,41 @@ func changes(out []byte) (all []tree.Change, err error) {
 		if fields[i][0] == ':' {
 			meta := bytes.Fields(fields[i])
 			if len(meta) != 5 || i+1 >= len(fields) {
-				return nil, errChanges
+				return nil, nil, errChanges
 			}
 			c := tree.Change{Path: string(fields[i+1]), Status: words[meta[4][0]]}
 			i++
 			if c.Status == "moved" {
 				if i++; i >= len(fields) {
-					return nil, errChanges
+					return nil, nil, errChanges
 				}
 				c.From, c.Path = c.Path, string(fields[i])
 			}
 			at[c.Path] = len(all)
-			all = append(all, c)
+			all, ids = append(all, c), append(ids, string(meta[3]))
 			continue
 		}
 		count := strings.SplitN(string(fields[i]), "\t", 3)
 		if len(count) != 3 {
-			return nil, errChanges
+			return nil, nil, errChanges
 		}
 		path := count[2]
 		if path == "" { // moved: both paths follow
 			if i += 2; i >= len(fields) {
-				return nil, errChanges
+				return nil, nil, errChanges
 			}
 			path = string(fields[i])
 		}
 		n, ok := at[path]
 		if !ok {
-			return nil, errChanges
+			return nil, nil, errChanges
 		}
 		c := &all[n]
 		c.Binary = count[0] == "-"
 		c.Added, _ = strconv.Atoi(count[0])
 		c.Removed, _ = strconv.Atoi(count[1])
 	}
-	return all, nil
+	return all, ids, nil
 }
 
 // Diff implements tree.Driver.

@@ -27,6 +27,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
@@ -86,6 +87,7 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 			return r, gone(t, err)
 		}
 		r.Objects = objects(w)
+		r.LFS = &lfs.Objects{Keep: filepath.Join(d.home(t), ".lfs"), Read: []string{lfsObjects(w)}}
 		if err := shallow(w, filepath.Join(r.Dir, "shallow")); err != nil {
 			return r, err
 		}
@@ -233,7 +235,10 @@ func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t t
 	if _, err := r.Do(ctx, "rev-list", "--objects", "--no-object-names", "--max-count=1", commit+"^{tree}"); err != nil {
 		return t, core.Errorf(core.Conflict, "dir: the files of %s are not all in %s, which may be a partial clone: %v", commit[:12], w.Path, err).With("field", "dir")
 	}
-	t.Lacks, err = lacking(ctx, r, w, commit)
+	if t.Lacks, err = lacking(ctx, r, w, commit); err != nil {
+		return t, err
+	}
+	t.Pointers, err = unfilled(ctx, r, commit)
 	return t, err
 }
 
@@ -279,7 +284,11 @@ func (d *Driver) Reads(t tree.Tree) []string {
 	if err != nil {
 		return nil
 	}
-	return append(objects(w), moduleObjects(kept(w))...)
+	all := append(objects(w), moduleObjects(kept(w))...)
+	if large := lfsObjects(w); (lfs.Objects{Read: []string{large}}).Any() {
+		all = append(all, large)
+	}
+	return all
 }
 
 // hex12 is a commit as it is shown.

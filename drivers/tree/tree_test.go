@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git/gittest"
+	"swarmdeck/drivers/git/lfs"
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
@@ -21,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
 		syscall.Exit(code) // os.Exit of a race build takes a second
+	}
+	if code, is := lfs.Entered(os.Args); is {
+		syscall.Exit(code)
 	}
 	os.Exit(m.Run())
 }

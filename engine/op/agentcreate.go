@@ -211,6 +211,9 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 		if len(t.Lacks) > 0 {
 			c.Note(fmt.Sprintf("these submodules are empty in the tree of %s, since %s does not have their commits; git submodule update fetches them: %s", a.Name, t.Source, strings.Join(t.Lacks, ", ")))
 		}
+		if p := t.Pointers; p.Files > 0 {
+			c.Note(fmt.Sprintf("these files of git LFS stay pointers in the tree of %s: %s and %d more; %s does not have their objects, which git lfs fetch brings, or they have more than 512 MiB", a.Name, p.First, p.Files-1, t.Source))
+		}
 		env := c.Trees.EnvOf(c.By.Tenant, a.Project, t)
 		maps.Copy(env, a.Env) // what is said of the agent itself counts
 		a.Env = env

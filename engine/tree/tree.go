@@ -56,6 +56,8 @@ type Tree struct {
 	Head  string `json:"head,omitempty"`
 	// Lacks are submodules that its source does not have, so that they are empty.
 	Lacks []string `json:"lacks,omitempty"`
+	// Pointers are files of git LFS whose contents its source does not have.
+	Pointers Pointers `json:"pointers,omitzero"`
 	// Setup is what runs in it first; nil is nothing.
 	Setup *Setup `json:"setup,omitempty"`
 	// Pushed are the commits that were sent elsewhere, by URL and branch.
@@ -63,6 +65,12 @@ type Tree struct {
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
+}
+
+// Pointers are files that stay pointers of git LFS: how many, and the first.
+type Pointers struct {
+	Files int    `json:"files"`
+	First string `json:"first"`
 }
 
 // State is a tree at an instant.
@@ -79,6 +87,8 @@ type Change struct {
 	Added   int    `json:"added"`          // lines
 	Removed int    `json:"removed"`
 	Binary  bool   `json:"binary,omitzero"`
+	// LFS is the size of the object, of a file that is one of git LFS.
+	LFS int64 `json:"lfs,omitzero"` // bytes
 }
 
 // Mode says how the commits of a tree become commits of its base.
