@@ -186,6 +186,15 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]b
 			fmt.Fprintf(&b, "first runs: %s\n", line)
 		}
 	}
+	all, err := s.opt.Driver.Changes(ctx, t, tip, j.Commit)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		if c.LFS > 0 {
+			fmt.Fprintf(&b, "%s: LFS object, %d bytes\n", c.Path, c.LFS)
+		}
+	}
 	fmt.Fprintf(&b, "all files are then %s\n\n", short(j.Tree))
 	out := &Bounded{Buffer: &b, Most: maxPreview}
 	err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, nil, out)

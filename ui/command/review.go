@@ -124,6 +124,9 @@ func changedFiles(all []trees.Change, viewed map[string][]string) string {
 			name = f.From + " → " + f.Path
 		}
 		name = term.Clean(name)
+		if f.LFS > 0 {
+			name += fmt.Sprintf("  LFS object, %d bytes", f.LFS)
+		}
 		if by := viewed[f.Path]; len(by) > 0 {
 			name += "  viewed by " + strings.Join(by, ", ")
 		}

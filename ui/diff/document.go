@@ -39,7 +39,8 @@ type File struct {
 	Op               Op
 	OldMode, NewMode string // where they are told: 100644
 	Binary           bool
-	OldSize, NewSize int64 // bytes of a binary, -1 where that is not known
+	LFS              bool  // it is a pointer of git LFS
+	OldSize, NewSize int64 // bytes of a binary or of an object of LFS, -1 where that is not known
 	Added, Removed   int   // lines
 	Generated        bool  // by a program, or locked by one: folded at first
 	hunks            []hunk

@@ -100,6 +100,7 @@ func (f *File) notes() string {
 	}
 	add(f.Op != Modified, f.Op.String())
 	add(f.Binary, "binary")
+	add(f.LFS, "LFS object, "+f.sizes())
 	add(f.Generated, "generated")
 	return text
 }

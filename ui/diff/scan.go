@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -19,7 +20,8 @@ const (
 	mostLines  = 1024     // of a segment that must
 	fullBytes  = 64 << 10 // the same in bytes
 	mostBytes  = 256 << 10
-	lookedAt   = 20 // lines of a file in which a mark of generated code is looked for
+	maxPointed = 100 // bytes of a line of a pointer that is looked at
+	lookedAt   = 20  // lines of a file in which a mark of generated code is looked for
 )
 
 // Scanner finds the files and hunks of a diff. It belongs to one goroutine.
@@ -234,8 +236,30 @@ func (s *Scanner) count(line []byte, kind Kind, n int64) {
 		s.pair++
 		s.old, s.new, s.oldLeft, s.newLeft = s.old+1, s.new+1, max(s.oldLeft-1, 0), max(s.newLeft-1, 0)
 	}
+	if s.looked < lookedAt && len(line) > 0 && len(line) < maxPointed {
+		f.pointer(string(line[1:]), kind)
+	}
 	if s.looked++; s.looked <= lookedAt && !f.Generated {
 		f.Generated = generatedBy(line)
+	}
+}
+
+// pointer takes in a line of a file that may be a pointer of git LFS, whose first line
+// every change of it shows.
+func (f *File) pointer(line string, kind Kind) {
+	if line == "version https://git-lfs.github.com/spec/v1" && f.Added+f.Removed <= 1 {
+		f.LFS = true
+	}
+	text, is := strings.CutPrefix(line, "size ")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if !f.LFS || !is || err != nil || n < 0 {
+		return
+	}
+	if kind != Added {
+		f.OldSize = n
+	}
+	if kind != Removed {
+		f.NewSize = n
 	}
 }
 
