@@ -55,10 +55,6 @@ var confined = map[string]string{
 	"github.com/tidwall/btree": "store/postgres",
 }
 
-// emulates is the one package besides that understands terminals: the emulator of
-// those that agents' programs write to.
-const emulates = "drivers/terminal/emulator"
-
 // testSupport are packages that only tests import; their actors are child
 // processes of a test and may exit like a program.
 var testSupport = []string{"drivers/cad/freecad/freecadtest", "drivers/cell/celltest", "drivers/cell/celltest/init", "drivers/drivertest", "drivers/drivertest/model", "drivers/git/gittest", "store/storetest", "store/postgres/postgrestest", "ui/screen/screentest"}
@@ -81,7 +77,7 @@ func within(part, parent string) bool {
 // forbidden says why a package may not import another, "" if it may.
 func forbidden(from, imported string) string {
 	for prefix, owner := range confined {
-		if strings.HasPrefix(imported, prefix) && !within(from, owner) && from != emulates {
+		if strings.HasPrefix(imported, prefix) && !within(from, owner) {
 			return "only packages under " + owner + " may"
 		}
 	}

@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"context"
-	"strings"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
@@ -77,11 +76,7 @@ func masked(pic *terminal.Screen, mask *secret.Mask) {
 	}
 	texts := make([]string, len(pic.Lines))
 	for i, l := range pic.Lines {
-		var b strings.Builder
-		for _, span := range l {
-			b.WriteString(span.Text)
-		}
-		texts[i] = b.String()
+		texts[i] = l.Text()
 	}
 	put := func(i int, text string) {
 		text = core.ClipTo(text, pic.Cols)

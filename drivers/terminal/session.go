@@ -24,9 +24,11 @@ const (
 	glance = 50 * time.Millisecond
 	// maxWaiting is what may wait for a program that does not read, in bytes.
 	maxWaiting = 1 << 20
-	// burst is how long a program may keep the emulator at work without a break;
-	// then it has half of a processor at most.
-	burst = 20 * time.Millisecond
+	// burst is how long a program may keep the emulator at work without a break,
+	// which is rest times as long: a flood has a quarter of a processor at most, and
+	// keeps what comes of a key waiting for no more than these.
+	burst = time.Millisecond
+	rest  = 3
 )
 
 // session is one program with its terminal.
@@ -100,7 +102,6 @@ func (s *session) run() {
 	s.exit = s.proc.Exit()
 	s.moved.Change(func() { s.verdict.Store(&verdict{state: terminal.Ended, touched: s.verdict.Load().touched}) })
 	s.screen.Touch()
-	s.screen.Close()
 	s.a.over(s)
 	close(s.ended)
 	s.a.changes()
@@ -113,8 +114,8 @@ func wait(end <-chan struct{}) {
 	}
 }
 
-// read has the emulator understand what the program writes. A flood gets half of
-// a processor: the program waits meanwhile.
+// read has the emulator understand what the program writes. A flood gets a part of a
+// processor: the program waits meanwhile.
 func (s *session) read() {
 	buf := make([]byte, 4096)
 	var work time.Duration
@@ -135,7 +136,7 @@ func (s *session) read() {
 			return
 		}
 		if work += time.Since(got); work > burst {
-			time.Sleep(work)
+			time.Sleep(rest * work)
 			work = 0
 		}
 	}

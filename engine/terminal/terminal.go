@@ -9,9 +9,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
-
-	"swarmdeck/engine/core"
 )
 
 // Bounds of a terminal's size in cells, and of what is kept of it.
@@ -48,6 +45,7 @@ type Screen struct {
 	Full   bool // the program has the whole screen to itself: nothing leaves it
 	Runs   bool // there is a program; else it is the last picture of one
 	Unseen bool // what is typed is not shown: a password
+	Mouse  bool // the program asks for the mouse
 	State  State
 }
 
@@ -113,81 +111,26 @@ func (c Color) RGB() (r, g, b uint8, ok bool) {
 	return uint8(c >> 16), uint8(c >> 8), uint8(c), c&^0xffffff == trueColor
 }
 
-// Text is the picture as text, one line each, without empty ones at the end.
-func (s *Screen) Text() string {
+// Text is the line as text.
+func (l Line) Text() string {
+	if len(l) == 1 {
+		return l[0].Text
+	}
 	var b strings.Builder
-	for _, l := range s.Lines {
-		for _, span := range l {
-			b.WriteString(span.Text)
-		}
-		b.WriteByte('\n')
-	}
-	return strings.TrimRight(b.String(), "\n ")
-}
-
-// Input is what somebody types: text as it is, a key by its name, or text that is
-// pasted. One of them is given.
-type Input struct {
-	Text  string
-	Key   string // "enter", "ctrl+c", "shift+tab", "f5"
-	Paste string
-}
-
-// Bounds of what is typed at once.
-const (
-	MaxInputs = 1024
-	MaxTyped  = 64 << 10 // bytes
-)
-
-// Check refuses what is no input.
-func Check(in []Input) error {
-	n := 0
-	for _, i := range in {
-		n += len(i.Text) + len(i.Key) + len(i.Paste)
-		if len(i.Key) > 32 || !utf8.ValidString(i.Text+i.Key+i.Paste) {
-			return core.Invalid("input", core.Clip(i.Key), "text in UTF-8, or the name of a key")
-		}
-	}
-	if len(in) == 0 || len(in) > MaxInputs || n > MaxTyped {
-		return core.Invalid("input", fmt.Sprintf("%d of %d bytes", len(in), n), fmt.Sprintf("1-%d of together at most %d bytes", MaxInputs, MaxTyped))
-	}
-	return nil
-}
-
-// Said is what was typed, for people to read: keys stand in angle brackets.
-func Said(in []Input) string {
-	var b strings.Builder
-	for _, i := range in {
-		switch {
-		case i.Key != "":
-			b.WriteString("<" + i.Key + ">")
-		case i.Paste != "":
-			b.WriteString(i.Paste)
-		default:
-			b.WriteString(i.Text)
-		}
+	for _, span := range l {
+		b.WriteString(span.Text)
 	}
 	return b.String()
 }
 
-// Shown is what of a typed text may be read later: of one that its terminal does
-// not show only the keys and how many characters there were.
-func Shown(in []Input, unseen bool) string {
-	if !unseen {
-		return Said(in)
+// Text is the picture as text, one line each, without empty ones at the end.
+func (s *Screen) Text() string {
+	var b strings.Builder
+	for _, l := range s.Lines {
+		b.WriteString(l.Text())
+		b.WriteByte('\n')
 	}
-	var keys strings.Builder
-	n := 0
-	for _, i := range in {
-		n += utf8.RuneCountInString(i.Text + i.Paste)
-		if i.Key != "" {
-			keys.WriteString("<" + i.Key + ">")
-		}
-	}
-	if n > 0 {
-		return fmt.Sprintf("(%d characters that the terminal does not show)", n) + keys.String()
-	}
-	return keys.String()
+	return strings.TrimRight(b.String(), "\n ")
 }
 
 // Terminal is an agent's terminal, as its runtime keeps it. Its methods may be

@@ -2,24 +2,21 @@
 // understands what the program writes and keeps the picture that this makes, as
 // cells. Nothing of the program's bytes goes further than here.
 //
+// It is a VT220 with what xterm added that programs of today use: colours, the
+// second screen, marks of pastes, the mouse. A line that scrolls costs a move of
+// pointers, whatever the size, and a picture only what has changed in it, so that
+// a key's echo is not kept waiting by a flood.
+//
 // A program may write anything. Whatever it is, the emulator neither fails nor
 // grows: sequences are bounded in their effect and in their length, what has
-// left the screen is kept up to a number of lines and bytes, links, clipboards,
-// pictures and the like are ignored, and a fault of the library below ends with
-// an empty screen.
+// left the screen is kept up to a number of lines and bytes, and links,
+// clipboards, pictures and the like are passed over.
 package emulator
 
 import (
-	"bytes"
-	"io"
 	"strings"
 	"sync"
 
-	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/vt"
-
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/terminal"
 )
 
@@ -40,57 +37,52 @@ type Signals struct {
 	Reply func(data []byte)
 }
 
-// Bounds of what one call of the library is given, and of what it holds.
+// Bounds of one step.
 const (
-	// chunk is what is understood at a time: a character with all that joins it is
-	// no longer than that.
-	chunk     = 256
-	scrolled  = 512  // lines that leave the screen in one chunk
-	maxOSC    = 4096 // bytes of one that is heeded
-	maxRepeat = 1000 // of a number in a sequence that moves or repeats
+	chunk     = 1024 // bytes that are understood before others may look
+	maxRepeat = 1000 // times that a sequence writes a character
 )
 
 // Emulator is one terminal. Its methods may be called from any goroutine.
 type Emulator struct {
 	on Signals
 
-	mu      sync.Mutex
-	size    terminal.Size
-	main    *vt.Emulator
-	full    *vt.Emulator // of a program that has the screen to itself; nil until one wants it
-	inFull  bool
-	hidden  bool // the cursor
-	appKeys bool // arrows are told the other way
-	pasting bool // a paste is to be told as one
-	title   string
-	history history
-	rev     uint64
-	faults  int
-	readers sync.WaitGroup
+	mu     sync.Mutex
+	parser parser
+	size   terminal.Size
+	main   *grid
+	full   *grid // of a program that has the screen to itself; nil for none
+	inFull bool
+	cur    cursor
+	modes
+	tabs     [terminal.MaxCols]bool
+	last     rune // what was written last, for "repeat it"
+	clusters clusters
+	title    string
+	history  history
+	rev      uint64
 }
 
 // New makes one of a size, which is brought into bounds. Its revisions are higher
 // than from.
 func New(size terminal.Size, from uint64, on Signals) *Emulator {
 	e := &Emulator{on: on, size: size.Bounded(), rev: from + 1}
-	e.main = e.fresh()
+	e.restart()
 	return e
 }
 
-// fresh makes a terminal of the library, with what it must not do taken from it.
-func (e *Emulator) fresh() *vt.Emulator {
-	t := vt.NewEmulator(e.size.Cols, e.size.Rows)
-	t.SetScrollbackSize(scrolled)
-	t.SetCallbacks(vt.Callbacks{
-		Bell:             func() { call(e.on.Bell) },
-		Title:            func(s string) { e.title = core.ClipTo(s, terminal.MaxTitle) },
-		CursorVisibility: func(visible bool) { e.hidden = !visible },
-		EnableMode:       func(m ansi.Mode) { e.mode(m, true) },
-		DisableMode:      func(m ansi.Mode) { e.mode(m, false) },
-	})
-	e.tame(t)
-	e.readers.Go(func() { e.answers(t) })
-	return t
+// restart begins with an empty screen, as it was at first.
+func (e *Emulator) restart() {
+	e.main, e.full, e.inFull = newGrid(e.size, func(l *row) { e.history.add(e.line(l)) }), nil, false
+	e.cur, e.modes, e.tabs, e.last = cursor{}, usualModes(), usualTabs(), 0
+}
+
+// grid is the screen that is written to.
+func (e *Emulator) grid() *grid {
+	if e.inFull {
+		return e.full
+	}
+	return e.main
 }
 
 func call(f func()) {
@@ -99,127 +91,21 @@ func call(f func()) {
 	}
 }
 
-// answers passes on what the library writes to the program: it waits for a reader.
-func (e *Emulator) answers(t *vt.Emulator) {
-	buf := make([]byte, 1024)
-	for {
-		n, err := t.Read(buf)
-		if n > 0 && e.on.Reply != nil {
-			e.on.Reply(bytes.Clone(buf[:n]))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// hangUp ends the reader of answers. The library's own Close and Read race.
-func hangUp(t *vt.Emulator) {
-	if c, is := t.InputPipe().(io.Closer); is {
-		_ = c.Close()
-	}
-}
-
-func (e *Emulator) mode(m ansi.Mode, on bool) {
-	switch m {
-	case ansi.ModeCursorKeys:
-		e.appKeys = on
-	case ansi.ModeBracketedPaste:
-		e.pasting = on
-	}
-}
-
 // Write understands what a program has written. It never fails.
 func (e *Emulator) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
-		n := cut(rest)
+		n := min(len(rest), chunk)
 		e.understand(rest[:n])
 		rest = rest[n:]
 	}
 	return len(p), nil
 }
 
-// cut is how much is understood next: no more than a chunk, which ends, where one
-// does, behind what can't be continued, and behind a mode, which may change the screen.
-func cut(p []byte) int {
-	n := min(len(p), chunk)
-	for from := 0; ; {
-		i := bytes.Index(p[from:n], []byte("\x1b[?"))
-		if i < 0 {
-			break
-		}
-		from += i + 3
-		if j := bytes.IndexAny(p[from:n], "hl"); j >= 0 {
-			return from + j + 1
-		}
-	}
-	if n == len(p) {
-		return n
-	}
-	for back := n; back > n-64; back-- {
-		if p[back-1] < 0x80 {
-			return back
-		}
-	}
-	return n
-}
-
-// understand hands a chunk to the library. A fault there costs the picture.
 func (e *Emulator) understand(p []byte) {
 	e.mu.Lock() // others look between two chunks
 	defer e.mu.Unlock()
 	e.rev++
-	defer func() {
-		if recover() != nil {
-			e.faults++
-			e.restart()
-		}
-	}()
-	t := e.main
-	if e.inFull {
-		t = e.full
-	}
-	_, _ = t.Write(p)
-	e.keep()
-}
-
-// keep takes the lines that have left the screen from the library.
-func (e *Emulator) keep() {
-	if back := e.main.Scrollback(); back.Len() > 0 {
-		for _, l := range back.Lines() {
-			e.history.add(lineOf(l))
-		}
-		e.main.ClearScrollback()
-	}
-	if e.full != nil {
-		e.full.ClearScrollback()
-	}
-}
-
-// restart begins with an empty screen.
-func (e *Emulator) restart() {
-	hangUp(e.main)
-	if e.full != nil {
-		hangUp(e.full)
-	}
-	e.main, e.full, e.inFull, e.hidden = e.fresh(), nil, false, false
-}
-
-// fill gives a program the screen to itself, or ends that.
-func (e *Emulator) fill(on bool) {
-	if on == e.inFull {
-		return
-	}
-	e.inFull = on
-	if !on {
-		return
-	}
-	if e.full == nil {
-		e.full = e.fresh()
-		return
-	}
-	_, _ = e.full.Write([]byte("\x1b[!p\x1b[m\x1b[r\x1b[H\x1b[2J"))
-	e.full.ClearScrollback()
+	e.parser.understand(p, e)
 }
 
 // Resize changes the size, which is brought into bounds.
@@ -231,27 +117,14 @@ func (e *Emulator) Resize(to terminal.Size) {
 	}
 	e.size = to
 	e.rev++
-	defer func() {
-		if recover() != nil {
-			e.faults++
-			e.restart()
-		}
-	}()
-	e.main.Resize(to.Cols, to.Rows)
-	if e.full != nil {
-		e.full.Resize(to.Cols, to.Rows)
+	by := 0
+	if e.inFull {
+		e.main.resize(to, e.main.saved.y)
+		by = e.full.resize(to, e.cur.y)
+	} else {
+		by = e.main.resize(to, e.cur.y)
 	}
-}
-
-// Close ends it; what it shows can still be read.
-func (e *Emulator) Close() {
-	e.mu.Lock()
-	hangUp(e.main)
-	if e.full != nil {
-		hangUp(e.full)
-	}
-	e.mu.Unlock()
-	e.readers.Wait()
+	e.cur.x, e.cur.y, e.cur.over = min(e.cur.x, to.Cols-1), min(e.cur.y-by, to.Rows-1), false
 }
 
 // Rev is the revision of the picture.
@@ -276,54 +149,45 @@ func (e *Emulator) Screen(known uint64, back int) *terminal.Screen {
 	if known == e.rev && known != 0 {
 		return nil
 	}
-	s := &terminal.Screen{Rev: e.rev, Size: e.size, Title: e.title, Above: e.history.len(), Full: e.inFull}
-	t := e.main
-	if e.inFull {
-		t, back = e.full, 0
+	s := &terminal.Screen{Rev: e.rev, Size: e.size, Title: e.title, Above: e.history.len(), Full: e.inFull, Mouse: e.mouse != noMouse, Lines: make([]terminal.Line, 0, e.size.Rows)}
+	if !e.inFull {
+		s.Back = min(max(back, 0), s.Above)
 	}
-	s.Back = min(max(back, 0), s.Above)
-	at := t.CursorPosition()
-	s.X, s.Y, s.Cursor = at.X, at.Y+s.Back, !e.hidden && at.Y+s.Back < s.Rows
-	for y := -s.Back; y < s.Rows-s.Back; y++ {
-		if y < 0 {
-			s.Lines = append(s.Lines, e.history.line(s.Above+y))
+	s.X, s.Y = e.cur.x, e.cur.y+s.Back
+	s.Cursor = !e.hidden && s.Y < s.Rows
+	for y := range s.Rows {
+		if y < s.Back {
+			s.Lines = append(s.Lines, e.history.line(s.Above-s.Back+y))
 			continue
 		}
-		s.Lines = append(s.Lines, row(t, y))
+		s.Lines = append(s.Lines, e.line(e.grid().lines[y-s.Back]))
 	}
 	return s
 }
 
-// row is a line of the screen.
-func row(t *vt.Emulator, y int) terminal.Line {
-	cells := make(uv.Line, t.Width())
-	for x := range cells {
-		if c := t.CellAt(x, y); c != nil {
-			cells[x] = *c
-		}
-	}
-	return lineOf(cells)
-}
-
 // Tail is the text of the last lines that are not empty, at most n.
 func (e *Emulator) Tail(n int) string {
-	text := strings.Split(e.Screen(0, 0).Text(), "\n")
-	return strings.Join(text[max(0, len(text)-n):], "\n")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lines, end := e.grid().lines, e.size.Rows
+	for end > 0 && len(e.line(lines[end-1])) == 0 {
+		end--
+	}
+	var texts []string
+	for _, l := range lines[max(0, end-n):end] {
+		texts = append(texts, e.line(l).Text())
+	}
+	return strings.TrimRight(strings.Join(texts, "\n"), "\n ")
 }
 
 // Before is the text of the cursor's line before it.
 func (e *Emulator) Before() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := e.main
-	if e.inFull {
-		t = e.full
-	}
 	var b strings.Builder
-	at := t.CursorPosition()
-	for x := range at.X {
-		if c := t.CellAt(x, at.Y); c != nil {
-			b.WriteString(c.Content)
+	for _, c := range e.grid().lines[e.cur.y].cells[:e.cur.x] {
+		if !c.tail {
+			b.WriteString(e.text(c))
 		}
 	}
 	return b.String()

@@ -12,19 +12,21 @@ import (
 // Keys are the bytes that a terminal sends for what is typed.
 func (e *Emulator) Keys(in []terminal.Input) ([]byte, error) {
 	e.mu.Lock()
-	app, pasting := e.appKeys, e.pasting
+	modes := e.modes
 	e.mu.Unlock()
 	var out []byte
 	for _, i := range in {
 		switch {
+		case i.Mouse != nil:
+			out = append(out, modes.pointed(i.Mouse)...)
 		case i.Key != "":
-			code := key(i.Key, app)
+			code := key(i.Key, modes.appKeys)
 			if code == "" {
 				return nil, core.Invalid("key", i.Key, "a key that a terminal has a code for")
 			}
 			out = append(out, code...)
 		case i.Paste != "":
-			out = append(out, Pasted(i.Paste, pasting)...)
+			out = append(out, Pasted(i.Paste, modes.pasting)...)
 		default:
 			out = append(out, i.Text...)
 		}

@@ -1,103 +1,53 @@
 package emulator
 
 import (
-	"image/color"
-	"strings"
-	"unicode/utf8"
-
-	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
-
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/terminal"
 )
 
 // maxCluster is what is kept of one character with all that joins it, in bytes.
 const maxCluster = 32
 
-// lineOf makes a line of cells, without the blanks at its end.
-func lineOf(cells uv.Line) terminal.Line {
+// line is what is to be seen of a row, without the blanks at its end. It is made
+// once for each change of the row, and never changed.
+func (e *Emulator) line(l *row) terminal.Line {
+	if !l.drawn {
+		l.line, l.drawn = e.lineOf(l.cells), true
+	}
+	return l.line
+}
+
+func (e *Emulator) lineOf(cells []cell) terminal.Line {
 	n := len(cells)
 	for n > 0 && blank(&cells[n-1]) {
 		n--
 	}
-	if n == 0 {
-		return nil
-	}
 	var line terminal.Line
-	var text strings.Builder
-	var style terminal.Style
-	flush := func() {
-		if text.Len() > 0 {
-			line = append(line, terminal.Span{Text: text.String(), Cells: text.Len(), Style: style})
-			text.Reset()
-		}
-	}
-	for x := 0; x < n; x++ {
-		c := &cells[x]
-		look := styleOf(&c.Style)
-		content := c.Content
-		if content == "" {
-			content = " "
-		}
-		if len(content) == 1 && content[0] >= 0x20 && content[0] < 0x7f {
-			if look != style {
-				flush()
-				style = look
+	var plain [terminal.MaxCols]byte
+	for x := 0; x < n; {
+		c := cells[x]
+		k := 0
+		for ; x+k < n && cells[x+k].r >= 0 && cells[x+k].r < 0x7f && !cells[x+k].tail && cells[x+k].style == c.style; k++ {
+			if plain[k] = byte(cells[x+k].r); plain[k] == 0 {
+				plain[k] = ' '
 			}
-			text.WriteString(content)
-			continue
 		}
-		flush()
-		w := min(max(c.Width, 1), 2)
-		if x+w > len(cells) {
-			w, content = 1, " "
+		switch {
+		case k > 0:
+			line = append(line, terminal.Span{Text: string(plain[:k]), Cells: k, Style: c.style})
+			x += k
+		case c.wide:
+			line = append(line, terminal.Span{Text: e.text(c), Cells: 2, Style: c.style})
+			x += 2
+		default:
+			line = append(line, terminal.Span{Text: e.text(c), Cells: 1, Style: c.style})
+			x++
 		}
-		if r, size := utf8.DecodeRuneInString(content); r == utf8.RuneError && size <= 1 {
-			content = string(utf8.RuneError)
-		}
-		line = append(line, terminal.Span{Text: core.Cut(content, maxCluster), Cells: w, Style: look})
-		style = look
-		x += w - 1
 	}
-	flush()
 	return line
 }
 
-func blank(c *uv.Cell) bool {
-	return (c.Content == "" || c.Content == " ") && c.Style.Bg == nil && c.Style.Underline == ansi.UnderlineNone && c.Style.Attrs&uv.AttrReverse == 0
-}
-
-func styleOf(s *uv.Style) (look terminal.Style) {
-	if s.IsZero() {
-		return look
-	}
-	look.FG, look.BG = colorOf(s.Fg), colorOf(s.Bg)
-	for _, a := range [...]struct {
-		bit  uint8
-		attr terminal.Attrs
-	}{{uv.AttrBold, terminal.Bold}, {uv.AttrFaint, terminal.Faint}, {uv.AttrItalic, terminal.Italic}, {uv.AttrReverse, terminal.Reverse}, {uv.AttrConceal, terminal.Conceal}} {
-		if s.Attrs&a.bit != 0 {
-			look.Attrs |= a.attr
-		}
-	}
-	if s.Underline != ansi.UnderlineNone {
-		look.Attrs |= terminal.Underline
-	}
-	return look
-}
-
-func colorOf(c color.Color) terminal.Color {
-	switch c := c.(type) {
-	case nil:
-		return 0
-	case ansi.BasicColor:
-		return terminal.Palette(uint8(c))
-	case ansi.IndexedColor:
-		return terminal.Palette(uint8(c))
-	}
-	r, g, b, _ := c.RGBA()
-	return terminal.RGB(uint8(r>>8), uint8(g>>8), uint8(b>>8))
+func blank(c *cell) bool {
+	return (c.r == 0 || c.r == ' ') && !c.tail && c.style.BG == 0 && c.style.Attrs&(terminal.Underline|terminal.Reverse) == 0
 }
 
 // maxHistory bounds the lines that are kept, in bytes.
