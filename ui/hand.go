@@ -35,6 +35,31 @@ func (m *Model) handKey(h pane.Hand, k tea.KeyPressMsg) tea.Cmd {
 	return m.track(h.Press(m.env(), k))
 }
 
+// pointed reports whether a pane is shown that takes the mouse.
+func (m *Model) pointed() bool {
+	for _, pl := range m.place.shown {
+		if _, is := pl.pane.(pane.Pointed); is {
+			return !m.over.open() && !m.small()
+		}
+	}
+	return false
+}
+
+// mouse gives what the mouse did to the pane that it stands on.
+func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
+	if !m.pointed() {
+		return nil
+	}
+	at := msg.Mouse()
+	for _, pl := range m.place.shown {
+		in := pl.rect.Inset(1)
+		if p, is := pl.pane.(pane.Pointed); is && in.Contains(at.X, at.Y) {
+			return m.track(p.Mouse(m.env(), msg, at.X-in.X, at.Y-in.Y))
+		}
+	}
+	return nil
+}
+
 // openTerminal opens the terminal of the selected agent.
 func (m *Model) openTerminal() tea.Cmd {
 	if p := m.focused(); p != nil {

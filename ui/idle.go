@@ -117,7 +117,7 @@ func (r *rest) seen(v tea.View) {
 
 // sameView compares what a cockpit changes of its view.
 func sameView(a, b tea.View) bool {
-	return a.Content == b.Content && a.WindowTitle == b.WindowTitle &&
+	return a.Content == b.Content && a.WindowTitle == b.WindowTitle && a.MouseMode == b.MouseMode &&
 		(a.Cursor == nil) == (b.Cursor == nil) && (a.Cursor == nil || a.Cursor.Position == b.Cursor.Position)
 }
 

@@ -201,6 +201,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case tea.PasteMsg:
 		m.dirty = true
 		return m.paste(msg.Content)
+	case tea.MouseMsg:
+		m.dirty = true
+		return m.mouse(msg)
 	case pane.Reply:
 		m.dirty = true
 		if p, ok := m.panes[msg.Pane]; ok {

@@ -27,6 +27,9 @@ func (m *Model) view() tea.View {
 	// Terminals that can tell repeats and releases apart are asked to.
 	v.KeyboardEnhancements.ReportEventTypes = true
 	c := m.Frame()
+	if m.pointed() { // elsewhere the mouse selects text
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	if m.content == "" {
 		m.content = c.Render(m.theme)
 	}

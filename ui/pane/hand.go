@@ -14,6 +14,12 @@ type Hand interface {
 	Secret() bool
 }
 
+// Pointed is a pane that takes the mouse; the terminal reports it while one is shown.
+type Pointed interface {
+	// Mouse takes what the mouse did at a cell of the pane.
+	Mouse(env Env, msg tea.MouseMsg, x, y int) tea.Cmd
+}
+
 // Follower is a pane that follows something which rings no bell of the engine.
 type Follower interface {
 	// Follow is called after each update, with whether the pane is on the screen. Its

@@ -7,16 +7,16 @@ import (
 )
 
 // top is the first line of a picture that is drawn where it is higher than its
-// room: what is at the cursor is seen.
-func top(c *screen.Canvas, pic *terminal.Screen) int {
+// room of h lines: what is at the cursor is seen.
+func top(h int, pic *terminal.Screen) int {
 	lines := min(max(len(pic.Lines), pic.Y+1), pic.Rows)
-	return max(0, min(lines-c.H(), pic.Y))
+	return max(0, min(lines-h, pic.Y))
 }
 
 // DrawScreen draws a terminal's picture in roles of the theme: what a program
 // chose as colours is told apart, and looks like the cockpit.
 func DrawScreen(c *screen.Canvas, pic *terminal.Screen) {
-	from := top(c, pic)
+	from := top(c.H(), pic)
 	for y := 0; y < c.H() && from+y < len(pic.Lines); y++ {
 		x := 0
 		for _, span := range pic.Lines[from+y] {

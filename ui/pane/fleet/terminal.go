@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +34,7 @@ type Terminal struct {
 
 	item    pane.Item
 	visible bool
+	again   bool // err may be over
 	w, h    int
 	err     error
 
@@ -44,7 +44,9 @@ type Terminal struct {
 	cancel  context.CancelFunc
 	pic     *terminal.Screen
 	desk    fleet.Desk
-	drawn   time.Time // when the newest picture came
+	drawn   time.Time     // when the newest picture came
+	typed   time.Time     // when a key came last
+	hurry   chan struct{} // has who waits to take a picture take it now
 
 	wants  bool // to type
 	typing bool
@@ -56,7 +58,9 @@ type Terminal struct {
 }
 
 // NewTerminal makes the page of agents' terminals, for as long as life lasts.
-func NewTerminal(life context.Context, of Terminals) *Terminal { return &Terminal{of: of, life: life} }
+func NewTerminal(life context.Context, of Terminals) *Terminal {
+	return &Terminal{of: of, life: life, hurry: make(chan struct{}, 1)}
+}
 
 // Name implements pane.Pane.
 func (p *Terminal) Name() string { return TerminalName }
@@ -117,244 +121,6 @@ func (p *Terminal) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return leave
 }
 
-// rise gives the seat up.
-func (p *Terminal) rise() tea.Cmd {
-	seat := p.seat
-	p.seat, p.wants, p.typing, p.lost, p.queue, p.under, p.waiting = nil, false, false, false, nil, false, false
-	p.desk = fleet.Desk{}
-	p.sitting++
-	if p.cancel != nil {
-		p.cancel()
-		p.cancel = nil
-	}
-	if seat == nil {
-		return nil
-	}
-	return pane.Ask(TerminalName, func(ctx context.Context) any { return came{err: seat.Close(ctx)} })
-}
-
-// came is an answer without a picture.
-type came struct {
-	sitting int
-	seat    *fleet.Seat
-	desk    *fleet.Desk
-	typed   bool
-	asked   bool
-	err     error
-}
-
-// seen is a picture.
-type seen struct {
-	sitting int
-	pic     *terminal.Screen // nil if it is as it was
-	desk    fleet.Desk
-	err     error
-}
-
-// Follow implements pane.Follower.
-func (p *Terminal) Follow(env pane.Env, visible bool) tea.Cmd {
-	was := p.visible
-	p.visible = visible
-	switch {
-	case !visible && was:
-		return p.rise()
-	case !visible || p.item.Empty():
-		return nil
-	case p.seat == nil && !p.waiting && p.err == nil:
-		return p.sit(env)
-	case p.seat == nil:
-		return nil
-	}
-	var cmds []tea.Cmd
-	if !p.waiting {
-		cmds = append(cmds, p.wait())
-	}
-	if size := (terminal.Size{Cols: p.w, Rows: p.h}).Bounded(); p.typing && p.w > 0 && size != p.sent {
-		p.sent = size
-		seat := p.seat
-		cmds = append(cmds, pane.Ask(TerminalName, func(context.Context) any { return came{err: seat.Resize(size)} }))
-	}
-	return tea.Batch(cmds...)
-}
-
-// sit takes a place; who may type gets the keyboard with it if nobody has it.
-func (p *Terminal) sit(env pane.Env) tea.Cmd {
-	p.waiting, p.wants = true, env.Types
-	by, name, may, sitting, of, life := env.Caller, p.item.ID, env.Types, p.sitting, p.of, p.life
-	return pane.Ask(TerminalName, func(ctx context.Context) any {
-		seat, err := of.Attach(life, by, name)
-		if err != nil {
-			return came{sitting: sitting, err: err}
-		}
-		c := came{sitting: sitting, seat: seat}
-		if may && seat.Desk().Writer == "" {
-			_, c.err = seat.Take(ctx)
-		}
-		now := seat.Desk()
-		c.desk = &now
-		return c
-	})
-}
-
-// frameGap is the least time between two pictures.
-const frameGap = 25 * time.Millisecond
-
-// wait waits for another picture.
-func (p *Terminal) wait() tea.Cmd {
-	if p.cancel != nil {
-		p.cancel()
-	}
-	ctx, cancel := context.WithCancel(p.life)
-	p.waiting, p.cancel = true, cancel
-	seat, sitting, desk, back, last := p.seat, p.sitting, p.desk, p.back, p.drawn
-	known := uint64(0)
-	if p.pic != nil {
-		known = p.pic.Rev
-	}
-	return func() tea.Msg {
-		s := seen{sitting: sitting}
-		if s.err = seat.Wait(ctx, known, desk); s.err == nil {
-			if gap := frameGap - time.Since(last); gap > 0 {
-				time.Sleep(gap) // what changes on the way is a part of it
-			}
-			if s.pic, s.err = seat.Screen(0, back); s.err == nil {
-				s.desk = seat.Desk()
-			}
-		}
-		return pane.Woke{Pane: TerminalName, Body: s}
-	}
-}
-
-// Woke implements pane.Follower.
-func (p *Terminal) Woke(_ pane.Env, body any) tea.Cmd {
-	s, ok := body.(seen)
-	if !ok || s.sitting != p.sitting {
-		return nil
-	}
-	p.waiting = false
-	if s.err != nil {
-		if p.life.Err() == nil {
-			p.err = s.err
-			return p.rise()
-		}
-		return nil
-	}
-	p.took(s)
-	return nil // Follow waits again
-}
-
-func (p *Terminal) took(s seen) {
-	if s.pic != nil {
-		p.pic, p.drawn = s.pic, time.Now()
-		p.back = s.pic.Back
-	}
-	p.sat(s.desk)
-}
-
-// sat has the newest of who sits there.
-func (p *Terminal) sat(d fleet.Desk) {
-	if d.Rev < p.desk.Rev {
-		return
-	}
-	p.desk = d
-	was := p.typing
-	p.typing = p.wants && d.Mine
-	if was && !p.typing && p.wants {
-		p.wants, p.lost, p.queue = false, true, nil
-	}
-}
-
-// Update implements pane.Pane.
-func (p *Terminal) Update(_ pane.Env, body any) tea.Cmd {
-	switch c := body.(type) {
-	case seen:
-		if c.sitting == p.sitting && c.err == nil {
-			p.took(c)
-		}
-	case came:
-		return p.arrived(c)
-	}
-	return nil
-}
-
-func (p *Terminal) arrived(c came) tea.Cmd {
-	if c.sitting != p.sitting {
-		if seat := c.seat; seat != nil { // it is wanted no more
-			return pane.Ask(TerminalName, func(ctx context.Context) any { return came{err: seat.Close(ctx)} })
-		}
-		return nil
-	}
-	if c.seat != nil {
-		p.seat, p.waiting = c.seat, false
-	}
-	var cmds []tea.Cmd
-	switch {
-	case c.err != nil && p.seat == nil:
-		p.err, p.waiting = c.err, false
-	case c.err != nil:
-		cmds = append(cmds, pane.Say(core.AsError(c.err).Message, true))
-	case c.asked:
-		cmds = append(cmds, pane.Say("asked "+p.desk.Writer+" for the keyboard; it comes when they let go, or type nothing for 30 s and you ask again", false))
-	}
-	if c.typed {
-		p.under = false
-		if len(p.queue) > 0 {
-			cmds = append(cmds, p.send())
-		}
-	}
-	if c.desk != nil {
-		if p.sat(*c.desk); p.typing {
-			p.back = 0
-		}
-	}
-	return tea.Batch(cmds...)
-}
-
-// Typing implements pane.Hand.
-func (p *Terminal) Typing() (scope string, on bool) { return typingScope, p.typing || p.lost }
-
-// Secret implements pane.Hand.
-func (p *Terminal) Secret() bool { return p.pic != nil && p.pic.Unseen }
-
-// Press implements pane.Hand.
-func (p *Terminal) Press(_ pane.Env, k tea.KeyPressMsg) tea.Cmd {
-	in := terminal.Input{Key: k.String()}
-	if k.Text != "" && k.Mod&^tea.ModShift == 0 {
-		in = terminal.Input{Text: k.Text}
-	}
-	return p.put(in)
-}
-
-// Paste implements pane.Hand.
-func (p *Terminal) Paste(_ pane.Env, text string) tea.Cmd { return p.put(terminal.Input{Paste: text}) }
-
-// maxQueue bounds what is typed while the engine takes nothing.
-const maxQueue = 1000
-
-func (p *Terminal) put(in terminal.Input) tea.Cmd {
-	if p.lost {
-		return pane.Say(p.desk.Writer+" has the keyboard now: what you type goes nowhere; the key that lets go takes you on", true)
-	}
-	if len(p.queue) >= maxQueue {
-		return pane.Say("too much was typed ahead: the rest is lost", true)
-	}
-	p.queue = append(p.queue, in)
-	p.back = 0
-	if p.under {
-		return nil
-	}
-	return p.send()
-}
-
-// send hands on what was typed, together what came together.
-func (p *Terminal) send() tea.Cmd {
-	in, seat, sitting := slices.Clone(p.queue), p.seat, p.sitting
-	p.queue, p.under = nil, true
-	return pane.Ask(TerminalName, func(ctx context.Context) any {
-		return came{sitting: sitting, typed: true, err: seat.Type(ctx, in)}
-	})
-}
-
 // Do implements pane.Pane.
 func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	seat, sitting := p.seat, p.sitting
@@ -389,23 +155,11 @@ func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// scroll moves the picture by lines.
-func (p *Terminal) scroll(action string) tea.Cmd {
-	if p.seat == nil || p.pic == nil {
-		return nil
-	}
-	by := map[string]int{"up": 1, "down": -1, "half-up": p.h / 2, "half-down": -p.h / 2, "page-up": p.h - 1, "page-down": 1 - p.h, "top": 1 << 20, "bottom": -1 << 20}[action]
-	p.back = min(max(p.back+by, 0), p.pic.Above)
-	seat, sitting, back := p.seat, p.sitting, p.back
-	p.waiting = false // it waits with what is scrolled to
-	return pane.Ask(TerminalName, func(context.Context) any {
-		pic, err := seat.Screen(0, back)
-		return seen{sitting, pic, seat.Desk(), err}
-	})
-}
-
 // Refresh implements pane.Pane.
-func (p *Terminal) Refresh(pane.Env) tea.Cmd { return nil }
+func (p *Terminal) Refresh(pane.Env) tea.Cmd {
+	p.again = p.err != nil && core.AsError(p.err).Code == core.Unavailable // an agent that starts has opened meanwhile
+	return nil
+}
 
 // Resize implements pane.Pane.
 func (p *Terminal) Resize(w, h int) { p.w, p.h = w, h }
@@ -444,7 +198,7 @@ func (p *Terminal) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	}
 	DrawScreen(c, p.pic)
 	if p.pic.Cursor && p.typing && focused {
-		c.SetCursor(p.pic.X, p.pic.Y-top(c, p.pic))
+		c.SetCursor(p.pic.X, p.pic.Y-top(c.H(), p.pic))
 	}
 	if !p.pic.Runs {
 		c.TextRight(0, c.H()-1, c.W(), screen.Dim, "no program runs")
