@@ -115,8 +115,8 @@ func surveyPages(ctx context.Context, f io.ReaderAt, m fileMeta) (*Report, error
 	if err := s.run(); err != nil {
 		return nil, err
 	}
-	if s.report.Found == 0 && s.report.Layout != layout {
-		s.problem("file layout %d; this program knows %d", s.report.Layout, layout)
+	if s.report.Found == 0 && s.report.Layout != layout && s.report.Layout != layoutMarked {
+		s.problem("file layout %d; this program knows %d", s.report.Layout, layoutMarked)
 	}
 	return s.report, nil
 }

@@ -244,6 +244,9 @@ func (c *compaction) place(ctx context.Context, w *writer) error {
 		err = c.update(ctx, rows)
 	}
 	if err == nil {
+		err = c.identity(ctx)
+	}
+	if err == nil {
 		err = c.file.Sync()
 	}
 	if err != nil || !c.db.swap.TryLock() {
@@ -286,6 +289,23 @@ func (c *compaction) update(ctx context.Context, rows map[string]struct{}) error
 		}
 	}
 	return nil
+}
+
+// identity copies the file's own records as they are now: tenants may have been
+// marked meanwhile.
+func (c *compaction) identity(ctx context.Context) error {
+	return c.db.read(ctx, func(src *bbolt.Tx) error {
+		return c.bolt.Update(func(dst *bbolt.Tx) error {
+			if err := dst.DeleteBucket(identityKey); err != nil {
+				return err
+			}
+			to, err := dst.CreateBucket(identityKey)
+			if err != nil {
+				return err
+			}
+			return src.Bucket(identityKey).ForEach(to.Put)
+		})
+	})
 }
 
 func updateRow(dst, src *bbolt.Tx, name string) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,9 @@ type DB struct {
 	file     *os.File // bbolt's own handle
 	epoch    uint64
 	schema   int
+	layout   uint64
+	marks    atomic.Pointer[map[string]*AwayError] // of tenants that are elsewhere
+	arriving atomic.Pointer[string]                // the one of them that is copied here
 
 	swap       sync.RWMutex       // held while compaction exchanges bolt and file
 	asides     chan func(*writer) // run on the writer's goroutine between commits
@@ -45,6 +49,9 @@ var _ Store = (*DB)(nil)
 // Path is the data file's path.
 func (db *DB) Path() string { return db.path }
 
+// Name names the store for people.
+func (db *DB) Name() string { return db.path }
+
 // Epoch is the fencing token of this opening: every writable open raises it.
 func (db *DB) Epoch() uint64 { return db.epoch }
 
@@ -63,18 +70,24 @@ func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
 
 // View implements Store.
 func (db *DB) View(ctx context.Context, tenant string, fn func(Tx) error) error {
-	return db.read(ctx, func(tx *bbolt.Tx) error {
-		r := &readTx{}
-		if err := r.ts.open(tx, tenant); err != nil {
-			return err
-		}
-		r.ReadTx = group.Read(&r.ts, tenant, db.epoch)
-		defer r.End()
-		if err := fn(r); err != nil {
-			return err
-		}
-		return r.Err()
-	})
+	if err := db.away(tenant); err != nil {
+		return err
+	}
+	return db.read(ctx, func(tx *bbolt.Tx) error { return db.viewed(tx, tenant, fn) })
+}
+
+// viewed runs fn on one tenant in a bbolt transaction.
+func (db *DB) viewed(tx *bbolt.Tx, tenant string, fn func(Tx) error) error {
+	r := &readTx{}
+	if err := r.ts.open(tx, tenant); err != nil {
+		return err
+	}
+	r.ReadTx = group.Read(&r.ts, tenant, db.epoch)
+	defer r.End()
+	if err := fn(r); err != nil {
+		return err
+	}
+	return r.Err()
 }
 
 func (ts *tables) open(tx *bbolt.Tx, tenant string) (err error) {
@@ -92,7 +105,7 @@ func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	var out []string
 	err := db.read(ctx, func(tx *bbolt.Tx) (err error) {
 		defer guard(&err, "list tenants", "")
-		out = tenantsOf(tx)
+		out = slices.DeleteFunc(tenantsOf(tx), func(name string) bool { return db.away(name) != nil })
 		return nil
 	})
 	return out, err
@@ -107,11 +120,16 @@ func (db *DB) read(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
 	if err := db.fatal(); err != nil {
 		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	tx, err := db.beginRead()
 	if err != nil {
 		return err
 	}
+	return reading(tx, fn)
+}
+
+// reading runs fn in a read transaction, which ends then.
+func reading(tx *bbolt.Tx, fn func(*bbolt.Tx) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if e := tx.Rollback(); err == nil && e != nil {
 			err = fmt.Errorf("end of view: %w", e)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"swarmdeck/store/internal/group"
 )
 
 // submit hands a request to the writer and waits for its outcome. When ctx
@@ -11,6 +13,14 @@ import (
 func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
 	for {
 		err := db.once(ctx, tenant, create, fn)
+		if held := new(group.HeldError); err != nil && errors.As(err, &held) {
+			select {
+			case <-held.Until:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		if !errors.Is(err, ErrFull) || ifFull(ctx) != Wait {
 			return err
 		}

@@ -22,8 +22,13 @@ type Migration struct {
 }
 
 // layout is the version of a file: of what this package itself keeps in it, and
-// of the records that no migration was written for.
-const layout = 2
+// of the records that no migration was written for. A file in which a tenant is
+// marked as one that is elsewhere is of layoutMarked: a program that does not know
+// marks must not work on that tenant.
+const (
+	layout       = 2
+	layoutMarked = 3
+)
 
 var (
 	identityKey = []byte("swarmdeck")
@@ -55,8 +60,8 @@ func readIdentity(tx *bbolt.Tx) (id identity, err error) {
 		}
 		*f.to = binary.BigEndian.Uint64(value)
 	}
-	if id.layout != layout {
-		return id, fmt.Errorf("%w: file layout %d; this program knows %d", ErrUnusable, id.layout, layout)
+	if id.layout != layout && id.layout != layoutMarked {
+		return id, fmt.Errorf("%w: file layout %d; this program knows %d", ErrUnusable, id.layout, layoutMarked)
 	}
 	return id, nil
 }
@@ -95,7 +100,10 @@ func (db *DB) inspect() (err error) {
 	if err != nil {
 		return err
 	}
-	db.epoch, db.schema = id.epoch, int(id.schema)
+	db.epoch, db.schema, db.layout = id.epoch, int(id.schema), id.layout
+	if err := db.readMarks(tx); err != nil {
+		return err
+	}
 	if db.opt.anySchema {
 		return nil
 	}
@@ -154,7 +162,10 @@ func (db *DB) identify() error {
 	if err != nil {
 		return err
 	}
-	db.epoch, db.schema = id.epoch, int(id.schema)
+	db.epoch, db.schema, db.layout = id.epoch, int(id.schema), id.layout
+	if err := db.readMarks(tx); err != nil {
+		return err
+	}
 	return db.checkSchema(id)
 }
 
@@ -163,6 +174,9 @@ func (w *writer) migrate() (err error) {
 	steps := db.opt.Migrations[db.schema:]
 	if len(steps) > 0 {
 		for _, name := range tenantsOf(w.tx) {
+			if db.away(name) != nil {
+				continue
+			}
 			t, err := w.tenant(name)
 			if err != nil {
 				return err
@@ -180,5 +194,5 @@ func (w *writer) migrate() (err error) {
 	db.schema += len(steps)
 	db.epoch++
 	defer guard(&err, "write", "identity")
-	return identity{layout: layout, schema: uint64(db.schema), epoch: db.epoch}.write(w.tx)
+	return identity{layout: db.layout, schema: uint64(db.schema), epoch: db.epoch}.write(w.tx)
 }

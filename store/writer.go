@@ -26,7 +26,8 @@ type writer struct {
 	late    []*request // spare slice for those that join it
 	commit  uint64     // number of the current commit
 	tx      *bbolt.Tx
-	dirty   *dirty // what a compaction must copy; nil while none runs
+	dirty   *dirty                 // what a compaction must copy; nil while none runs
+	tails   map[string]*group.Tail // of the tenants that are copied away
 	wrote   bool
 	broken  error // an update was applied in part: this commit must not happen
 }
@@ -135,6 +136,9 @@ func (w *writer) serve(r *request) error {
 	if r.Create {
 		return w.create(r.Tenant)
 	}
+	if err := w.tails[r.Tenant].Held(); err != nil {
+		return err
+	}
 	t, err := w.tenant(r.Tenant)
 	if err != nil {
 		return err
@@ -167,7 +171,9 @@ func (w *writer) apply(t *tenant) (err error) {
 		}
 	}()
 	defer guard(&err, "write", "")
+	tail := w.tails[t.tenant]
 	for i := range o.Ops {
+		tail.Add(string(o.Ops[i].Table.name), o.Ops[i].Key)
 		w.dirty.add(t.tenant, o.Ops[i].Table.name, o.Ops[i].Key)
 		if op := &o.Ops[i]; op.Remove {
 			err = op.Table.delete(op.Key)
@@ -179,6 +185,7 @@ func (w *writer) apply(t *tenant) (err error) {
 		}
 	}
 	for _, d := range o.Deltas {
+		tail.Add(group.Counters, []byte(d.Counter.Name()))
 		w.dirty.add(t.tenant, countersBucket, []byte(d.Counter.Name()))
 	}
 	t.ledger.Apply(o.Deltas)
@@ -202,6 +209,9 @@ func (w *writer) tenant(id string) (t *tenant, err error) {
 	}
 	if t.commit == w.commit {
 		return t, nil
+	}
+	if err := w.db.away(id); err != nil {
+		return nil, err
 	}
 	root := w.tx.Bucket(tenantKey(id))
 	if root == nil {

@@ -13,7 +13,8 @@ import (
 // knows. The list grows at its end only; the table layout says how many were
 // taken. Names and keys are bytes, whose order is that of the keys.
 func layouts() []string {
-	return []string{`
+	return []string{
+		`
 create table kv (
 	tenant bytea not null,
 	bucket bytea not null,
@@ -29,7 +30,9 @@ create table owner (
 	commit  bigint not null default 0,            -- number of the last commit
 	schema  bigint not null,                      -- migrations that it has been through
 	until   timestamptz not null default '-infinity' -- end of the lease
-) with (fillfactor = 50);`}
+) with (fillfactor = 50);`,
+		`alter table owner add column away text not null default '' -- why the tenant is not here, see store.AwayError`,
+	}
 }
 
 // layoutLock is the advisory lock under which the tables are made.

@@ -16,10 +16,10 @@ const (
 
 	takeSQL = `update owner set engine = $2, epoch = epoch + 1, session = session + 1,
 	until = clock_timestamp() + $3 * interval '1 microsecond'
-where tenant = $1 and (until <= clock_timestamp() or engine = $2)
+where tenant = $1 and (until <= clock_timestamp() or engine = $2) and away = $4
 returning epoch, session, commit, schema`
 
-	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema from owner where tenant = $1`
+	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema, away from owner where tenant = $1`
 
 	keepSQL = `update owner o set until = clock_timestamp() + $3 * interval '1 microsecond'
 from unnest($1::bytea[], $2::bytea[]) as mine(tenant, epoch)
@@ -41,7 +41,7 @@ func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
 
 // attempt raises the epoch in one statement unless another has the tenant.
 func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
-	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0))
+	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0), db.hosted(name))
 	if err != nil {
 		return nil, fmt.Errorf("take tenant %.80q: %w", name, err)
 	}
@@ -68,6 +68,8 @@ func (db *DB) held(ctx context.Context, name string) error {
 		return fmt.Errorf("tenant %.80q: %w", name, err)
 	case len(rows) == 0:
 		return fmt.Errorf("tenant %.80q: %w", name, store.ErrNoTenant)
+	case string(rows[0][5]) != db.hosted(name):
+		return store.ParseMark(name, string(rows[0][5]))
 	}
 	return fmt.Errorf("tenant %.80q: %w: engine %s has it until %s", name, store.ErrLocked, rows[0][0], rows[0][1])
 }
@@ -86,6 +88,8 @@ func (db *DB) look(ctx context.Context, name string) (*moment, error) {
 	case err != nil:
 	case len(rows) == 0:
 		err = fmt.Errorf("tenant %.80q: %w", name, store.ErrNoTenant)
+	case string(rows[0][5]) != db.hosted(name):
+		err = store.ParseMark(name, string(rows[0][5]))
 	case int(integer(rows[0][4])) != len(db.opt.Migrations):
 		err = fmt.Errorf("tenant %.80q: %w: schema %d; this program's is %d", name, store.ErrUnusable, integer(rows[0][4]), len(db.opt.Migrations))
 	}

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,6 +69,8 @@ type DB struct {
 	tenants map[string]*tenant // owned, or owned once
 	over    error              // why nothing is taken any more
 
+	arriving *store.AwayError // the tenant that is copied here
+
 	opening sync.Mutex // one tenant is taken at a time
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -107,6 +110,15 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	return db, nil
 }
 
+// Name names the database for people, without a password.
+func (db *DB) Name() string {
+	c := db.pool.Config().ConnConfig
+	if strings.HasPrefix(c.Host, "/") {
+		return fmt.Sprintf("postgres:///%s?host=%s", c.Database, c.Host)
+	}
+	return fmt.Sprintf("postgres://%s:%d/%s", c.Host, c.Port, c.Database)
+}
+
 // Update implements store.Store.
 func (db *DB) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	if err := ctx.Err(); err != nil {
@@ -119,16 +131,32 @@ func (db *DB) Update(ctx context.Context, tenant string, fn func(store.Tx) error
 	if err != nil {
 		return err
 	}
-	return t.queue.Do(ctx, tenant, false, fn)
+	for {
+		err := t.queue.Do(ctx, tenant, false, fn)
+		held := new(group.HeldError)
+		if err == nil || !errors.As(err, &held) {
+			return err
+		}
+		select {
+		case <-held.Until:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // View implements store.Store.
-func (db *DB) View(ctx context.Context, tenant string, fn func(store.Tx) error) (err error) {
+func (db *DB) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	m, err := db.enter(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	defer m.leave()
+	return m.view(ctx, tenant, fn)
+}
+
+// view runs fn in the moment.
+func (m *moment) view(ctx context.Context, tenant string, fn func(store.Tx) error) (err error) {
 	v := &view{ctx: ctx, at: m, buckets: buckets{tenant: tenant}}
 	tx := &viewTx{ReadTx: group.Read(v, tenant, uint64(m.epoch)), view: v}
 	defer tx.End()
@@ -187,7 +215,7 @@ func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	if err := errors.Join(ctx.Err(), db.closed()); err != nil {
 		return nil, err
 	}
-	rows, err := db.query(ctx, nil, "select tenant from owner order by tenant")
+	rows, err := db.query(ctx, nil, "select tenant from owner where away = '' order by tenant")
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}

@@ -61,7 +61,8 @@ func (db *DB) query(ctx context.Context, conn *pgxpool.Conn, sql string, args ..
 				arg = [][]byte{}
 			}
 		case string:
-			oids[i] = pgtype.TextOID
+			oids[i], values[i] = pgtype.TextOID, append([]byte{}, v...) // not nil, which is NULL
+			continue
 		case time.Duration:
 			oids[i], arg = pgtype.Int8OID, v.Microseconds()
 		default:

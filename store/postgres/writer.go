@@ -36,8 +36,9 @@ type tenant struct {
 	ledger  group.Ledger
 	hooks   []func()
 	batch   []*request
-	late    []*request // spare slice for those that join it
-	draft   *moment    // the commit that is being made
+	late    []*request  // spare slice for those that join it
+	draft   *moment     // the commit that is being made
+	tail    *group.Tail // what a copy that is made elsewhere has still to take
 }
 
 func newTenant(db *DB, name string) *tenant {
@@ -134,7 +135,7 @@ func (t *tenant) group() {
 		if !r.Take() {
 			t.batch[done] = nil // its caller has gone
 		} else if r.Err = t.fatal(); r.Err == nil {
-			r.Err = t.call(r.Fn)
+			r.Err = t.serve(r)
 		}
 		if done == len(t.batch)-1 && len(t.batch) < group.MaxGroup {
 			t.late, _ = t.queue.Take(t.late)
@@ -155,6 +156,17 @@ func (t *tenant) group() {
 	rest := copy(t.batch, t.batch[done:])
 	clear(t.batch[rest:])
 	t.batch = t.batch[:rest]
+}
+
+// serve runs one request. One that creates nothing here is aside of all tenants: it
+// runs while the updates of this one are held.
+func (t *tenant) serve(r *request) error {
+	if !r.Create {
+		if err := t.tail.Held(); err != nil {
+			return err
+		}
+	}
+	return t.call(r.Fn)
 }
 
 // begin opens a commit: a moment that nobody else sees.
@@ -188,11 +200,15 @@ func (t *tenant) call(fn update) (err error) {
 	defer t.draft.mu.Unlock()
 	for i := range o.Ops {
 		op := &o.Ops[i]
+		t.tail.Add(string(op.Table.name), op.Key)
 		if op.Remove {
 			t.draft.staged.add(change{bucket: op.Table.name, key: bytes.Clone(op.Key)}, t.draft.has)
 		} else {
 			t.put(op.Table, op.Key, op.Value)
 		}
+	}
+	for _, d := range o.Deltas {
+		t.tail.Add(group.Counters, []byte(d.Counter.Name()))
 	}
 	t.ledger.Apply(o.Deltas)
 	t.hooks = append(t.hooks, o.Hooks...)
