@@ -134,13 +134,28 @@ type Engine struct {
 	world  *world
 	looker *looker
 	dir    string // where agents' relative directories start from
+	places Places
 }
+
+// Places are paths of what belongs to the records and lies outside the store.
+type Places struct {
+	Key       string // signs the log; "" for who only reads without one
+	SecretKey string // the secrets are encrypted to it
+	Spill     string // directory of outputs that are too large for a record
+}
+
+// Places tells where they are.
+func (e *Engine) Places() Places { return e.places }
 
 // Open builds the services over a store and takes back the leases of an
 // engine that died, on a full disk too. It starts no work: call Run for that.
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	ctx = store.IfFull(ctx, store.UseReserve)
 	e := &Engine{store: opt.Store, sealer: opt.Sealer, looker: &looker{changes: opt.Changes, left: map[string]bool{}}, dir: opt.Dir}
+	e.places = Places{SecretKey: opt.SecretKey, Spill: opt.Spill}
+	if opt.Sealer != nil {
+		e.places.Key = opt.Sealer.Path()
+	}
 	e.world = newWorld(e)
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)

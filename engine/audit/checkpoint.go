@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -126,6 +127,16 @@ func parseHash(s string) (h tlog.Hash, ok bool) {
 // headText is the body of a checkpoint.
 func headText(origin string, size uint64, root tlog.Hash) string {
 	return origin + "\n" + strconv.FormatUint(size, 10) + "\n" + root.String() + "\n"
+}
+
+// HeadOf is the newest signed checkpoint as a transaction sees it, nil when there is
+// none yet.
+func HeadOf(tx store.Tx) ([]byte, error) {
+	head, err := tx.Get(heads, checkpointKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoint of %s: %w", tx.Tenant(), err)
+	}
+	return bytes.Clone(head), nil
 }
 
 // Checkpoint is the newest signed checkpoint (C2SP tlog-checkpoint note). One

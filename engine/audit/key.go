@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -37,6 +38,24 @@ func OpenSealer(path string) (*Sealer, error) {
 		return nil, fmt.Errorf("audit signing key %s: %w", path, err)
 	}
 	return &Sealer{path: path, key: key, links: links, logs: map[string]*sealed{}}, nil
+}
+
+// Path is that of the key file.
+func (s *Sealer) Path() string { return s.path }
+
+// Succeeds reports whether the key file other has the key of the one at path, or one
+// that rotations from it led to: a log that path signs may go on with other. fs.ErrNotExist
+// says that there is no other.
+func Succeeds(path, other string) (bool, error) {
+	key, _, err := readKey(path)
+	if err != nil {
+		return false, fmt.Errorf("audit signing key %s: %v", path, err)
+	}
+	now, links, err := readKey(other)
+	if err != nil {
+		return false, fmt.Errorf("audit signing key %s: %w", other, err)
+	}
+	return now.Equal(key) || slices.ContainsFunc(links, func(n link) bool { return n.from == publicOf(key) }), nil
 }
 
 func readKey(path string) (ed25519.PrivateKey, []link, error) {

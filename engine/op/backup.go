@@ -72,26 +72,7 @@ func putBack(ctx context.Context, backup, path, kept string) ([]string, error) {
 // copyBeside copies what is not there yet and returns the paths of all.
 func copyBeside(ctx context.Context, from, to string) (all []string, err error) {
 	for _, name := range beside() {
-		err := filepath.WalkDir(from+name, func(path string, d fs.DirEntry, err error) error {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if errors.Is(err, fs.ErrNotExist) { // it left meanwhile
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			dest := to + path[len(from):]
-			switch {
-			case d.IsDir():
-				return os.MkdirAll(dest, 0o700)
-			case !d.Type().IsRegular():
-				return nil
-			}
-			return copyFile(path, dest)
-		})
-		if err != nil {
+		if err := copyTree(ctx, from+name, to+name); err != nil {
 			return nil, err
 		}
 		if _, err := os.Lstat(to + name); err == nil {
@@ -99,6 +80,29 @@ func copyBeside(ctx context.Context, from, to string) (all []string, err error) 
 		}
 	}
 	return all, nil
+}
+
+// copyTree copies what is not there yet of a file or directory that may be missing.
+func copyTree(ctx context.Context, from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if errors.Is(err, fs.ErrNotExist) { // it left meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		dest := to + path[len(from):]
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(dest, 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return copyFile(path, dest)
+	})
 }
 
 // copyFile copies a file that is not there yet, for its owner alone.

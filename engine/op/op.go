@@ -124,6 +124,9 @@ type Call struct {
 	// Place makes a path absolute that the engine is to write to. It refuses one
 	// from another machine, and the engine's own files.
 	Place func(path *string) error
+	// Stands tells where a store lies that the caller named: the data file, or the
+	// file of this machine that stands for a database, with that.
+	Stands func(name string) (path, database string, err error)
 	// File opens a file that may be larger than a value; it is the caller's input
 	// for -.
 	File func(field, path string) (io.ReadCloser, error)

@@ -27,6 +27,7 @@ func stores() []*Op {
 		}),
 		storeBackup(),
 		storeRestore(),
+		storeCopy(),
 		define(Op{Name: "store compact", Short: "Rewrite the data file without its free space, while work goes on", Role: Admin, Alone: true, Done: "compacted"},
 			func(ctx context.Context, c *Call) (Told[Compacted], error) {
 				return onStore(ctx, c, func(ctx context.Context, path string) (Told[Compacted], error) {

@@ -54,29 +54,46 @@ func (e *Env) pointer(database string) string {
 // point writes the pointer of a database that was named by its URL, readable by
 // this user alone: it may hold a password.
 func (e *Env) point(flag string) error {
-	named := strings.TrimSpace(e.named(flag))
-	if !IsDatabase(named) || e.Attached || e.Caller.Door != core.DoorCLI {
+	if e.Attached || e.Caller.Door != core.DoorCLI {
 		return nil
 	}
+	if named := strings.TrimSpace(e.named(flag)); IsDatabase(named) {
+		return e.pointTo("data", named)
+	}
+	return nil
+}
+
+// stands tells where a store lies that a line names: the data file, or the file that
+// stands for a database, with that.
+func (e *Env) stands(name string) (path, database string, err error) {
+	if name = strings.TrimSpace(name); IsDatabase(name) {
+		return e.pointer(name), name, e.pointTo("to", name)
+	}
+	path = e.path(name)
+	return path, DatabaseIn(path), nil
+}
+
+// pointTo writes the pointer of a database that a field names.
+func (e *Env) pointTo(field, named string) error {
 	if len(named) >= maxDatabase || strings.ContainsAny(named, "\n\x00") {
-		return core.Errorf(core.InvalidInput, "data: want one line of less than %d bytes", maxDatabase).With("field", "data")
+		return core.Errorf(core.InvalidInput, field+": want one line of less than %d bytes", maxDatabase).With("field", field)
 	}
 	if _, err := url.Parse(named); err != nil { // whose text has the password
-		return core.Errorf(core.InvalidInput, "data: not the URL of a database; want postgres://USER@HOST/DATABASE").With("field", "data")
+		return core.Errorf(core.InvalidInput, "%s: not the URL of a database; want postgres://USER@HOST/DATABASE", field).With("field", field)
 	}
 	path := e.pointer(named)
 	if DatabaseIn(path) == named {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return fmt.Errorf(field+": %w", err)
 	}
 	if _, err := os.Lstat(path); err == nil && DatabaseIn(path) == "" {
-		return core.Errorf(core.Conflict, "data: %s is in the way: it names no database", path).With("field", "data")
+		return core.Errorf(core.Conflict, field+": %s is in the way: it names no database", path).With("field", field)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".postgres-*") // readable by this user alone
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return fmt.Errorf(field+": %w", err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.WriteString(named + "\n")
@@ -84,7 +101,7 @@ func (e *Env) point(flag string) error {
 		err = os.Rename(f.Name(), path) // whoever reads it meanwhile sees one or the other
 	}
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return fmt.Errorf(field+": %w", err)
 	}
 	return nil
 }

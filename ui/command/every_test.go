@@ -434,6 +434,9 @@ func (w *walk) filesAndLooks() {
 	}
 	w.do("store backup copy.db")
 	w.fails(1, "store backup copy.db")
+	if got := w.do("store copy --to copied.db --keep"); got["kept"] != true || got["root_hash"] == "" {
+		t.Errorf("copy: %v", got)
+	}
 	w.do("store stats")
 	w.do("store stats --full")
 	w.text("store stats", "commits")

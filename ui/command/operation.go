@@ -235,7 +235,7 @@ func (c *call) forOp() op.Call {
 				c.env.Refused(c.by, err)
 			}
 		},
-		Read: c.text, Place: c.namesPlace, Sign: c.signer(),
+		Read: c.text, Stands: c.env.stands, Place: c.namesPlace, Sign: c.signer(),
 	}
 }
 
