@@ -64,6 +64,16 @@ func (r Repository) last(known, index string) (s state, there bool) {
 	return s, s.Index == sum && IsHash(s.Commit) && IsHash(s.Tree) && r.Ref(lastRef(known)) == s.Commit
 }
 
+// Links are the repositories in a work tree as its last state has them.
+func (r Repository) Links(w Worktree) []string {
+	known := r.Known(w)
+	s, there := r.last(known, known)
+	if !there {
+		return nil
+	}
+	return s.Links
+}
+
 // write makes an index the known one, and puts the state that it is of beside it.
 // Killed in between, they do not belong together.
 func (s state) write(index, known string) (err error) {

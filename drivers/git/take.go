@@ -42,7 +42,7 @@ func (r Repository) State(ctx context.Context, w Worktree, most Limits, keep fun
 	if !core.Printable(branch) {
 		branch = ""
 	}
-	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n", head, branch)
+	message := fmt.Sprintf("A worktree\n\nHead: %s\nBranch: %s\n%s", head, branch, w.Notes)
 	known := r.Known(w)
 	index := known + "." + strings.ToLower(rand.Text()[:10]) // one that was killed leaves its lock on another
 	defer os.Remove(index)

@@ -20,6 +20,7 @@ type Worktree struct {
 	Path   string
 	Dir    string // its own git directory
 	Common string // that of the repository
+	Notes  string // lines that its state carries besides, each with a line break
 }
 
 func notOne(path, why string) error {
@@ -38,7 +39,7 @@ func FindWorktree(path string) (w Worktree, err error) {
 	case err != nil:
 		return w, err
 	case info.IsDir():
-		w = Worktree{path, dot, dot}
+		w = Worktree{Path: path, Dir: dot, Common: dot}
 	case info.Mode().IsRegular():
 		to, err := Pointer(dot, "gitdir: ")
 		if err != nil {
@@ -48,7 +49,7 @@ func FindWorktree(path string) (w Worktree, err error) {
 		if real, bad := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || bad != nil || real != path {
 			return w, notOne(path, "the repository that it names does not know it")
 		}
-		w = Worktree{path, to, to}
+		w = Worktree{Path: path, Dir: to, Common: to}
 		if common, err := Pointer(filepath.Join(to, "commondir"), ""); err == nil {
 			w.Common = common
 		}

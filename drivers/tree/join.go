@@ -44,6 +44,9 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 	if err != nil {
 		return out, err
 	}
+	if err := d.bound(ctx, r, t, q); err != nil {
+		return out, err
+	}
 	j := joining{r, d, t, q, false}
 	out.State = q.State
 	if len(q.Only) > 0 {

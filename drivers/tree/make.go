@@ -334,6 +334,14 @@ func copied(from *safeopen.Root, stage, name string, left *int64) error {
 
 // Remove implements tree.Driver.
 func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
+	if r, err := d.repo(ctx, t); err == nil { // else its source is gone: nothing there is read any more
+		subs, _ := d.nested(r, git.Worktree{Path: t.Path}, "", 0)
+		for _, w := range subs {
+			if err := r.Forget(ctx, w); err != nil {
+				return err
+			}
+		}
+	}
 	if err := files.RemoveTree(d.home(t)); err != nil {
 		return fmt.Errorf("remove the tree: %w", err)
 	}

@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/git/gittest"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
 )
 
@@ -79,3 +82,89 @@ func TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs(t *testing.T) {
 		t.Errorf("%s", said)
 	}
 }
+
+func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
+	r := newRig(t)
+	r.modules()
+	ada := r.tree("ada", r.repo)
+	r.write(ada.Path, "a", "by ada\n")
+	before, err := r.d.Now(t.Context(), ada)
+	no(t, err)
+	r.write(ada.Path, "deps/lib/l/one", "other\n")
+	r.write(ada.Path, "deps/lib/new", "new\n")
+	now, err := r.d.Now(t.Context(), ada)
+	no(t, err)
+	all, err := r.d.Changes(t.Context(), ada, ada.Since, now.Commit)
+	no(t, err)
+	if want := []string{"a", "deps/lib/l/one", "deps/lib/new"}; now.Commit == before.Commit || !slices.Equal(paths(all), want) {
+		t.Errorf("%+v", all)
+	}
+	for _, some := range [][]string{nil, {"deps/lib/l/one"}} {
+		var b strings.Builder
+		no(t, r.d.Diff(t.Context(), ada, ada.Since, now.Commit, some, &b))
+		if !strings.Contains(b.String(), "+++ b/deps/lib/l/one\n@@ -1 +1 @@\n-one\n+other\n") || strings.Contains(b.String(), "lib/new") != (some == nil) {
+			t.Errorf("of %v: %s", some, b.String())
+		}
+	}
+	if since, err := r.d.Changes(t.Context(), ada, now.Commit, now.Commit); err != nil || len(since) > 0 {
+		t.Errorf("%+v, %v", since, err)
+	}
+	// A merge does not leave them behind in silence; the other files can be taken.
+	for _, mode := range tree.Modes() {
+		if _, err := r.over(ada, tree.Join{Key: "k", Mode: mode}); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "submodule deps/lib") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	if _, err := r.over(ada, tree.Join{Key: "l", Mode: tree.Squash, Only: []tree.Piece{{Path: "deps/lib/new"}}}); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Error(err)
+	}
+	_, err = r.over(ada, tree.Join{Key: "m", Mode: tree.Squash, Only: []tree.Piece{{Path: "a"}}})
+	no(t, err)
+	// Put back, it is as it was.
+	r.write(ada.Path, "deps/lib/l/one", "one\n")
+	no(t, os.Remove(filepath.Join(ada.Path, "deps/lib/new")))
+	if all := r.changes(ada); !slices.Equal(paths(all), []string{"a"}) {
+		t.Errorf("%+v", all)
+	}
+	no(t, r.d.Remove(t.Context(), ada))
+	if left, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*", "index-*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// A repository in a tree is its agent's: nothing of it runs, and what it leads to
+// elsewhere is not looked at.
+func TestARepositoryWithinATreeRunsNothing(t *testing.T) {
+	r := newRig(t)
+	r.modules()
+	ada := r.tree("ada", r.repo)
+	no(t, ignored(r.d.Now(t.Context(), ada)))
+	c := gittest.NewCanary(t)
+	sub := filepath.Join(ada.Path, "deps/lib")
+	c.Infest(filepath.Join(sub, ".git"), sub)
+	c.Ran()
+	r.write(sub, "l/one", "other\n")
+	if all := r.changes(ada); !slices.Contains(paths(all), "deps/lib/l/one") {
+		t.Errorf("%+v", all)
+	}
+	if ran := c.Ran(); len(ran) > 0 {
+		t.Errorf("%v ran", ran)
+	}
+	secret := filepath.Join(r.base, "secret")
+	r.write(secret, "key", "TOP SECRET\n")
+	r.git(r.base, "init", "-q", secret)
+	no(t, os.RemoveAll(sub))
+	no(t, os.Symlink(secret, sub))
+	if all := r.changes(ada); slices.ContainsFunc(paths(all), func(p string) bool { return strings.Contains(p, "key") }) {
+		t.Errorf("%+v", all)
+	}
+}
+
+func paths(all []tree.Change) (names []string) {
+	for _, c := range all {
+		names = append(names, c.Path)
+	}
+	return names
+}
+
+func ignored(_ tree.State, err error) error { return err }

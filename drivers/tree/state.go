@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (d *Driver) now(ctx context.Context, t tree.Tree, refs ...string) (s tree.S
 			w = found
 		}
 	}
-	if s.Commit, err = d.state(ctx, r, t, w, refs...); err != nil {
+	if s.Commit, err = d.whole(ctx, r, t, w, refs...); err != nil {
 		return s, fmt.Errorf("look at the tree of %s: %w", t.Agent, err)
 	}
 	if t.Kind == tree.Git {
@@ -57,6 +58,26 @@ func (d *Driver) state(ctx context.Context, r git.Repository, t tree.Tree, w git
 	return r.State(ctx, w, d.opt.Most, func(commit string) []string {
 		return append(refs, "refs/trees/"+t.Agent+"/"+commit)
 	})
+}
+
+// whole takes a state with what is changed in the repositories of a tree, which are
+// looked for anew where the state has others than the one before.
+func (d *Driver) whole(ctx context.Context, r git.Repository, t tree.Tree, w git.Worktree, refs ...string) (commit string, err error) {
+	if t.Kind != tree.Git {
+		return d.state(ctx, r, t, w, refs...)
+	}
+	was := r.Links(w)
+	if w.Notes, err = d.loosened(ctx, r, t, w); err != nil {
+		return "", err
+	}
+	commit, err = d.state(ctx, r, t, w, refs...)
+	if err != nil || slices.Equal(was, r.Links(w)) {
+		return commit, err
+	}
+	if w.Notes, err = d.loosened(ctx, r, t, w); err != nil || w.Notes == "" {
+		return commit, err
+	}
+	return d.state(ctx, r, t, w, refs...)
 }
 
 // markRef keeps the state of a label, which may be of an agent's making.
@@ -121,7 +142,11 @@ func (d *Driver) Changes(ctx context.Context, t tree.Tree, from, to string) ([]t
 	if err != nil {
 		return nil, err
 	}
-	return all, sized(ctx, r, all, ids)
+	if err := sized(ctx, r, all, ids); err != nil {
+		return nil, err
+	}
+	more, err := d.looseChanges(ctx, r, t, from, to)
+	return append(all, more...), err
 }
 
 var errChanges = errors.New("git's list of changes can't be read")
@@ -180,12 +205,20 @@ func (d *Driver) Diff(ctx context.Context, t tree.Tree, from, to string, paths [
 	if err != nil {
 		return err
 	}
-	args := []string{"--literal-pathspecs", "diff-tree", "-p", "-r", "-M", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-textconv", "--histogram", from, to, "--"}
-	call := git.Call{GitDir: r.Dir, Dir: r.Dir, More: r.Objects, Args: append(args, paths...)}
-	return r.Git.Read(ctx, call, func(in io.Reader) error {
+	call := git.Call{GitDir: r.Dir, Dir: r.Dir, More: r.Objects, Args: append(patch(from, to, "--"), paths...)}
+	err = r.Git.Read(ctx, call, func(in io.Reader) error {
 		_, err := io.Copy(out, in)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return d.looseDiff(ctx, r, t, from, to, paths, out)
+}
+
+// patch are the arguments of a git that writes how two trees differ.
+func patch(more ...string) []string {
+	return append([]string{"--literal-pathspecs", "diff-tree", "-p", "-r", "-M", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-textconv", "--histogram"}, more...)
 }
 
 // Apart implements tree.Driver. What an agent did to its own repository may be
