@@ -140,6 +140,6 @@ func (p *Terminal) scrollBy(lines int) tea.Cmd {
 	p.waiting = false // it waits with what is scrolled to
 	return pane.Ask(TerminalName, func(context.Context) any {
 		pic, err := seat.Screen(0, back)
-		return seen{sitting, pic, seat.Desk(), err}
+		return seen{sitting: sitting, pic: pic, desk: seat.Desk(), err: err}
 	})
 }

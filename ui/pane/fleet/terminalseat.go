@@ -49,6 +49,7 @@ type came struct {
 // seen is a picture.
 type seen struct {
 	sitting int
+	turn    int              // the wait that it ends; 0 for none
 	pic     *terminal.Screen // nil if it is as it was
 	desk    fleet.Desk
 	err     error
@@ -106,6 +107,8 @@ func (p *Terminal) wait() tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(p.life)
 	p.waiting, p.cancel = true, cancel
+	p.turn++
+	turn := p.turn
 	seat, sitting, desk, back, last, hurry := p.seat, p.sitting, p.desk, p.back, p.drawn, p.hurry
 	known, above, least := uint64(0), 0, frameGap
 	if p.pic != nil {
@@ -115,7 +118,7 @@ func (p *Terminal) wait() tea.Cmd {
 		least = typingGap
 	}
 	return func() tea.Msg {
-		s := seen{sitting: sitting}
+		s := seen{sitting: sitting, turn: turn}
 		if s.err = seat.Wait(ctx, known, desk); s.err == nil {
 			pause(least-time.Since(last), hurry) // what changes on the way is a part of it
 			if s.pic, s.err = seat.Screen(0, back); s.err == nil {
@@ -143,7 +146,7 @@ func pause(d time.Duration, hurry <-chan struct{}) {
 // Woke implements pane.Follower.
 func (p *Terminal) Woke(_ pane.Env, body any) tea.Cmd {
 	s, ok := body.(seen)
-	if !ok || s.sitting != p.sitting {
+	if !ok || s.sitting != p.sitting || s.turn != p.turn { // a wait that was given up
 		return nil
 	}
 	p.waiting = false
