@@ -2,11 +2,13 @@ package lfs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/drivers/git/lfs"
 )
@@ -120,6 +122,10 @@ func TestAnObjectIsPutWhereItsContentIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := lfs.Objects{Keep: into, Read: []string{from}}
+	old := filepath.Join(into, ".swarmdeck-1")
+	if err := errors.Join(os.WriteFile(old, nil, 0o600), os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
 	for _, content := range []string{"ho\n", "hi\n!", "hi\n"} {
 		want := content == "hi\n"
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {

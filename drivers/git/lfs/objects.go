@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"swarmdeck/engine/safeopen"
 )
@@ -105,6 +106,12 @@ func (p Pointer) is(sum hash.Hash) error {
 	return nil
 }
 
+// What begins the name of an object that is being written, and how long one may be.
+const (
+	unnamed   = ".swarmdeck-"
+	maxAdding = 24 * time.Hour
+)
+
 // adding is an object that is being written.
 type adding struct {
 	file *os.File
@@ -117,7 +124,13 @@ func add(dir string) (*adding, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, ".swarmdeck-")
+	left, _ := filepath.Glob(filepath.Join(dir, unnamed+"*")) // by one that was killed
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > maxAdding {
+			_ = os.Remove(path)
+		}
+	}
+	f, err := os.CreateTemp(dir, unnamed)
 	return &adding{file: f, sum: sha256.New()}, err
 }
 
