@@ -2,16 +2,18 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"fmt"
+	"slices"
+	"strings"
 
 	"swarmdeck/store"
 )
 
-// changes are what one commit writes: the last word on each key.
+// changes are what one commit writes, in order.
 type changes struct {
 	list  []change
-	index map[string]int // bucket and key to their place in list
 	bytes int
 }
 
@@ -22,17 +24,8 @@ type change struct {
 
 // add notes a change and applies it to what is in memory.
 func (c *changes) add(now change, has *records) {
-	place := string(rune(len(now.bucket))) + string(now.bucket) + string(now.key)
-	if c.index == nil {
-		c.index = map[string]int{}
-	}
 	c.bytes += len(now.bucket) + len(now.key) + len(now.record)
-	if i, ok := c.index[place]; ok {
-		c.list[i] = now
-	} else {
-		c.index[place] = len(c.list)
-		c.list = append(c.list, now)
-	}
+	c.list = append(c.list, now)
 	now.apply(has)
 }
 
@@ -54,9 +47,16 @@ func (c *changes) replay(has *records) {
 	}
 }
 
-// columns are the changes as arrays: those of removed keys and of records.
+// columns are the last word on each key as arrays: those of removed keys and of
+// records, in the order of the table's index.
 func (c *changes) columns() (removed, put struct{ buckets, keys, values [][]byte }) {
-	for _, now := range c.list {
+	slices.SortStableFunc(c.list, func(a, b change) int {
+		return cmp.Or(strings.Compare(string(a.bucket), string(b.bucket)), bytes.Compare(a.key, b.key))
+	})
+	for i, now := range c.list {
+		if i+1 < len(c.list) && c.list[i+1].bucket == now.bucket && bytes.Equal(c.list[i+1].key, now.key) {
+			continue
+		}
 		to := &put
 		if now.record == nil {
 			to = &removed

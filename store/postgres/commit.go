@@ -11,13 +11,17 @@ import (
 
 // commitSQL writes a commit in one statement, which is one transaction: nothing
 // unless the owner's row has us, our epoch, session and last commit: after a failover
-// that lost a take, two engines may have one epoch. It waits for the disk even where the server is told not to.
+// that lost a take, two engines may have one epoch. It waits for the disk even where the
+// server is told not to. Each removed row is found by the index: a join could be planned
+// as a look at all rows of the tenant.
 const commitSQL = `with mine as (
 	update owner set commit = commit + 1, schema = $5, until = greatest(until, clock_timestamp() + $6 * interval '1 microsecond')
 	where tenant = $1 and epoch = $2 and session = $3 and commit = $4 and engine = $12 returning true
 ), removed as (
-	delete from kv using unnest($7::bytea[], $8::bytea[]) as gone(bucket, key)
-	where kv.tenant = $1 and kv.bucket = gone.bucket and kv.key = gone.key and exists (select from mine)
+	delete from kv where ctid = any(array(
+		select found.ctid from unnest($7::bytea[], $8::bytea[]) as gone(bucket, key),
+		lateral (select ctid from kv where tenant = $1 and kv.bucket = gone.bucket and kv.key = gone.key limit 1) as found
+	)) and exists (select from mine)
 ), written as (
 	insert into kv (tenant, bucket, key, value)
 	select $1, bucket, key, value from unnest($9::bytea[], $10::bytea[], $11::bytea[]) as new(bucket, key, value)

@@ -84,7 +84,7 @@ func (m *moment) get(ctx context.Context, name store.Bucket, key []byte) ([]byte
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.has.of(name).span(key); !known {
-		if _, err := m.load(ctx, name, key, nil, false); err != nil {
+		if _, err := m.load(ctx, name, key, false, firstRows, firstBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -92,9 +92,19 @@ func (m *moment) get(ctx context.Context, name store.Bucket, key []byte) ([]byte
 	return found.record, nil
 }
 
+// meet reads the last rows of a bucket of which nothing is in memory, before it is
+// written to: most new keys come behind them, and lie in one known range then.
+func (m *moment) meet(ctx context.Context, name store.Bucket) error {
+	if m.has.of(name).spans.Len() > 0 {
+		return nil
+	}
+	_, err := m.load(ctx, name, nil, true, firstRows, firstBytes)
+	return err
+}
+
 // page returns some of the rows in [from, to), the first or, when reverse, the
 // last ones, and the bounds of what is left; more is false at the end.
-func (m *moment) page(ctx context.Context, name store.Bucket, from, to []byte, reverse bool) (rows []row, low, high []byte, more bool, err error) {
+func (m *moment) page(ctx context.Context, name store.Bucket, from, to []byte, reverse, first bool) (rows []row, low, high []byte, more bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.has.of(name)
@@ -103,8 +113,14 @@ func (m *moment) page(ctx context.Context, name store.Bucket, from, to []byte, r
 		in, known = b.below(to)
 	}
 	if !known {
-		in, err = m.load(ctx, name, from, to, reverse)
-		if err != nil {
+		bound, limit, size := from, int64(pageRows), int64(pageBytes)
+		if reverse {
+			bound = to
+		}
+		if first {
+			limit, size = firstRows, firstBytes
+		}
+		if in, err = m.load(ctx, name, bound, reverse, limit, size); err != nil {
 			return nil, nil, nil, false, err
 		}
 		b = m.has.of(name)
@@ -144,46 +160,45 @@ func (m *moment) page(ctx context.Context, name store.Bucket, from, to []byte, r
 }
 
 // What is read from the database at once, at most: the values together may have
-// pageBytes, but one is always read.
+// so many bytes, but one is always read. What was asked for is often at the end of
+// its bucket, and all behind it is known once a short page holds it.
 const (
-	pageRows  = 128
-	pageBytes = 1 << 20
+	firstRows, firstBytes = 16, 64 << 10
+	pageRows, pageBytes   = 128, 1 << 20
 )
 
-// pageSQL reads the rows of a range in one statement together with whether the
-// tenant still is as the moment says: $2 is its epoch, $3 its last commit.
-func pageSQL(bounded, reverse bool) string {
-	order, bound := "", ""
+// pageSQL reads rows in one statement, from $5 on or, when reverse, those below
+// it (all, when it is null), together with whether the tenant still is as the
+// moment says: $2 is its epoch, $3 its last commit. $6 and $7 bound it.
+func pageSQL(reverse, all bool) string {
+	order, bound := "order by key", "and key >= $5"
 	if reverse {
-		order = " desc"
+		order, bound = "order by key desc", "and key < $5"
 	}
-	if bounded {
-		bound = " and key < $6"
+	if all {
+		bound = "and $5::bytea is not null"
 	}
-	return strings.NewReplacer("ORDER", "order by key"+order, "BOUND", bound).Replace(
+	return strings.NewReplacer("ORDER", order, "BOUND", bound).Replace(
 		`select o.epoch = $2 and o.commit = $3, r.key, r.value, r.found
 from owner o left join lateral (
 	select key, value, found from (
 		select key, value, count(*) over () as found,
 			sum(octet_length(value)) over (ORDER) - octet_length(value) as before
-		from (select key, value from kv where tenant = $1 and bucket = $4 and key >= $5 BOUND ORDER limit ` + fmt.Sprint(pageRows) + `) as first
-	) as measured where before < ` + fmt.Sprint(pageBytes) + `
+		from (select key, value from kv where tenant = $1 and bucket = $4 BOUND ORDER limit $6) as first
+	) as measured where before < $7
 ) as r on true where o.tenant = $1 ORDER`)
 }
 
-// load reads a page into memory and returns the span that is known by it.
-func (m *moment) load(ctx context.Context, name store.Bucket, from, to []byte, reverse bool) (span, error) {
-	from, to = bytes.Clone(from), bytes.Clone(to) // which may be memory of a transaction, and stand in the cache
+// load reads a page of rows from a bound on, or below it, into memory and returns
+// the span that is known by it. Nil is the end of all keys.
+func (m *moment) load(ctx context.Context, name store.Bucket, bound []byte, reverse bool, limit, size int64) (span, error) {
+	bound = bytes.Clone(bound) // which may be memory of a transaction, and stand in the cache
 	if m.frozen != nil {
 		ctx = context.WithoutCancel(ctx) // or who gives up closes the view of others
 	}
-	args := []any{[]byte(m.t.name), m.epoch, m.commit, []byte(name), from}
-	if to != nil {
-		args = append(args, to)
-	}
 	var got [][][]byte
 	read := func() (err error) {
-		got, err = m.t.db.query(ctx, m.frozen, pageSQL(to != nil, reverse), args...)
+		got, err = m.t.db.query(ctx, m.frozen, pageSQL(reverse, bound == nil), []byte(m.t.name), m.epoch, m.commit, []byte(name), bound, limit, size)
 		return err
 	}
 	var err error
@@ -208,16 +223,19 @@ func (m *moment) load(ctx context.Context, name store.Bucket, from, to []byte, r
 			rows = append(rows, row{key: r[1], record: r[2]})
 		}
 	}
-	in := span{from: from, to: to}
-	if n := len(rows); n > 0 && (n == pageRows || int64(n) < integer(got[0][3])) { // there may be more
+	in := span{from: bound}
+	if reverse {
+		in = span{from: []byte{}, to: bound}
+	}
+	if n := int64(len(rows)); n > 0 && (n == limit || n < integer(got[0][3])) { // there may be more
 		if reverse {
 			in.from = rows[n-1].key
 		} else {
 			in.to = after(rows[n-1].key)
 		}
 	}
-	if bound := m.t.db.opt.Memory; m.has.size > bound {
-		m.has.shrink(bound)
+	if most := m.t.db.opt.Memory; m.has.size > most {
+		m.has.shrink(most)
 		m.staged.replay(m.has)
 	}
 	m.has.fill(name, rows, in.from, in.to)

@@ -84,6 +84,7 @@ type walker struct {
 	from, to []byte // of what is left
 	reverse  bool
 	more     bool
+	begun    bool  // a page was read
 	rows     []row // the present one is the first
 }
 
@@ -93,10 +94,11 @@ func (w *walker) Step() (err error) {
 		w.rows = w.rows[1:]
 	}
 	for len(w.rows) == 0 && w.more {
-		w.rows, w.from, w.to, w.more, err = w.m.page(w.ctx, w.b.name, w.from, w.to, w.reverse)
+		w.rows, w.from, w.to, w.more, err = w.m.page(w.ctx, w.b.name, w.from, w.to, w.reverse, !w.begun)
 		if err != nil {
 			return err
 		}
+		w.begun = true
 	}
 	return nil
 }

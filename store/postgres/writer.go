@@ -191,13 +191,16 @@ func (t *tenant) call(fn update) (err error) {
 	if err := t.try(fn); err != nil {
 		return err
 	}
+	t.draft.mu.Lock()
+	defer t.draft.mu.Unlock()
 	for i := range o.Ops {
 		if err := checkIndex(o.Ops[i].Table.name, o.Ops[i].Key); err != nil {
 			return err
 		}
+		if err := t.draft.meet(t.db.ctx, o.Ops[i].Table.name); err != nil {
+			return err
+		}
 	}
-	t.draft.mu.Lock()
-	defer t.draft.mu.Unlock()
 	for i := range o.Ops {
 		op := &o.Ops[i]
 		t.tail.Add(string(op.Table.name), op.Key)

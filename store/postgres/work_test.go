@@ -1,0 +1,54 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestACommitLooksAtNoMoreRowsThanItChanges(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	db := open(t, cluster.Database(t, "work"), postgres.Options{})
+	defer closed(t, db)
+	const many, few = 20_000, 200
+	key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
+		for i := range many { // of which the server has no statistics yet
+			if err := tx.Put("b", key(i), []byte("v")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	looked := func(removed int) int {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if n, err := strconv.Atoi(cluster.SQL(t, "work", fmt.Sprintf("select idx_tup_fetch + seq_tup_read from pg_stat_user_tables where relname = 'kv' and n_tup_del >= %d", removed))); err == nil {
+				return n
+			}
+		}
+		t.Fatal("the server counts no removed row")
+		return 0
+	}
+	before := looked(0)
+	if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+		for i := range few {
+			if err := errors.Join(tx.Delete("b", key(i*many/few)), tx.Put("b", key(i*many/few+1), []byte("w"))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := looked(few) - before; n > 6*few {
+		t.Errorf("%d rows were looked at to change %d", n, 2*few)
+	}
+}
