@@ -16,6 +16,8 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
 )
 
 // Options of New. Each may be left out.
@@ -49,7 +51,7 @@ type World struct {
 	T      testing.TB
 	Path   string
 	Dir    string // for files of the services
-	DB     *store.DB
+	DB     store.Store
 	Store  store.Store // what the services see
 	Ledger *audit.Ledger
 	Sealer *audit.Sealer
@@ -78,7 +80,7 @@ func (w *World) Open() {
 	var err error
 	w.Sealer, err = audit.OpenSealer(w.Path + ".key")
 	w.No(err)
-	w.DB, err = store.Open(w.Path, store.Options{Seal: w.seal})
+	w.DB, err = w.open(store.Options{Seal: w.seal})
 	w.No(err)
 	if w.Store = w.DB; w.opt.Over != nil {
 		w.Store = w.opt.Over(w.DB)
@@ -93,6 +95,29 @@ func (w *World) Open() {
 		}
 	}
 	w.build()
+}
+
+// DataEnv names the variable with the DSN of a PostgreSQL database in which worlds
+// have their data, each in a schema of its own, instead of in a file.
+const DataEnv = "SWARMDECK_TEST_DATA"
+
+func (w *World) open(opt store.Options) (store.Store, error) {
+	dsn := os.Getenv(DataEnv)
+	if dsn == "" {
+		return store.Open(w.Path, opt)
+	}
+	return postgrestest.Open(dsn, w.Path, postgres.Options{Options: opt})
+}
+
+// File is the data file. A test that needs one is skipped where worlds are in a
+// database.
+func (w *World) File() *store.DB {
+	w.T.Helper()
+	db, ok := w.DB.(*store.DB)
+	if !ok {
+		w.T.Skip("is about the data file")
+	}
+	return db
 }
 
 // On is a world over a store that the caller opened, and closes.
@@ -203,6 +228,7 @@ func (w *World) Crash() {
 // is killed now.
 func (w *World) Copy() (path string) {
 	w.T.Helper()
+	w.File()
 	path = filepath.Join(w.T.TempDir(), "copy.db")
 	for _, end := range []string{"", ".key"} {
 		data, err := os.ReadFile(w.Path + end)

@@ -73,7 +73,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 		t.Errorf("a claim: %v", err)
 	}
 	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
-	r.Await("an outage longer than a lease", func() bool { return r.DB.Stalled() > 1500*time.Millisecond })
+	r.Await("an outage longer than a lease", func() bool { return r.File().Stalled() > 1500*time.Millisecond })
 	for _, tk := range []task.Task{done, goes, far} {
 		if now := r.task(tk.TaskID); now.Status != task.Running || now.Attempt != tk.Attempt {
 			t.Errorf("%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
@@ -94,7 +94,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 
 	defer r.heartbeat("w1")()
 	room()
-	r.Await("room", func() bool { return r.DB.Full() == nil })
+	r.Await("room", func() bool { return r.File().Full() == nil })
 	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}

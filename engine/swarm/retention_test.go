@@ -122,7 +122,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	if d, err := r.Ledger.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 		t.Error(d[:min(len(d), 10)], err)
 	}
-	before, after, err := r.DB.Compact(t.Context())
+	before, after, err := r.File().Compact(t.Context())
 	if err != nil || after > before {
 		t.Error(before, after, err)
 	}

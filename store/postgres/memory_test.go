@@ -16,7 +16,7 @@ import (
 func TestConformanceWithHardlyAnyMemory(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
-		return open(t, cluster.Database(t, databaseOf(dir)), postgres.Options{Options: opt, Memory: 2000})
+		return open(t, cluster.Database(t, postgrestest.NameOf(dir)), postgres.Options{Options: opt, Memory: 2000})
 	})
 }
 
