@@ -23,6 +23,7 @@ import (
 // Options of New. Each may be left out.
 type Options struct {
 	Path    string     // of the data file; "" is one of the test's own
+	File    bool       // the data is in a file, whatever DataEnv says: a bubble has no server
 	Tenants []string   // to be made; nil is Acme and Other
 	Clock   core.Clock // nil is the system's
 	// Over stands between the services and the store.
@@ -103,19 +104,19 @@ const DataEnv = "SWARMDECK_TEST_DATA"
 
 func (w *World) open(opt store.Options) (store.Store, error) {
 	dsn := os.Getenv(DataEnv)
-	if dsn == "" {
+	if dsn == "" || w.opt.File {
 		return store.Open(w.Path, opt)
 	}
 	return postgrestest.Open(dsn, w.Path, postgres.Options{Options: opt})
 }
 
-// File is the data file. A test that needs one is skipped where worlds are in a
-// database.
-func (w *World) File() *store.DB {
-	w.T.Helper()
-	db, ok := w.DB.(*store.DB)
+// File is the data file of a store. A test that needs one is skipped where worlds
+// are in a database.
+func File(t testing.TB, st store.Store) *store.DB {
+	t.Helper()
+	db, ok := st.(*store.DB)
 	if !ok {
-		w.T.Skip("is about the data file")
+		t.Skip("is about the data file")
 	}
 	return db
 }
@@ -228,7 +229,7 @@ func (w *World) Crash() {
 // is killed now.
 func (w *World) Copy() (path string) {
 	w.T.Helper()
-	w.File()
+	File(w.T, w.DB)
 	path = filepath.Join(w.T.TempDir(), "copy.db")
 	for _, end := range []string{"", ".key"} {
 		data, err := os.ReadFile(w.Path + end)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
@@ -49,6 +50,7 @@ func (s spent) Update(ctx context.Context, tenant string, fn func(store.Tx) erro
 
 func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	r := newRig(t)
+	file := enginetest.File(t, r.DB)
 	r.run()
 	done, goes, held := r.dispatch(`{"n":1}`), r.dispatch(`{"n":2}`), r.dispatch(`{"ask":1}`)
 	works := map[string]*fakeWork{}
@@ -73,7 +75,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 		t.Errorf("a claim: %v", err)
 	}
 	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
-	r.Await("an outage longer than a lease", func() bool { return r.File().Stalled() > 1500*time.Millisecond })
+	r.Await("an outage longer than a lease", func() bool { return file.Stalled() > 1500*time.Millisecond })
 	for _, tk := range []task.Task{done, goes, far} {
 		if now := r.task(tk.TaskID); now.Status != task.Running || now.Attempt != tk.Attempt {
 			t.Errorf("%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
@@ -94,7 +96,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 
 	defer r.heartbeat("w1")()
 	room()
-	r.Await("room", func() bool { return r.File().Full() == nil })
+	r.Await("room", func() bool { return file.Full() == nil })
 	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +119,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 
 func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 	r := newRig(t)
+	enginetest.File(t, r.DB)
 	r.Close()
 	r.over = func(st store.Store) store.Store { return spent{st.(*store.DB)} }
 	r.Open()

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/retention"
 	"swarmdeck/engine/task"
 )
@@ -64,6 +65,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 		most = 1.3
 	}
 	plain := newRig(t)
+	enginetest.File(t, plain.DB)
 	plain.live(keep, 64)
 	var events, decisions int64
 	if err := plain.Ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
@@ -122,7 +124,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	if d, err := r.Ledger.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 		t.Error(d[:min(len(d), 10)], err)
 	}
-	before, after, err := r.File().Compact(t.Context())
+	before, after, err := enginetest.File(t, r.DB).Compact(t.Context())
 	if err != nil || after > before {
 		t.Error(before, after, err)
 	}

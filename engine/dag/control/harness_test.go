@@ -39,7 +39,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{world: newWorld()}
-		enginetest.New(t, enginetest.Options{Build: r.build})
+		enginetest.New(t, enginetest.Options{Build: r.build, File: true})
 		fn(r)
 		r.Stop()
 		r.Proven(acme)

@@ -1,0 +1,31 @@
+package postgres_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/enginetest"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// TestTheEnginesOwnTestsPassOnADatabase runs the suites of the engine over a server.
+// SWARMDECK_ENGINE_SUITES names the packages of a long trial.
+func TestTheEnginesOwnTestsPassOnADatabase(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	args := []string{"test", "-count=1", "-p=1", "-timeout=30m"}
+	if suites := os.Getenv("SWARMDECK_ENGINE_SUITES"); suites != "" {
+		args = append(args, strings.Fields(suites)...)
+	} else {
+		args = append(args, "-short", "./engine/swarm", "./engine/judge", "./engine/bus", "./engine/record")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), enginetest.DataEnv+"="+postgrestest.Start(t).Database(t, "engine"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
