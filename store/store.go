@@ -97,7 +97,7 @@ var (
 
 // IsFault reports that an error is one of the data file, not of what was asked.
 func IsFault(err error) bool {
-	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed}, func(fault error) bool { return errors.Is(err, fault) })
+	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed, ErrFenced}, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // Fence fails with ErrFenced when the store's owner is no longer the one that

@@ -116,31 +116,42 @@ func (db *DB) keep() {
 	}
 }
 
+// hold tells until when what is ours can't be taken, by a lease that the database
+// gave after an instant.
+func (db *DB) hold(since time.Time) {
+	if db.opt.Held != nil {
+		db.opt.Held(since.Add(db.opt.Lease * 2 / 3))
+	}
+}
+
 // renew renews the leases once. A tenant that has another epoch is not ours any
 // more. One whose lease ran out unseen stays ours as long as nobody took it.
 func (db *DB) renew() {
 	var names, epochs [][]byte
-	ours := map[string]*tenant{}
+	ours, since := map[string]*tenant{}, time.Now()
 	for _, t := range db.owned() {
-		if t.fatal() == nil {
-			ours[t.name] = t
-			names, epochs = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch))
+		if t.fatal() != nil {
+			return // the engine ends; what it left is not held
 		}
+		ours[t.name] = t
+		names, epochs = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch))
 	}
-	if len(names) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
-	defer cancel()
-	rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine)
-	if err != nil {
-		return // the next commit or renewal tells
-	}
-	for _, row := range rows {
-		delete(ours, string(row[0]))
+	if len(names) > 0 {
+		ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
+		defer cancel()
+		rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine)
+		if err != nil {
+			return // the next commit or renewal tells
+		}
+		for _, row := range rows {
+			delete(ours, string(row[0]))
+		}
 	}
 	for _, t := range ours {
 		t.fail(t.fenced())
+	}
+	if len(ours) == 0 {
+		db.hold(since)
 	}
 }
 

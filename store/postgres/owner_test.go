@@ -164,3 +164,36 @@ func TestMigrationsRunOncePerTenant(t *testing.T) {
 		closed(t, db)
 	}
 }
+
+func TestAnOwnerIsToldUntilWhenItsTenantsAreItsOwn(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	held, lost := make(chan time.Time, 1000), make(chan error, 10)
+	db := open(t, cluster.Database(t, "held"), postgres.Options{
+		Lease: 3 * time.Second,
+		Held:  func(until time.Time) { held <- until },
+		Lost:  func(err error) { lost <- err },
+	})
+	defer closed(t, db)
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		until := <-held
+		left, err := time.ParseDuration(cluster.SQL(t, "held", "select extract(epoch from until - clock_timestamp()) from owner") + "s")
+		if err != nil || time.Until(until) > left {
+			t.Errorf("it may go on for %s, and has the tenant for %s, %v", time.Until(until), left, err)
+		}
+	}
+	cluster.SQL(t, "held", "update owner set epoch = epoch + 1, engine = 'other'")
+	if err := <-lost; !errors.Is(err, store.ErrFenced) {
+		t.Error(err)
+	}
+	for len(held) > 0 {
+		<-held
+	}
+	select {
+	case until := <-held:
+		t.Errorf("held until %s by one who lost a tenant", until)
+	case <-time.After(4 * time.Second):
+	}
+}

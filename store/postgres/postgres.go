@@ -46,6 +46,13 @@ type Options struct {
 	// Wait is how long after Open a tenant that another engine has is waited
 	// for, before ErrLocked says so.
 	Wait time.Duration
+	// Held is told, at Open and at each renewal, until when no other engine can take
+	// what this one has: two thirds of a lease after the question was sent. It hears
+	// nothing more once a tenant is lost. With a negative Lease it is never told.
+	Held func(until time.Time)
+	// Lost is told once of each tenant that another engine took over. It must not
+	// call the store.
+	Lost func(error)
 	// Memory bounds what is kept of one tenant, in bytes; 0 means DefaultMemory.
 	Memory int64
 }
@@ -105,6 +112,7 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	}
 	db.ctx, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if opt.Lease > 0 && !opt.ReadOnly {
+		db.hold(time.Now()) // what is taken later is ours for longer
 		db.keeper.Go(db.keep)
 	}
 	return db, nil

@@ -49,8 +49,11 @@ func newTenant(db *DB, name string) *tenant {
 
 // fail ends the work on this tenant: nothing is acknowledged or read any more.
 func (t *tenant) fail(err error) {
-	t.dead.CompareAndSwap(nil, &err)
+	first := t.dead.CompareAndSwap(nil, &err)
 	t.queue.Close(err)
+	if first && t.db.opt.Lost != nil && errors.Is(err, store.ErrFenced) {
+		t.db.opt.Lost(err)
+	}
 }
 
 // fatal is the error that ended the work, nil while all is well.
