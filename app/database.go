@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -25,7 +28,7 @@ func (o onDatabase) Close() error { return errors.Join(o.DB.Close(), o.lock.Clos
 
 // openDatabase opens the database that a data file points to. An engine on another
 // machine keeps its tenants: who comes waits until its lease would have run out.
-func openDatabase(ctx context.Context, need command.Need, dsn string, opt store.Options) (_ store.Store, err error) {
+func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string, opt store.Options) (_ store.Store, err error) {
 	lock, err := store.Lock(need.Data+".lock", !opt.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func openDatabase(ctx context.Context, need command.Need, dsn string, opt store.
 			_ = lock.Close()
 		}
 	}()
-	o := postgres.Options{Options: opt, Wait: postgres.DefaultLease + LockPatience}
+	o := postgres.Options{Options: opt, Wait: postgres.DefaultLease + LockPatience, Held: h.lease.hold, Lost: h.lost}
 	if need.NoWait {
 		o.Wait = 0
 	}
@@ -47,6 +50,37 @@ func openDatabase(ctx context.Context, need command.Need, dsn string, opt store.
 		return nil, errors.Join(err, db.Close())
 	}
 	return onDatabase{db, lock}, nil
+}
+
+// lost ends the command of an engine that another took a tenant from: what it has in
+// memory is past. Its cells stand still from before then until they are ended.
+func (h *house) lost(err error) {
+	h.fail(&command.ExitError{Code: command.ExitStore, Err: fmt.Errorf("the engine stopped: %w", err)})
+}
+
+// lease hands on until when the data is surely this engine's.
+type lease struct {
+	mu    sync.Mutex
+	until time.Time
+	cells *cell.Supervisor // nil until there is one
+}
+
+func (l *lease) hold(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = until
+	if l.cells != nil {
+		l.cells.Hold(until)
+	}
+}
+
+// bind has cells live by the lease from now on; nil is none.
+func (l *lease) bind(cells *cell.Supervisor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cells = cells; cells != nil {
+		cells.Hold(l.until)
+	}
 }
 
 // hasKey refuses to write to a database whose log was signed on another machine:

@@ -71,6 +71,7 @@ type house struct {
 	// shared has the processes that several agents share; nil for who only reads.
 	shared  atomic.Pointer[acp.Runtime]
 	tracing tracing
+	lease   lease
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -228,7 +229,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
 	if !need.ReadOnly {
-		cells.Keep = need.Data + ".cells"
+		cells.Keep, cells.Leased = need.Data+".cells", command.DatabaseIn(need.Data) != ""
 		h.egress = egress.New(egress.Options{})
 		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
 	}
@@ -237,6 +238,10 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.closers = append(h.closers, sup.Close)
+	if cells.Leased {
+		h.lease.bind(sup)
+		h.closers = append(h.closers, func() error { h.lease.bind(nil); return nil })
+	}
 	opt.Formats, opt.Sources = formats.All(sup), formats.Sources()
 	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
 	programs, err := policy.New(policy.Options{Supervisor: sup})
@@ -362,7 +367,7 @@ func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine
 		defer close(done)
 		if err := run(); err != nil && ctx.Err() == nil {
 			code := command.ExitFailed
-			if errors.Is(err, store.ErrUnusable) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrClosed) {
+			if store.IsFault(err) {
 				code = command.ExitStore
 			}
 			h.fail(&command.ExitError{Code: code, Err: fmt.Errorf("the engine stopped: %w", err)})

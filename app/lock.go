@@ -38,7 +38,7 @@ const lockPoll = 20 * time.Millisecond
 func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (store.Store, error) {
 	open := func() (store.Store, error) { return store.Open(need.Data, opt) }
 	if dsn := command.DatabaseIn(need.Data); dsn != "" {
-		open = func() (store.Store, error) { return openDatabase(ctx, need, dsn, opt) }
+		open = func() (store.Store, error) { return h.openDatabase(ctx, need, dsn, opt) }
 	}
 	patience, told := LockPatience, false
 	if need.Alone {

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -64,9 +63,6 @@ func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v 
 	h.tracing.say(env.Stderr)
 	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
 	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
-	}
 	return nil
 }
 

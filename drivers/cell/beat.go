@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The lease of a cell: the engine shows in a page of shared memory that it
-// lives, and an init that sees no sign for as long as Lease freezes its cell.
+// The lease of a cell: the engine says in a page of shared memory until when cells
+// may run, and an init freezes its cell from then on. One that lives holds them for
+// Lease, again and again; one whose own right to the data ends says so itself.
 const (
 	Lease     = 12 * time.Second
 	beatEvery = time.Second
@@ -21,8 +22,8 @@ const (
 // OrphanGrace is how long a cell stays, frozen, when its engine has gone.
 const OrphanGrace = 30 * time.Second
 
-// page holds the time of the engine's last sign, of the clock that all
-// processes share.
+// page holds the time until which cells may run, of the clock that all processes
+// share. It goes on while the machine sleeps, as the time of others does.
 type page struct {
 	file *os.File
 	data []byte
@@ -45,7 +46,6 @@ func newPage() (*page, error) {
 		p.close()
 		return nil, fmt.Errorf("share the page of signs: %w", err)
 	}
-	p.beat()
 	return p, nil
 }
 
@@ -60,10 +60,11 @@ func openPage() (*page, error) {
 
 func (p *page) at() *int64 { return (*int64)(unsafe.Pointer(&p.data[0])) }
 
-func (p *page) beat() { atomic.StoreInt64(p.at(), monotonic()) }
+// hold lets cells run for so long from now on.
+func (p *page) hold(left time.Duration) { atomic.StoreInt64(p.at(), sinceBoot()+int64(left)) }
 
-// silent is how long ago the last sign was.
-func (p *page) silent() time.Duration { return time.Duration(monotonic() - atomic.LoadInt64(p.at())) }
+// left is how long cells may run yet.
+func (p *page) left() time.Duration { return time.Duration(atomic.LoadInt64(p.at()) - sinceBoot()) }
 
 func (p *page) close() {
 	if p.data != nil {
@@ -75,8 +76,23 @@ func (p *page) close() {
 	}
 }
 
-func monotonic() int64 {
+func sinceBoot() int64 {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
 	return t.Nano()
+}
+
+// Hold lets the runs of a leased supervisor go on until then, and new ones start.
+func (s *Supervisor) Hold(until time.Time) { s.page.hold(time.Until(until)) }
+
+// beat holds the cells while this process lives and there are any.
+func (s *Supervisor) beat() {
+	for {
+		select {
+		case <-s.timer.C:
+			s.page.hold(Lease)
+		case <-s.end:
+			return
+		}
+	}
 }

@@ -6,8 +6,8 @@
 //   - nothing of a run outlives it, whatever it does: the init is the first
 //     process of a PID name space, so that the kernel ends all the rest with it;
 //   - Pause stands still all of it, and Stop ends all of it;
-//   - when the engine dies, or stands still for longer than Lease, the init
-//     freezes its cell; a dead engine's cell ends after OrphanGrace, or as soon as the
+//   - when the engine dies, stands still for longer than Lease, or may have lost its
+//     right to the data (Hold), the init freezes its cell; a dead engine's cell ends after OrphanGrace, or as soon as the
 //     next engine sweeps;
 //   - a profile holds what a program can reach (Profile), in layers: name
 //     spaces, Landlock, seccomp, resource limits, a cgroup. Each is used where

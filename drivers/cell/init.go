@@ -81,7 +81,7 @@ type initial struct {
 	mu     sync.Mutex
 	paused bool        // the engine wants it
 	orphan bool        // the engine has gone
-	silent bool        // the engine gives no sign
+	silent bool        // the engine does not hold the cell
 	still  atomic.Bool // frozen now
 }
 
@@ -291,17 +291,21 @@ func (i *initial) hasEnded() bool {
 	return errors.Is(err, unix.ECHILD) || err == nil && info.Signo != 0
 }
 
-// watch freezes the cell while the engine gives no sign.
+// watch freezes the cell while the engine does not hold it.
 func (i *initial) watch() {
 	for {
-		time.Sleep(lookEvery)
-		silent := i.page.silent() > Lease
+		left := i.page.left()
+		silent := left <= 0
 		i.mu.Lock()
 		changed := silent != i.silent
 		i.mu.Unlock()
 		if changed {
 			i.set(func() { i.silent = silent }, "")
 		}
+		if silent {
+			left = lookEvery / 10
+		}
+		time.Sleep(min(max(left, time.Millisecond), lookEvery))
 	}
 }
 

@@ -39,6 +39,9 @@ type Options struct {
 	// Keep is a directory of the engine's own, which it makes, for what inits keep
 	// of runs when the engine dies; "" keeps nothing. No walled run may see it.
 	Keep string
+	// Leased says that cells run only until a time that Hold gives, and freeze then:
+	// the data may have another owner.
+	Leased bool
 	// Program is what is executed as the init of a cell; "" is this program.
 	Program string
 	// Without leaves layers out, as where the system does not give them; for tests.
@@ -96,19 +99,10 @@ func (s *Supervisor) without(layer string) bool {
 	return false
 }
 
-// beat shows the inits that this process lives, while there are any.
-func (s *Supervisor) beat() {
-	for {
-		select {
-		case <-s.timer.C:
-			s.page.beat()
-		case <-s.end:
-			return
-		}
-	}
-}
-
-var errClosed = errors.New("the supervisor is closed")
+var (
+	errClosed  = errors.New("the supervisor is closed")
+	errNotHeld = errors.New("nothing starts while the lease on the data is not renewed")
+)
 
 // Close stops every process that is still running and waits for it.
 func (s *Supervisor) Close() error {
@@ -151,8 +145,11 @@ func (s *Supervisor) register(p *Process) error {
 	if s.closed {
 		return errClosed
 	}
-	if len(s.live) == 0 {
-		s.page.beat()
+	switch {
+	case s.opt.Leased && s.page.left() <= 0:
+		return errNotHeld
+	case !s.opt.Leased && len(s.live) == 0:
+		s.page.hold(Lease)
 		s.timer.Reset(beatEvery)
 	}
 	s.live[p] = struct{}{}

@@ -45,8 +45,8 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	t.root.SetErr(env.Stderr)
 	err := t.root.ExecuteContext(ctx)
 	var cause *ExitError
-	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &cause) {
-		err = cause // who cancelled the command says why
+	if (err == nil || errors.Is(err, context.Canceled)) && errors.As(context.Cause(ctx), &cause) {
+		err = cause // who cancelled the command says why, also when it ended in order
 	}
 	code := t.exitCode(err)
 	if code != ExitOK {

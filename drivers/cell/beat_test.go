@@ -1,0 +1,48 @@
+package cell
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
+	each(t, func(t *testing.T, s *Supervisor) {
+		s.opt.Leased = true
+		dir := t.TempDir()
+		start := func(run string) (*Process, error) {
+			return s.Start(Spec{Run: run, Dir: dir, Wall: Wall{Profile: Open}, Argv: sh("while :; do echo x >>" + run + "; sleep 0.01; done")})
+		}
+		if _, err := start("early"); err == nil {
+			t.Error("a run starts though nothing holds it")
+		}
+		until := time.Now().Add(time.Second)
+		s.Hold(until)
+		if _, err := start("held"); err != nil {
+			t.Fatal(err)
+		}
+		size := func() int64 {
+			info, err := os.Stat(filepath.Join(dir, "held"))
+			if err != nil {
+				return 0
+			}
+			return info.Size()
+		}
+		eventually(t, "it works", func() bool { return size() > 0 })
+		var before int64
+		eventually(t, "it stands still", func() bool {
+			before = size()
+			time.Sleep(200 * time.Millisecond)
+			return size() == before
+		})
+		if time.Now().Before(until) {
+			t.Error("it stood still while it was held")
+		}
+		if _, err := start("late"); err == nil {
+			t.Error("a run starts after the time of all")
+		}
+		s.Hold(time.Now().Add(time.Minute))
+		eventually(t, "it goes on", func() bool { return size() > before })
+	})
+}

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// onDatabase has a user work on a database, with the keys of who did so before.
+func (u *user) onDatabase(t *testing.T, dsn string, before *user) {
+	t.Helper()
+	path := filepath.Join(u.home, "data")
+	u.env = append(u.env, "SWARMDECK_DATA="+path)
+	if err := os.WriteFile(path, []byte(dsn+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if before == nil {
+		return
+	}
+	key, err := os.ReadFile(filepath.Join(before.home, "data.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".key", key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheRunsOfAStoppedEngineStandStillBeforeAnotherHasItsTenant(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "fenced")
+	u := newUser(t)
+	u.onDatabase(t, dsn, nil)
+	u.ok("agent", "create", "ticker", "--project", "P", "--", "sh", "-c", "read x; while :; do echo x >>ticks; sleep 0.01; done")
+	tokens := filepath.Join(u.home, "tokens.yaml")
+	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := &bytes.Buffer{}
+	engine := u.command("mcp", "--http", "127.0.0.1:0", "--tokens", tokens)
+	engine.Stderr = said
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- engine.Wait() }()
+	t.Cleanup(func() { _ = engine.Process.Kill(); <-ended })
+	await(t, "engine", func() bool { code, _, _ := u.run("agent", "assign", "ticker", "tick"); return code == 0 })
+	ticks := func() int {
+		data, _ := os.ReadFile(filepath.Join(u.home, "ticks"))
+		return len(data)
+	}
+	await(t, "work", func() bool { return ticks() > 100 })
+
+	if err := engine.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	other := newUser(t)
+	other.onDatabase(t, dsn, u)
+	other.ok("agent", "create", "heir", "--project", "P", "--", "sh", "-c", "read x") // waits for the lease
+	still := ticks()
+	time.Sleep(time.Second)
+	if now := ticks(); now != still {
+		t.Errorf("a run of the former owner wrote %d lines after the tenant was taken", (now-still)/2)
+	}
+	if err := engine.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	select {
+	case err = <-ended:
+		ended <- err
+	case <-time.After(patience):
+		_ = engine.Process.Kill()
+		ended <- <-ended
+		t.Fatalf("the former owner goes on: %s", said)
+	}
+	if code := engine.ProcessState.ExitCode(); code != 3 || !strings.Contains(said.String(), "newer owner") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if now := ticks(); now != still {
+		t.Errorf("a run of the former owner wrote %d lines when it woke", (now-still)/2)
+	}
+	if out, err := exec.Command("pgrep", "-f", u.home).CombinedOutput(); err == nil {
+		t.Errorf("still there: %s", out)
+	}
+	other.ok("audit", "verify")
+	other.ok("audit", "reconcile")
+}
