@@ -204,10 +204,25 @@ func (e *Engine) overlap(tenant, agent string, others []string) {
 func (e *Engine) met(tx *audit.Tx, m tree.Meeting) error {
 	_, err := e.Bus.AcceptIn(tx, bus.Send{Recipient: m.Agent, TTL: bus.MaxTTL, Payload: core.MustEncode(map[string]any{
 		"event": "tree.overlap", "agent": m.Other, "files": m.Files[:min(len(m.Files), 100)],
-		"message": m.Other + " has changed the same files in a tree of its own. Change no more of them than you must: whoever is taken over second has to join both.",
+		"symbols": m.Same,
+		"message": m.Other + " has changed the same files in a tree of its own" + symbolsOf(m) + ". Change no more of them than you must: whoever is taken over second has to join both.",
 	})})
 	if err == nil || core.AsError(err).Code == core.Internal {
 		return err
 	}
 	return nil // a mailbox that is full; the operator is told all the same
+}
+
+// symbolsOf says which functions and the like both changed.
+func symbolsOf(m tree.Meeting) string {
+	var all []string
+	for _, file := range m.Files {
+		for _, symbol := range m.Same[file] {
+			all = append(all, symbol+" in "+file)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", with " + tree.Named(all)
 }

@@ -202,18 +202,30 @@ func changes(out []byte) (all []tree.Change, ids []string, err error) {
 // Diff implements tree.Driver.
 func (d *Driver) Diff(ctx context.Context, t tree.Tree, from, to string, paths []string, out io.Writer) error {
 	r, err := d.repo(ctx, t)
-	if err != nil {
-		return err
+	if err == nil {
+		err = diff(ctx, r, append(patch(from, to, "--"), paths...), out)
 	}
-	call := git.Call{GitDir: r.Dir, Dir: r.Dir, More: r.Objects, Args: append(patch(from, to, "--"), paths...)}
-	err = r.Git.Read(ctx, call, func(in io.Reader) error {
-		_, err := io.Copy(out, in)
-		return err
-	})
 	if err != nil {
 		return err
 	}
 	return d.looseDiff(ctx, r, t, from, to, paths, out)
+}
+
+// Whole implements tree.Driver. What is in submodules is left out.
+func (d *Driver) Whole(ctx context.Context, t tree.Tree, from, to string, paths []string, out io.Writer) error {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return err
+	}
+	return diff(ctx, r, append(patch("--unified=1000000000", from, to, "--"), paths...), out)
+}
+
+func diff(ctx context.Context, r git.Repository, args []string, out io.Writer) error {
+	call := git.Call{GitDir: r.Dir, Dir: r.Dir, More: r.Objects, Args: args}
+	return r.Git.Read(ctx, call, func(in io.Reader) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
 }
 
 // patch are the arguments of a git that writes how two trees differ.

@@ -59,9 +59,9 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 	}
 	r := s.Review(tenant, agent)
 	l.Remarks, l.Checked = r.Remarks, r.Checked
-	s.note(t, l.Changes)
+	s.note(t, now.Commit, l.Changes)
 	s.acquaint(ctx, t)
-	l.Overlap = s.overlaps(t)
+	l.Overlap = s.overlaps(ctx, t)
 	return l, nil
 }
 

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 // Bounds of what is known of files that several agents change.
 const (
 	maxOverlap = 5      // files that are named of two agents
+	maxSame    = 3      // symbols that are named of a file
 	maxTouched = 10_000 // files that are remembered of an agent
 	maxMet     = 1000   // files of which two agents were told
 	// maxAcquainted is how many trees are looked at beside the one that was asked for.
@@ -26,32 +28,70 @@ type Meeting struct {
 	Agent string
 	Other string
 	Files []string
+	// Same are the functions and the like that both changed, by file. Apart are the files
+	// in which each changed others. Of the rest it is not known.
+	Same  map[string][]string
+	Apart map[string]bool
 }
 
-// Overlap is a meeting in words, as lists show it.
+// rank is how urgent a file is: 0 most.
+func (m *Meeting) rank(file string) int {
+	switch {
+	case len(m.Same[file]) > 0:
+		return 0
+	case m.Apart[file]:
+		return 2
+	}
+	return 1
+}
+
+// Overlap is a meeting in words, as lists show it, the most urgent files first.
 func (m *Meeting) String() string {
-	text := m.Other + ": " + strings.Join(m.Files[:min(len(m.Files), maxOverlap)], " ")
+	files := slices.Clone(m.Files)
+	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(m.rank(a), m.rank(b)) })
+	text := m.Other + ":"
+	for _, file := range files[:min(len(files), maxOverlap)] {
+		text += " " + file
+		switch same := m.Same[file]; {
+		case len(same) > 0:
+			text += " (" + strings.Join(same[:min(len(same), maxSame)], ", ") + ")"
+		case m.Apart[file]:
+			text += " (other symbols)"
+		}
+	}
 	if over := len(m.Files) - maxOverlap; over > 0 {
 		text += fmt.Sprintf(" and %d more", over)
 	}
 	return text
 }
 
+// touched is what an agent has changed, as far as is known.
+type touched struct {
+	since, state string // between which that is so; "" where it is only known what it wrote
+	paths        map[string]bool
+	symbols      map[string][]string // by file, of those that were asked for
+}
+
 // note remembers which files an agent has changed, for the others.
-func (s *Trees) note(t Tree, changes []Change) {
+func (s *Trees) note(t Tree, state string, changes []Change) {
 	paths := map[string]bool{}
 	for _, c := range changes[:min(len(changes), maxTouched)] {
 		paths[c.Path] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.files(t.TenantID)[t.Agent] = paths
+	all := s.files(t.TenantID)
+	symbols := map[string][]string{}
+	if was := all[t.Agent]; was != nil && was.since == t.Since && was.state == state {
+		symbols = was.symbols
+	}
+	all[t.Agent] = &touched{t.Since, state, paths, symbols}
 }
 
 // files are what each agent of a tenant has changed; s.mu is held.
-func (s *Trees) files(tenant string) map[string]map[string]bool {
+func (s *Trees) files(tenant string) map[string]*touched {
 	if s.touched[tenant] == nil {
-		s.touched[tenant] = map[string]map[string]bool{}
+		s.touched[tenant] = map[string]*touched{}
 	}
 	return s.touched[tenant]
 }
@@ -62,14 +102,19 @@ func (s *Trees) meetings(t Tree) (all []Meeting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.touched[t.TenantID][t.Agent]
+	if mine == nil {
+		return nil
+	}
 	for agent, other := range s.trees.Of(t.TenantID) {
 		if agent == t.Agent || other.Source != t.Source || other.Phase == Leaving {
 			continue
 		}
 		m := Meeting{Agent: t.Agent, Other: agent}
-		for path := range s.touched[t.TenantID][agent] {
-			if mine[path] {
-				m.Files = append(m.Files, path)
+		if theirs := s.touched[t.TenantID][agent]; theirs != nil {
+			for path := range theirs.paths {
+				if mine.paths[path] {
+					m.Files = append(m.Files, path)
+				}
 			}
 		}
 		if len(m.Files) > 0 {
@@ -78,6 +123,15 @@ func (s *Trees) meetings(t Tree) (all []Meeting) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Meeting) int { return strings.Compare(a.Other, b.Other) })
+	return all
+}
+
+// marks are what is kept of a file that two agents were told of.
+func (m *Meeting) marks(file string) []string {
+	all := []string{file}
+	for _, symbol := range m.Same[file] {
+		all = append(all, file+" "+symbol)
+	}
 	return all
 }
 
@@ -98,11 +152,22 @@ func (s *Trees) acquaint(ctx context.Context, t Tree) {
 }
 
 // overlaps says who else changed the same files.
-func (s *Trees) overlaps(t Tree) (all []string) {
-	for _, m := range s.meetings(t) {
+func (s *Trees) overlaps(ctx context.Context, t Tree) (all []string) {
+	met := s.compared(ctx, t)
+	slices.SortStableFunc(met, func(a, b Meeting) int { return cmp.Compare(a.urgent(), b.urgent()) })
+	for _, m := range met {
 		all = append(all, m.String())
 	}
 	return all
+}
+
+// urgent is the rank of its most urgent file.
+func (m *Meeting) urgent() int {
+	least := 2
+	for _, file := range m.Files {
+		least = min(least, m.rank(file))
+	}
+	return least
 }
 
 // Wrote notes files that an agent has just written, by their paths. Where another one
@@ -131,7 +196,7 @@ func (s *Trees) Wrote(ctx context.Context, tenant, agent string, paths []string)
 	if !looked {
 		return nil, false, nil
 	}
-	return s.overlaps(t), true, s.tell(ctx, t)
+	return s.overlaps(ctx, t), true, s.tell(ctx, t)
 }
 
 // meets remembers files that an agent wrote, and finds those who have changed one of
@@ -141,9 +206,9 @@ func (s *Trees) meets(t Tree, paths []string) (others []string) {
 	defer s.mu.Unlock()
 	all := s.files(t.TenantID)
 	if all[t.Agent] == nil {
-		all[t.Agent] = map[string]bool{}
+		all[t.Agent] = &touched{paths: map[string]bool{}, symbols: map[string][]string{}}
 	}
-	mine := all[t.Agent]
+	mine := all[t.Agent].paths
 	for _, path := range paths {
 		path, err := filepath.Rel(t.Path, path)
 		if err != nil || path == ".git" || strings.HasPrefix(path, ".git/") || path == ".." || strings.HasPrefix(path, "../") || mine[path] || len(mine) >= maxTouched {
@@ -151,7 +216,7 @@ func (s *Trees) meets(t Tree, paths []string) (others []string) {
 		}
 		mine[path] = true
 		for other, theirs := range all {
-			if other != t.Agent && theirs[path] && !slices.Contains(others, other) {
+			if other != t.Agent && theirs.paths[path] && !slices.Contains(others, other) {
 				if o := s.trees.Get(t.TenantID, other); o != nil && o.Source == t.Source {
 					others = append(others, other)
 				}
@@ -170,19 +235,24 @@ func (s *Trees) look(ctx context.Context, t Tree) error {
 	}
 	changes, err := s.opt.Driver.Changes(ctx, t, t.Since, now.Commit)
 	if err == nil {
-		s.note(t, changes)
+		s.note(t, now.Commit, changes)
 	}
 	return err
 }
 
 // tell tells both agents of the files that they changed and were not told of.
 func (s *Trees) tell(ctx context.Context, t Tree) (err error) {
-	for _, m := range s.meetings(t) {
+	for _, m := range s.compared(ctx, t) {
 		if m.Other < m.Agent { // one of the two keeps what they were told
 			m.Agent, m.Other = m.Other, m.Agent
 		}
 		known := s.Review(t.TenantID, m.Agent).Met[m.Other]
-		m.Files = slices.DeleteFunc(m.Files, func(path string) bool { return slices.Contains(known, path) })
+		var news []string
+		m.Files = slices.DeleteFunc(m.Files, func(path string) bool {
+			fresh := slices.DeleteFunc(m.marks(path), func(mark string) bool { return slices.Contains(known, mark) })
+			news = append(news, fresh...)
+			return len(fresh) == 0
+		})
 		if len(m.Files) == 0 || len(known) >= maxMet || s.opt.Told == nil {
 			continue
 		}
@@ -193,9 +263,9 @@ func (s *Trees) tell(ctx context.Context, t Tree) (err error) {
 					met[other] = files
 				}
 			}
-			met[m.Other] = slices.Concat(met[m.Other], m.Files)
+			met[m.Other] = slices.Concat(met[m.Other], news)
 			r.Met = met
-			return errors.Join(s.opt.Told(tx, m), s.opt.Told(tx, Meeting{Agent: m.Other, Other: m.Agent, Files: m.Files}))
+			return errors.Join(s.opt.Told(tx, m), s.opt.Told(tx, Meeting{Agent: m.Other, Other: m.Agent, Files: m.Files, Same: m.Same, Apart: m.Apart}))
 		})
 		err = errors.Join(err, bad)
 	}
@@ -212,5 +282,5 @@ func (s *Trees) Ended(ctx context.Context, tenant, agent string) (overlap []stri
 	if err := s.look(ctx, t); err != nil {
 		return nil, err
 	}
-	return s.overlaps(t), s.tell(ctx, t)
+	return s.overlaps(ctx, t), s.tell(ctx, t)
 }

@@ -190,6 +190,8 @@ type Driver interface {
 	// git's format of patches; of no paths all.
 	Changes(ctx context.Context, t Tree, from, to string) ([]Change, error)
 	Diff(ctx context.Context, t Tree, from, to string, paths []string, out io.Writer) error
+	// Whole writes the same with all lines of each file; what is in submodules is left out.
+	Whole(ctx context.Context, t Tree, from, to string, paths []string, out io.Writer) error
 	// Join makes the commits, and changes nothing outside of the engine's repository.
 	Join(ctx context.Context, t Tree, j Join) (Joined, error)
 	// Update brings what the base became into the tree, and marks conflicts in the

@@ -56,14 +56,14 @@ type Trees struct {
 	loop    *loop.Loop
 
 	mu      sync.Mutex                            // guards what follows
-	touched map[string]map[string]map[string]bool // paths that an agent of a tenant has changed, as far as is known
+	touched map[string]map[string]*touched        // by tenant and agent
 	landing map[string]string                     // task by source that it changes
 	setups  map[[2]string]context.CancelCauseFunc // what ends those at work, by tenant and agent
 }
 
 // New reads the trees of every tenant.
 func New(ctx context.Context, opt Options) (*Trees, error) {
-	s := &Trees{opt: opt, touched: map[string]map[string]map[string]bool{}, landing: map[string]string{}, setups: map[[2]string]context.CancelCauseFunc{}}
+	s := &Trees{opt: opt, touched: map[string]map[string]*touched{}, landing: map[string]string{}, setups: map[[2]string]context.CancelCauseFunc{}}
 	s.loop = loop.New(loop.Options{Component: component, Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: s.sweep})
 	s.kind = &record.Kind[*Tree]{
 		Noun: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.follow,

@@ -229,3 +229,23 @@ func TestTheSameFileIsToldAtOnce(t *testing.T) {
 	}
 	w.text("review list", "bob: a")
 }
+
+func TestAgentsThatChangeTheSameFunctionAreToldSo(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d, used: map[string]bool{}}
+	repo := w.repository()
+	w.no(os.WriteFile(filepath.Join(repo, "a.go"), []byte("package a\n\nfunc Foo() int {\n\treturn 1\n}\n\nfunc Bar() int {\n\treturn 2\n}\n"), 0o644))
+	w.git("add", ".")
+	w.git("commit", "-q", "-m", "functions")
+	for _, of := range [][2]string{{"ada", "s/1/10/"}, {"bob", "s/1/11/"}, {"eve", "s/2/20/"}} {
+		name, script := of[0], of[1]
+		w.do(fmt.Sprintf("agent create %s --project p --dir %s --tree -- sh -c %q", name, repo, "read l; sed -i "+script+" a.go"))
+		w.do("agent assign " + name + " 'another number' --wait")
+	}
+	if all := fmt.Sprint(w.do("review show ada")["overlap"]); all != "[bob: a.go (func Foo) eve: a.go (other symbols)]" {
+		t.Error(all)
+	}
+	if told := fmt.Sprint(w.objects("bus read bob --peek")); !strings.Contains(told, "with func Foo in a.go") || !strings.Contains(told, "map[a.go:[func Foo]]") {
+		t.Error(told)
+	}
+}
