@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
@@ -128,4 +131,137 @@ func TestACopyOfATenantIsEqualInFilesAndDatabases(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", name, code, said)
 		}
 	}
+}
+
+func TestATenantMovesWhileItIsWrittenTo(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "move")
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	u.moves(t, u.data(), dsn)
+	u.moves(t, dsn, filepath.Join(u.home, "to.db"))
+}
+
+// moves moves t_acme while tasks are dispatched to it, and looks at both sides.
+func (u *user) moves(t *testing.T, from, to string) {
+	t.Helper()
+	d := u.daemon("serve", "--data", from)
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var ids []string
+	var last string
+	for range 2 {
+		all.Go(func() {
+			for {
+				code, out, said := u.run("task", "dispatch", "--data", from, "--tenant", "t_acme", "-o", "json", "--kind", "exec.run", "--input", `{"argv":["true"]}`)
+				mu.Lock()
+				if code != 0 {
+					last = said
+					mu.Unlock()
+					return
+				}
+				ids = append(ids, field(out, "task_id"))
+				mu.Unlock()
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	await(t, "tasks", func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) > 10 })
+	code, out, said := u.run("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
+	if code != 0 || !strings.Contains(out, "moved t_acme from "+from) && !strings.Contains(out, "moved t_acme from postgres") {
+		close(stop)
+		all.Wait()
+		t.Fatalf("exit %d: %s%s", code, out, said)
+	}
+	all.Wait()
+	close(stop)
+	if !strings.Contains(last, "has moved to ") || !strings.Contains(last, "NOT_FOUND") {
+		t.Errorf("the last dispatch ended with %s", last)
+	}
+	if code, _, said := u.run("task", "list", "--data", from, "--tenant", "t_acme"); code != 1 || !strings.Contains(said, "has moved to ") {
+		t.Errorf("a list where it was: exit %d, %s", code, said)
+	}
+	u.ok("tenant", "create", "--data", from, "t_late") // the engine goes on
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	_ = d.cmd.Wait()
+	if code, _, said := u.run("task", "list", "--data", from, "--tenant", "t_acme"); code != 1 || !strings.Contains(said, "has moved to ") {
+		t.Errorf("a list where it was, later: exit %d, %s", code, said)
+	}
+	u.ok("audit", "verify", "--data", to, "--tenant", "t_acme")
+	u.ok("audit", "reconcile", "--data", to, "--tenant", "t_acme")
+	have := contents(t, to, "t_acme")
+	if len(ids) < 10 {
+		t.Errorf("only %d tasks", len(ids))
+	}
+	for _, id := range ids {
+		u.ok("task", "show", id, "--data", to, "--tenant", "t_acme")
+	}
+	if len(have) == 0 {
+		t.Error("nothing is there")
+	}
+	u.ok("task", "dispatch", "--data", to, "--tenant", "t_acme", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)
+}
+
+func TestAKilledMoveLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "killed")
+	u := filled(t)
+	work := func(at string) (bool, string) {
+		code, _, said := u.run("task", "dispatch", "--data", at, "--tenant", "t_acme", "--kind", "exec.run", "--input", `{"argv":["true"]}`)
+		return code == 0, said
+	}
+	from, to := u.data(), dsn
+	moves, kills := 0, 0
+	for pause := 20 * time.Millisecond; moves < 2; pause += 110 * time.Millisecond {
+		cmd := u.command("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
+		var said bytes.Buffer
+		cmd.Stderr, cmd.Stdout = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killer := time.AfterFunc(pause, func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		killer.Stop()
+		if err == nil { // it was faster: back again
+			moves++
+			from, to = to, from
+			pause = 20 * time.Millisecond * time.Duration(moves+1)
+			continue
+		}
+		if cmd.ProcessState.Exited() {
+			t.Fatalf("the move failed: %v\n%s", err, said.String())
+		}
+		kills++
+		there, other := work(to)
+		here, _ := work(from)
+		switch {
+		case here && there:
+			t.Fatal("both take writes")
+		case there: // killed after all of it
+			moves++
+			from, to = to, from
+		case !here:
+			out := u.ok("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
+			t.Logf("killed after %s: %s; %s", pause, other, out)
+			if ok, said := work(to); !ok {
+				t.Fatalf("finished, and it takes no work: %s", said)
+			}
+			moves++
+			from, to = to, from
+		}
+		if other != "" && !there && here && !strings.Contains(other, "not whole") && !strings.Contains(other, "not found") && !strings.Contains(other, "has moved") {
+			t.Errorf("half a copy said: %s", other)
+		}
+	}
+	if kills < 4 {
+		t.Errorf("only %d were killed", kills)
+	}
+	t.Logf("%d kills, %d moves", kills, moves)
+	u.ok("audit", "verify", "--data", from, "--tenant", "t_acme")
+	u.ok("audit", "reconcile", "--data", from, "--tenant", "t_acme")
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -135,7 +136,11 @@ type Engine struct {
 	looker *looker
 	dir    string // where agents' relative directories start from
 	places Places
+	active atomic.Bool
 }
+
+// Active says that Run was called: work is scheduled here.
+func (e *Engine) Active() bool { return e.active.Load() }
 
 // Places are paths of what belongs to the records and lies outside the store.
 type Places struct {
@@ -349,6 +354,7 @@ func (e *Engine) trusted() func(string) []string {
 // a trouble of that tenant (Health). The first service that fails for all of
 // them stops the others.
 func (e *Engine) Run(ctx context.Context) error {
+	e.active.Store(true)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, e.Audit.Room().Hurry)() // what waits for room would keep it from ending

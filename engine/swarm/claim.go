@@ -74,7 +74,7 @@ func (s *Swarm) agentLanes(tenant string) []queue.Lane {
 
 // open reports whether tasks of a lane may start now.
 func (s *Swarm) open(tenant string, l queue.Lane) bool {
-	return !s.EStops.On(tenant) && (l.Session == "" || s.Sessions.State(tenant, l.Session) == session.Running) &&
+	return !s.rests(tenant) && !s.EStops.On(tenant) && (l.Session == "" || s.Sessions.State(tenant, l.Session) == session.Running) &&
 		!s.Budgets.Spent(tenant, budget.Spender(l))
 }
 

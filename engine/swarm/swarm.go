@@ -56,6 +56,8 @@ type Swarm struct {
 	queue  *queue.Queue
 	opt    Options
 
+	resting sync.Map // tenants of which nothing is started
+
 	slotted record.Table[Slots]
 	slots   record.Mirror[Slots]
 

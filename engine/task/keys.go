@@ -42,6 +42,9 @@ func countStatus(s Status) string {
 	return "task.status." + string(s)
 }
 
+// RunningIn is how many tasks run, as a transaction sees it.
+func RunningIn(tx store.Tx) int64 { return tx.Counter(countStatus(Running)) }
+
 // keyIn is a task's key in the memory of a transaction.
 func keyIn(tx store.Tx, seq uint64) record.Key { return record.Key(tx.Alloc(8)).Seq(seq) }
 

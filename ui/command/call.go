@@ -282,6 +282,9 @@ func (c *call) tenant(by core.Caller) (string, error) {
 			return want, nil
 		}
 	}
+	if err := c.elsewhereTenant(want, len(all)); err != nil {
+		return "", err
+	}
 	listed := strings.Join(names, ", ")
 	switch {
 	case want != "" && len(all) == 0:
@@ -304,6 +307,27 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	}
 	made, err := c.eng.Swarm.CreateTenant(c.ctx, by, DefaultTenant)
 	return made.TenantID, err
+}
+
+// elsewhereTenant says where a tenant is that this store knows by its name alone. On a
+// store that has none but such, no other is made unasked.
+func (c *call) elsewhereTenant(want string, others int) error {
+	st, knows := c.eng.Store().(interface {
+		Away(ctx context.Context) ([]*store.AwayError, error)
+	})
+	if !knows || want == "" && others > 0 {
+		return nil
+	}
+	all, err := st.Away(c.ctx)
+	if err != nil {
+		return err
+	}
+	for _, away := range all {
+		if want == "" || want == away.Tenant {
+			return away
+		}
+	}
+	return nil
 }
 
 func (c *call) now() time.Time { return c.env.clock().Now() }

@@ -1,0 +1,15 @@
+package swarm
+
+// Rest has no task of a tenant started until again is called. Those that run go on.
+func (s *Swarm) Rest(tenant string) (again func()) {
+	s.resting.Store(tenant, true)
+	return func() {
+		s.resting.Delete(tenant)
+		s.ring()
+	}
+}
+
+func (s *Swarm) rests(tenant string) bool {
+	_, rests := s.resting.Load(tenant)
+	return rests
+}
