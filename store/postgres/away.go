@@ -152,7 +152,7 @@ func (db *DB) forget(name string) {
 	}
 	db.mu.Unlock()
 	if t != nil {
-		t.fail(t.fenced())
+		t.fail(store.ErrClosed)
 		<-t.stopped
 	}
 }
@@ -221,7 +221,8 @@ func (l *leaving) Hold(ctx context.Context) error {
 // Gone implements store.Leaving.
 func (l *leaving) Gone(ctx context.Context, to store.AwayError) error {
 	t := l.t
-	return patiently(ctx, func() error {
+	t.handed.Store(true) // or a renewal would take it for lost
+	err := patiently(ctx, func() error {
 		rows, err := t.db.query(ctx, nil, goneSQL, []byte(t.name), to.Mark(), t.epoch, t.db.opt.Engine)
 		if err == nil && len(rows) == 0 {
 			mark, _, unread := t.db.markOf(ctx, t.name)
@@ -234,6 +235,10 @@ func (l *leaving) Gone(ctx context.Context, to store.AwayError) error {
 		}
 		return err
 	})
+	if err != nil {
+		t.handed.Store(false)
+	}
+	return err
 }
 
 // End implements store.Leaving.

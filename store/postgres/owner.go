@@ -130,6 +130,9 @@ func (db *DB) renew() {
 	var names, epochs [][]byte
 	ours, since := map[string]*tenant{}, time.Now()
 	for _, t := range db.owned() {
+		if t.handed.Load() {
+			continue
+		}
 		if t.fatal() != nil {
 			return // the engine ends; what it left is not held
 		}
@@ -147,7 +150,11 @@ func (db *DB) renew() {
 			delete(ours, string(row[0]))
 		}
 	}
-	for _, t := range ours {
+	for name, t := range ours {
+		if t.handed.Load() { // meanwhile
+			delete(ours, name)
+			continue
+		}
 		t.fail(t.fenced())
 	}
 	if len(ours) == 0 {

@@ -18,11 +18,12 @@ type (
 
 // tenant is one tenant of ours and its writer.
 type tenant struct {
-	db    *DB
-	name  string
-	epoch int64
-	queue group.Queue[update]
-	dead  atomic.Pointer[error]
+	db     *DB
+	name   string
+	epoch  int64
+	queue  group.Queue[update]
+	dead   atomic.Pointer[error]
+	handed atomic.Bool // to another store, or about to be: its lease is not renewed
 
 	gate    chan struct{} // one slot, taken while a commit is on its way or now changes
 	now     *moment       // under gate

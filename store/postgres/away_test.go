@@ -1,0 +1,57 @@
+package postgres_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "away")
+	const lease = 600 * time.Millisecond
+	var lost atomic.Pointer[error]
+	var held atomic.Int64
+	db := open(t, dsn, postgres.Options{Lease: lease, Lost: func(err error) { lost.Store(&err) }, Held: func(until time.Time) { held.Store(until.UnixNano()) }})
+	defer closed(t, db)
+	const other = "t_other"
+	for _, tenant := range []string{acme, other} {
+		if err := errors.Join(db.CreateTenant(t.Context(), tenant), db.Update(t.Context(), tenant, put("k", "v"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := db.Leave(t.Context(), acme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Hold(t.Context()), l.Gone(t.Context(), store.AwayError{Tenant: acme, Moved: true, Copy: "x", Place: "there"})); err != nil {
+		t.Fatal(err)
+	}
+	l.End()
+	time.Sleep(3 * lease)
+	var away *store.AwayError
+	if err := db.Update(t.Context(), acme, put("k", "w")); !errors.As(err, &away) || away.Place != "there" {
+		t.Errorf("an update of the one that moved: %v", err)
+	}
+	if until := time.Unix(0, held.Load()); until.Before(time.Now()) {
+		t.Errorf("what is left is held until %s, %s ago", until, time.Since(until))
+	}
+	second := open(t, dsn, postgres.Options{Lease: lease})
+	defer closed(t, second)
+	if err := second.Update(t.Context(), other, put("k", "w")); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("another takes the other tenant: %v", err)
+	}
+	if err := second.Update(t.Context(), acme, put("k", "w")); !errors.As(err, &away) {
+		t.Errorf("another takes the one that moved: %v", err)
+	}
+	if err := db.Update(t.Context(), other, put("k", "w")); err != nil {
+		t.Error(err)
+	}
+	if p := lost.Load(); p != nil {
+		t.Errorf("told as lost: %v", *p)
+	}
+}
