@@ -44,6 +44,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openCompare()
 	case "copy", "copy-row":
 		return m.copy(name == "copy-row")
+	case "links":
+		return m.links()
 	case "focus-next":
 		m.cycle(1)
 	case "focus-prev":

@@ -93,3 +93,21 @@ func TestATerminalThatOpensLinksGetsThem(t *testing.T) {
 		t.Errorf("%d links in %q", n, out)
 	}
 }
+
+func TestALinkOnTheScreenIsChosenByKeyAndCopied(t *testing.T) {
+	r := newRig(t, 80, 24)
+	hasTalked(r)
+	openScribe(r)
+	r.keys("l")
+	r.has("see the docs")
+	if out := r.m.Frame().Render(r.m.theme); strings.Contains(out, "\x1b]8;") {
+		t.Error("a terminal that opens no links is told of one")
+	}
+	r.keys("ctrl+o")
+	r.has("Copy a link")
+	r.has("https://docs.example/test")
+	r.keys("enter")
+	if r.m.copied != "https://docs.example/test" {
+		t.Errorf("copied %q", r.m.copied)
+	}
+}

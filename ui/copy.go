@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/overlay"
 )
 
 // copy sends the id or the row under the cursor to the terminal's clipboard.
@@ -24,6 +26,25 @@ func (m *Model) copy(row bool) tea.Cmd {
 		return m.say(false, "", "nothing is selected")
 	}
 	return m.toClipboard(text)
+}
+
+// links lists what the screen's links open. The terminal is on the operator's machine, and
+// this may not be: what is chosen is sent to its clipboard.
+func (m *Model) links() tea.Cmd {
+	menu := &overlay.Menu{Title: "Copy a link to the terminal's clipboard"}
+	for _, to := range m.canvas.Links() {
+		menu.Items = append(menu.Items, overlay.Item{ID: to, Text: to})
+	}
+	if len(menu.Items) == 0 {
+		return m.say(false, "", "no link is shown")
+	}
+	m.over.Push(menu, func(a overlay.Action) tea.Cmd {
+		if a.Kind != overlay.Pick {
+			return nil
+		}
+		return m.toClipboard(a.ID)
+	})
+	return nil
 }
 
 // clipLimit bounds what is sent: terminals drop longer sequences silently.

@@ -64,6 +64,7 @@ func (m *Model) Frame() *screen.Canvas {
 		m.toasts.Draw(c, c.Bounds()) // ctrl+c may want to be pressed twice
 		return c
 	}
+	c.TellLinks(m.opt.Links)
 	m.header(c)
 	env := m.env()
 	for _, pl := range m.place.shown {

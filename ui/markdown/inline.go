@@ -123,7 +123,7 @@ func (t *texts) link(n ast.Node, to string, role screen.Role, outer string) {
 	if now := t.now.String(); len(t.done) == lines && from <= len(now) {
 		said = now[from:]
 	}
-	if to == "" || said == term.Clean(to) || opens != "" && len(t.done) == lines && said != "" && !strings.Contains(said, "://") && !strings.Contains(said, "www.") {
+	if to == "" || said == term.Clean(to) || t.w.o.Links && opens != "" && len(t.done) == lines && said != "" && !strings.Contains(said, "://") && !strings.Contains(said, "www.") {
 		return
 	}
 	before := " ("
@@ -135,9 +135,9 @@ func (t *texts) link(n ast.Node, to string, role screen.Role, outer string) {
 	t.add(")", t.base, "")
 }
 
-// opens is what a terminal may open for a link, "" for nothing.
+// opens is what may be opened for a link, "" for nothing.
 func (t *texts) opens(to string) string {
-	if !t.w.o.Links || !screen.Opens(to) {
+	if !screen.Opens(to) {
 		return ""
 	}
 	return to

@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Width  int // cells
 	Glyphs *screen.Glyphs
-	Links  bool        // the terminal opens links: they are marked, not written out
+	Links  bool        // the terminal opens links: they need not be written out
 	Role   screen.Role // of text without a role of its own
 }
 

@@ -20,6 +20,7 @@ type cells struct {
 	cell   []cell
 	marks  []string // combining marks, by cell.marks-1
 	links  []string // that cells open, by cell.link-1
+	silent bool     // the terminal is not told of them
 	glyphs *Glyphs
 	out    []byte // the render buffer
 	curX   int    // the terminal's cursor

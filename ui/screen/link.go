@@ -1,6 +1,9 @@
 package screen
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxLink bounds a link, in bytes: terminals take no longer ones.
 const maxLink = 2000
@@ -47,6 +50,23 @@ func (g *cells) appendLink(out []byte, n uint16) []byte {
 		out = append(out, g.links[n-1]...)
 	}
 	return append(out, "\x1b\\"...)
+}
+
+// TellLinks says whether a terminal is told of links when the picture is drawn on it.
+func (c *Canvas) TellLinks(on bool) { c.g.silent = !on }
+
+// Links are what cells of the window open, each once, in reading order.
+func (c *Canvas) Links() (all []string) {
+	seen := map[uint16]bool{0: true}
+	for y := range c.H() {
+		for _, k := range c.row(y) {
+			if !seen[k.link] && int(k.link) <= len(c.g.links) && !slices.Contains(all, c.g.links[k.link-1]) {
+				all = append(all, c.g.links[k.link-1])
+			}
+			seen[k.link] = true
+		}
+	}
+	return all
 }
 
 // LinkAt is what a cell of the window opens, "" for nothing.

@@ -24,7 +24,7 @@ func (c *Canvas) Render(t *Theme) string {
 			if k.width == 0 {
 				continue
 			}
-			if k.link != link {
+			if k.link != link && !g.silent {
 				out, link = g.appendLink(out, k.link), k.link
 			}
 			if (k.figure != 0 || k.ground != 0) && t.colored {
