@@ -265,3 +265,41 @@ func TestAKilledMoveLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T) {
 	u.ok("audit", "verify", "--data", from, "--tenant", "t_acme")
 	u.ok("audit", "reconcile", "--data", from, "--tenant", "t_acme")
 }
+
+func TestADatabaseIsCheckedAndBackedUpToAFile(t *testing.T) {
+	t.Parallel()
+	pg := postgrestest.Start(t)
+	dsn := pg.Database(t, "backup")
+	u := filled(t)
+	u.ok("store", "copy", "--tenant", "t_acme", "--to", dsn)
+	u.ok("store", "copy", "--tenant", "t_other", "--to", dsn)
+	if out := u.ok("store", "check", "--data", dsn); !strings.Contains(out, "backup?host=") || !strings.Contains(out, ": ok; ") || !strings.Contains(out, "2 tenants") {
+		t.Errorf("check: %s", out)
+	}
+	for _, name := range []string{"alone.db", "beside.db"} {
+		backup := filepath.Join(u.home, name)
+		if name == "beside.db" {
+			u.daemon("serve", "--data", dsn)
+		}
+		if out := u.ok("store", "backup", backup, "--data", dsn); !strings.Contains(out, "with "+backup+".key") || !strings.Contains(out, "with "+backup+".spill") {
+			t.Errorf("backup: %s", out)
+		}
+		if name == "alone.db" { // else its tasks run meanwhile
+			equal(t, contents(t, dsn, "t_acme"), contents(t, backup, "t_acme"))
+		}
+		equal(t, contents(t, dsn, "t_other"), contents(t, backup, "t_other"))
+		u.ok("store", "check", "--data", backup)
+		u.ok("audit", "verify", "--data", backup, "--tenant", "t_acme")
+		u.ok("audit", "reconcile", "--data", backup, "--tenant", "t_acme")
+		if code, _, said := u.run("store", "backup", backup, "--data", dsn); code != 1 || !strings.Contains(said, "exists already") {
+			t.Errorf("over a file: exit %d, %s", code, said)
+		}
+	}
+	pg.SQL(t, "backup", "update kv set value = value || 'x' where (tenant, bucket, key) in (select tenant, bucket, key from kv where bucket = 'task' order by key limit 1)")
+	if code, out, said := u.run("store", "check", "--data", dsn); code != 3 || !strings.Contains(out+said, "DAMAGED: 1 problems") || !strings.Contains(out+said, "t_acme/task") {
+		t.Errorf("damaged: exit %d, %s%s", code, out, said)
+	}
+	if code, _, said := u.run("store", "compact", "--data", dsn); code == 0 || !strings.Contains(said, "its own tools look after") {
+		t.Errorf("compact: exit %d, %s", code, said)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,6 +149,10 @@ type Places struct {
 	SecretKey string // the secrets are encrypted to it
 	Spill     string // directory of outputs that are too large for a record
 }
+
+// Base is the path of the data file, or of what stands for a database, that the others
+// lie beside.
+func (p Places) Base() string { return strings.TrimSuffix(p.SecretKey, ".secrets.key") }
 
 // Places tells where they are.
 func (e *Engine) Places() Places { return e.places }

@@ -46,6 +46,46 @@ func (db *DB) backup(ctx context.Context, dest string) (*Report, error) {
 	}, func(temp string) error { return publish(temp, dest) })
 }
 
+// Fresh makes a new data file dest, mode 0600, that fill fills. It is checked before it
+// gets its name, and never replaces a file.
+func Fresh(ctx context.Context, dest string, fill func(*DB) error) (*Report, error) {
+	r, err := fresh(ctx, dest, fill)
+	if err != nil {
+		return nil, fmt.Errorf("make data file %s: %w", dest, err)
+	}
+	return r, nil
+}
+
+func fresh(ctx context.Context, dest string, fill func(*DB) error) (*Report, error) {
+	if err := vacant(dest); err != nil {
+		return nil, err
+	}
+	temp, err := tempName(dest)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(temp)
+	if err := os.Remove(temp); err != nil { // an empty file is no data file
+		return nil, err
+	}
+	db, err := open(temp, Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(fill(db), db.Close()); err != nil {
+		return nil, err
+	}
+	r, err := check(ctx, temp)
+	if err != nil {
+		return nil, err
+	}
+	r.Path = dest
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	return r, publish(temp, dest)
+}
+
 // vacant fails when a file of that name exists.
 func vacant(path string) error {
 	if _, err := os.Lstat(path); err == nil {

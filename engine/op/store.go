@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
+	"swarmdeck/store/transfer"
 )
 
 // These work on the data file itself where the caller may have it to itself, so
@@ -19,7 +20,7 @@ func stores() []*Op {
 			Name: "store check", Short: "Read every page and record of the data file; exit 3 if anything is wrong",
 			Effect: Reads, Role: Admin, Alone: true,
 		}, func(ctx context.Context, c *Call) (*store.Report, error) {
-			r, err := onStore(ctx, c, store.Check, openStore.Check)
+			r, err := onStore(ctx, c, store.Check, openStore.Check, transfer.Check)
 			if err == nil {
 				err = failed(r.Err())
 			}
@@ -36,7 +37,7 @@ func stores() []*Op {
 				}, func(open openStore, ctx context.Context) (Told[Compacted], error) {
 					before, after, err := open.Compact(ctx)
 					return compacted(before, after, open.Path()), err
-				})
+				}, nil)
 			}),
 		storeStats(),
 	}
@@ -52,8 +53,9 @@ type openStore interface {
 }
 
 // onStore does something with the data file, or with the store of the engine that
-// has it open. Where that is another process's, its engine does it.
-func onStore[T any](ctx context.Context, c *Call, file func(ctx context.Context, path string) (T, error), live func(openStore, context.Context) (T, error)) (got T, err error) {
+// has it open. Where that is another process's, its engine does it. base does it with
+// a database; nil can't.
+func onStore[T any](ctx context.Context, c *Call, file func(ctx context.Context, path string) (T, error), live func(openStore, context.Context) (T, error), base func(context.Context, store.Store) (T, error)) (got T, err error) {
 	if c.Data != "" {
 		if got, err = file(ctx, c.Data); !errors.Is(err, store.ErrLocked) {
 			return got, err
@@ -63,7 +65,10 @@ func onStore[T any](ctx context.Context, c *Call, file func(ctx context.Context,
 		return got, err
 	}
 	open, ok := c.Store().(openStore)
-	if !ok {
+	switch {
+	case !ok && base != nil:
+		return base(ctx, c.Store())
+	case !ok:
 		return got, core.Errorf(core.Unavailable, "this engine's records are in a database, which its own tools look after")
 	}
 	return live(open, ctx)
@@ -91,10 +96,10 @@ func storeStats() *Op {
 		Params: []*Param{flag(&full, "full", "also count every bucket's records (reads the whole file)")},
 	}, func(ctx context.Context, c *Call) (Either[store.Stats, store.Report], error) {
 		if full {
-			r, err := onStore(ctx, c, store.Check, openStore.Check)
+			r, err := onStore(ctx, c, store.Check, openStore.Check, transfer.Check)
 			return Either[store.Stats, store.Report]{Other: r}, err
 		}
-		s, err := onStore(ctx, c, store.ReadStats, openStore.Stats)
+		s, err := onStore(ctx, c, store.ReadStats, openStore.Stats, nil)
 		return Either[store.Stats, store.Report]{One: s}, err
 	})
 }
@@ -104,7 +109,7 @@ func storeBackup() *Op {
 	return define(Op{
 		Name: "store backup", Short: "Copy the data file and what belongs to it, while work goes on, to a file that does not exist yet",
 		Effect: Reads, Role: Admin, Alone: true,
-		Long: "Copy the data file, as it is at one moment, to FILE, and beside it the key that signs the log (FILE.key), the key of the\n" +
+		Long: "Copy the data file, as it is at one moment, or each tenant of a database, to FILE, and beside it the key that signs the log (FILE.key), the key of the\n" +
 			"secrets (FILE.secrets.key) and outputs that are in files of their own (FILE.spill). Whoever has all of it can read the\n" +
 			"secrets and sign the log: keep it as you keep the data file.",
 		Example: "store backup ../swarmdeck-backup.db",
@@ -119,6 +124,8 @@ func storeBackup() *Op {
 			return copied(path, func() (*store.Report, error) { return store.Backup(ctx, path, to) })
 		}, func(open openStore, ctx context.Context) (Backup, error) {
 			return copied(open.Path(), func() (*store.Report, error) { return open.Backup(ctx, to) })
+		}, func(ctx context.Context, st store.Store) (Backup, error) {
+			return copied(c.Places().Base(), func() (*store.Report, error) { return transfer.Backup(ctx, st, to) })
 		})
 	})
 }
@@ -151,7 +158,7 @@ func storeRestore() *Op {
 		Params: []*Param{place(&backup, "FILE", "file")},
 	}, func(ctx context.Context, c *Call) (r Restored, err error) {
 		if c.Data == "" {
-			return r, core.Errorf(core.Unavailable, "store restore: the data file is open; leave the cockpit and run it from the command line")
+			return r, core.Errorf(core.Unavailable, "store restore: the data file is open, or a database. Leave the cockpit and run it from the command line; into a database, each tenant of a backup goes by store copy --data BACKUP --to postgres://…")
 		}
 		r.Path, r.From = c.Data, c.path(backup)
 		if r.Kept, err = store.Restore(ctx, r.Path, r.From); err != nil {
@@ -173,6 +180,9 @@ func Verdict(r *store.Report) string {
 	var records int64
 	for _, b := range r.Buckets {
 		records += b.Records
+	}
+	if r.Pages == 0 { // of a database
+		return fmt.Sprintf("%s: %s; %s, %d tenants, %d records", r.Path, verdict, Size(r.Size), len(r.Tenants), records)
 	}
 	return fmt.Sprintf("%s: %s; %s, %d tenants, %d records, %d of %d pages free",
 		filepath.Clean(r.Path), verdict, Size(r.Size), len(r.Tenants), records, r.FreePages, r.Pages)

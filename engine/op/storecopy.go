@@ -293,7 +293,7 @@ func (w *copying) beside(ctx context.Context) error {
 		}
 		w.with(filepath.Join(to+".spill", dir))
 	}
-	base := strings.TrimSuffix(at.SecretKey, ".secrets.key")
+	base := at.Base()
 	for _, stays := range [][2]string{
 		{".homes", "homes of local agents"},
 		{".agents", "sessions of local agents"},
