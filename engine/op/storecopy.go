@@ -40,7 +40,7 @@ type Copied struct {
 // String tells it.
 func (c Copied) String() string {
 	if c.finished {
-		return fmt.Sprintf("%s is at %s now: the move that was cut off is finished", c.TenantID, c.To)
+		return fmt.Sprintf("%s is at %s: its move is complete", c.TenantID, c.To)
 	}
 	text := fmt.Sprintf("moved %s from %s to %s, with event %d as its newest", c.TenantID, c.From, c.To, c.Events)
 	if c.Kept {
