@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git/lfs"
+	"swarmdeck/drivers/host/hold"
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/attach"
@@ -32,6 +33,9 @@ func Run(args []string) int {
 		return code
 	}
 	if code, is := lfs.Entered(args); is {
+		return code
+	}
+	if code, is := hold.Entered(args); is {
 		return code
 	}
 	args = args[1:]

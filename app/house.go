@@ -23,6 +23,7 @@ import (
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/egress"
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/host"
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
@@ -184,6 +185,14 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	return eng, nil
 }
 
+// onHost are the agents of the engine that have their place on a host.
+func (h *house) onHost(tenant, name string) []string {
+	if eng := h.running.Load(); eng != nil {
+		return eng.OnHost(tenant, name)
+	}
+	return nil
+}
+
 // full tells the engine that the disk is full, and no longer is.
 func (h *house) full(full *store.FullError) {
 	if eng := h.running.Load(); eng != nil {
@@ -280,7 +289,9 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
+	hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost})
+	opt.Hosts = hosts
+	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Hosts: hosts, Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
 	if err != nil {
 		return err
 	}

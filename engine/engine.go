@@ -26,6 +26,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/host"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
@@ -84,6 +85,7 @@ type Options struct {
 
 	Notices   notice.Sender  // carries notices out; nil sends none
 	Witnesses witness.Driver // carries checkpoints out and reads them back; nil does neither
+	Hosts     host.Driver    // links to other machines; nil to none
 	Log       *slog.Logger   // of what is wrong inside; nil logs nothing
 
 	Contents       judge.Contents // the versions of files that approvals show; nil shows none
@@ -124,6 +126,8 @@ type Engine struct {
 	Retention *retention.Service
 	// Witnesses hold checkpoints of the audit log elsewhere.
 	Witnesses *witness.Witnesses
+	// Hosts are the other machines on which agents run.
+	Hosts *host.Hosts
 	// Health is what is wrong now, by tenant.
 	Health *health.Troubles
 	// Secrets are what agents and tasks get in their environment unseen.
@@ -196,6 +200,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Witnesses = witness.New(witness.Options{
 		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
 	})
+	e.Hosts = host.New(host.Options{Ledger: e.Audit, Driver: opt.Hosts, Tenants: opt.Store.Tenants, Health: e.Health, Agents: e.onHost})
 	e.Tasks = task.New(task.Options{
 		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
 		Session: func(tenant, name string) (string, bool) { return e.Swarm.Sessions.Named(tenant, name) },
@@ -230,7 +235,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
-		Past: e.past, Secrets: e.Secrets, Health: e.Health,
+		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
@@ -344,6 +349,23 @@ func (e *Engine) messageLimit(tenant string) record.Limit {
 	return e.Retention.Limit(tenant, retention.Messages)
 }
 
+// onHost are the agents that have their place on a host, by name.
+func (e *Engine) onHost(tenant, name string) (agents []string) {
+	if e.Fleet == nil { // it is opened later
+		return nil
+	}
+	for _, a := range e.Fleet.Live(tenant) {
+		if a.Host == name {
+			agents = append(agents, a.Name)
+		}
+	}
+	slices.Sort(agents)
+	return agents
+}
+
+// OnHost is for what keeps places of agents on hosts.
+func (e *Engine) OnHost(tenant, name string) []string { return e.onHost(tenant, name) }
+
 // halted reports a tenant whose emergency stop is on.
 func (e *Engine) halted(tenant string) bool { return e.Swarm.EStops.On(tenant) }
 
@@ -367,7 +389,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 11)
+	failed := make(chan error, 12)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := health.Caught(func() error { return fn(ctx) }); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -376,10 +398,22 @@ func (e *Engine) Run(ctx context.Context) error {
 			stop(err)
 		}
 	}
-	all.Go(func() { run("fleet", fleetCtx, e.Fleet.Run) })
+	fleetOver := make(chan struct{})
+	all.Go(func() {
+		defer close(fleetOver)
+		run("fleet", fleetCtx, e.Fleet.Run)
+	})
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("retention", ctx, e.Retention.Run) })
 	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
+	// Links outlive the fleet, which ends its agents over them.
+	hostsCtx, stopHosts := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHosts()
+	all.Go(func() {
+		<-fleetOver
+		stopHosts()
+	})
+	all.Go(func() { run("hosts", hostsCtx, e.Hosts.Run) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })

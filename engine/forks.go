@@ -27,7 +27,7 @@ func (f forkable) Agent(ctx context.Context, tenant, name string) (resource.Agen
 		return resource.Agent{}, err
 	}
 	out := resource.Agent{
-		Name: a.Name, Dir: a.Dir, Elsewhere: a.Runtime == "coder", Running: a.PID != 0 || a.TaskID != "",
+		Name: a.Name, Dir: a.Dir, Elsewhere: a.Elsewhere(), Running: a.PID != 0 || a.TaskID != "",
 		CreatedAt: a.CreatedAt, Alone: alone(a.Options),
 	}
 	if a.Forked != nil {
@@ -67,6 +67,9 @@ func (f forkable) create(ctx context.Context, tenant string, m resource.Made) (f
 	a, err := f.e.Fleet.Agent(ctx, tenant, m.Origin.AgentID)
 	if err != nil {
 		return fleet.Create{}, err
+	}
+	if a.Host != "" {
+		return fleet.Create{}, core.Errorf(core.Unavailable, "agent %s runs on host %s: agents on hosts can't be forked", a.Name, a.Host)
 	}
 	c := fleet.Create{
 		Name: m.Name, Project: a.Project, Role: a.Role, Runtime: a.Runtime, Command: a.Command, Env: a.Env, Dir: a.Dir,

@@ -58,6 +58,9 @@ func (e Exit) Limited() bool {
 
 // Describe says how it ended: "exited with status 1".
 func (e Exit) Describe() string {
+	if e.Why != "" {
+		return e.Why
+	}
 	if e.Overran > 0 {
 		return fmt.Sprintf("was ended because it exceeded its memory of %d MiB", e.Overran>>20)
 	}

@@ -23,6 +23,7 @@ type Exit struct {
 	Late     bool           // the deadline had passed
 	Overran  uint64         // bytes of memory that the run as a whole was bounded to, when it took more and was ended for it
 	Duration time.Duration
+	Why      string // of a run on another machine that is lost: says so, as Describe does
 }
 
 // Process is one run: a first process and whatever it starts. Its methods

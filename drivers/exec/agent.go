@@ -30,8 +30,11 @@ type agent struct {
 	spec   cell.Spec
 	mask   atomic.Pointer[secret.Mask] // of its newest process
 	unhook func() bool
-	models *modelproxy.Lines // nil when it is not recorded
-	home   *home.Home        // nil for none that is kept
+	// unfollow ends what is told of the link to its host; nil without one.
+	unfollow func()
+	models   *modelproxy.Lines // nil when it is not recorded
+	home     *home.Home        // nil for none that is kept
+	host     string            // that it runs on; "" for this machine
 
 	mu      sync.Mutex
 	sess    *session // until its process, output and leftovers are gone
@@ -160,7 +163,7 @@ func (a *agent) attach(t *turn) (*session, error) {
 	}
 	t.mu.Unlock()
 	if t.reused = a.sess.turns > 0; t.reused {
-		t.before = a.sess.proc.Census()
+		a.sess.proc.Mark()
 	}
 	t.lasting = a.lasting
 	a.sess.turns++
@@ -214,7 +217,7 @@ func (a *agent) launch(parent string) error {
 	spec.Env, held = a.models.Conceal(env)
 	a.mask.Store(mask)
 	spec.Keep = &cell.Keep{Stdout: true, Mask: mask}
-	proc, err := a.sup.Start(spec)
+	proc, err := a.start(spec)
 	if err != nil {
 		return err
 	}
@@ -272,7 +275,7 @@ func (a *agent) Stop(ctx context.Context) error {
 func (a *agent) Restart(ctx context.Context) error {
 	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
 		a.lasting, a.crashed = false, false
-		return a.spec.Available()
+		return a.available()
 	})
 }
 
@@ -282,6 +285,9 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
+	if a.unfollow != nil {
+		a.unfollow()
+	}
 	defer a.models.Close()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }

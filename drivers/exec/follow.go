@@ -74,7 +74,7 @@ func (a *agent) finished(t *turn, s *session) task.Outcome {
 	how := t.Ending()
 	if how != keeper.Running && !s.proc.Ended() {
 		// An agent may say that it has stopped while its tools still run.
-		s.proc.Prune(t.before.Has, killGrace)
+		s.proc.Prune(killGrace)
 	}
 	a.mu.Lock()
 	if how == keeper.Running {

@@ -41,7 +41,7 @@ func (a *agent) retry() {
 		a.keep.Postpone()
 		return
 	case !a.lasting:
-		a.keep.Check(a.spec.Available())
+		a.keep.Check(a.available())
 		return
 	}
 	if err := a.launch(""); err != nil {

@@ -42,6 +42,8 @@ type RuntimeOptions struct {
 	Pins *pin.Keeper
 	// Secrets gives agents what their environment refers to; nil knows none.
 	Secrets secret.Resolver
+	// Hosts run agents that have their place on another machine; nil refuses them.
+	Hosts keeper.Hosts
 	// Grace is how long an interrupted prompt may take until its processes
 	// are killed; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -100,6 +102,9 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
+	if c.Host != "" {
+		return r.checkHosted(c, o)
+	}
 	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
 		return err
 	}
@@ -147,6 +152,9 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	own, err := readOptions(a.Options)
 	if err != nil {
 		return nil, err
+	}
+	if a.Host != "" {
+		return r.openHosted(ctx, a, own, notify)
 	}
 	spec, kept, err := r.Spec(a, own.Choices)
 	if err != nil {

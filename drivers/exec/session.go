@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ import (
 // session is one process of an agent with its three streams.
 type session struct {
 	a     *agent
-	proc  *cell.Process
+	proc  keeper.Process
+	out   [2]*os.File // its standard output and error
 	mask  *secret.Mask
 	in    *pipe.Outbox
 	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
@@ -41,8 +43,9 @@ type session struct {
 
 // newSession is for a process that has just started. It follows it with run,
 // once it is known whom what it says belongs to.
-func newSession(a *agent, proc *cell.Process, mask *secret.Mask) *session {
-	return &session{a: a, proc: proc, mask: mask, in: pipe.NewOutbox(proc.Stdin), ended: make(chan struct{})}
+func newSession(a *agent, proc keeper.Process, mask *secret.Mask) *session {
+	in, out, errs := proc.Streams()
+	return &session{a: a, proc: proc, out: [2]*os.File{out, errs}, mask: mask, in: pipe.NewOutbox(in), ended: make(chan struct{})}
 }
 
 func (s *session) run() {
@@ -58,7 +61,7 @@ func (s *session) run() {
 	}()
 
 	<-s.proc.Done()
-	s.unread, s.idle = s.in.Unread(), s.idleFor()
+	s.unread, s.idle = s.in.Unread() || s.proc.Unread(), s.idleFor()
 	select {
 	case <-drained:
 	case <-time.After(drainPatience):
@@ -112,7 +115,7 @@ func (s *session) readStdout() {
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := s.proc.Stdout.Read(buf)
+		n, err := s.out[0].Read(buf)
 		_, _ = lines.Write(buf[:n])
 		if err != nil {
 			return
@@ -131,7 +134,7 @@ func (s *session) readStderr() {
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := s.proc.Stderr.Read(buf)
+		n, err := s.out[1].Read(buf)
 		s.reading.Store(true)
 		_, _ = lines.Write(buf[:n])
 		s.reading.Store(false)
@@ -146,7 +149,7 @@ func (s *session) readStderr() {
 // may never stop.
 func (s *session) quiesce() {
 	for deadline := time.Now().Add(100 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if n, ok := pipe.Pending(s.proc.Stderr); (!ok || n == 0) && !s.reading.Load() {
+		if n, ok := pipe.Pending(s.out[1]); (!ok || n == 0) && !s.reading.Load() {
 			return
 		}
 	}

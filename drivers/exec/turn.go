@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -21,10 +20,9 @@ type turn struct {
 	done chan struct{} // closed when its result is there
 
 	// Set before the task is sent.
-	past    string      // what a fork goes on from
-	reused  bool        // the process has served another turn
-	lasting bool        // the agent's processes are known to stay
-	before  cell.Census // the process tree of a reused process then
+	past    string // what a fork goes on from
+	reused  bool   // the process has served another turn
+	lasting bool   // the agent's processes are known to stay
 
 	mu      sync.Mutex
 	result  *fleet.Event

@@ -58,6 +58,7 @@ type Agent struct {
 	Command   []string     `json:"command,omitempty"`
 	Env       secret.Env   `json:"env,omitempty"` // shows references only
 	Dir       string       `json:"dir,omitempty"`
+	Host      string       `json:"host,omitempty"`    // that it runs on, whose the directory is; "" for the engine's machine
 	Options   core.Raw     `json:"options,omitempty"` // what its runtime alone understands
 	Profile   string       `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
 	SessionID string       `json:"session_id,omitempty"`
@@ -86,6 +87,9 @@ type Agent struct {
 
 // runs reports whether the record names a run or its process.
 func (a *Agent) runs() bool { return a.works() || a.PID != 0 }
+
+// Elsewhere reports whether its files are not on the engine's machine.
+func (a *Agent) Elsewhere() bool { return a.Runtime == "coder" || a.Host != "" }
 
 // works reports whether it names a run.
 func (a *Agent) works() bool {
@@ -160,6 +164,7 @@ type Create struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
+	Host    string   // that it runs on; "" is the engine's machine
 	Options core.Raw // JSON object for the runtime; nil means {}
 	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // session of the first task
@@ -228,13 +233,14 @@ func stateOf(a *Agent) any {
 		Role    string      `json:"role"`
 		Project string      `json:"project"`
 		Runtime string      `json:"runtime"`
+		Host    string      `json:"host,omitempty"`
 		Task    string      `json:"task_id,omitempty"`
 		Waiting string      `json:"waiting,omitempty"`
 		Paused  bool        `json:"paused,omitzero"`
 		Pausing bool        `json:"pausing,omitzero"`
 		Stopped bool        `json:"stopped,omitzero"`
 		Stuck   StuckKind   `json:"stuck,omitempty"`
-	}{a.Status, a.Role, a.Project, a.Runtime, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
+	}{a.Status, a.Role, a.Project, a.Runtime, a.Host, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
 	if a.Stuck != nil {
 		s.Stuck = a.Stuck.Kind
 	}

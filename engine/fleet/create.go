@@ -57,7 +57,7 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 		}
 		a = Agent{
 			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: core.ClipTo(c.Task, maxLast), Runtime: c.Runtime,
-			Command: c.Command, Env: c.Env, Dir: c.Dir, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
+			Command: c.Command, Env: c.Env, Dir: c.Dir, Host: c.Host, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
 			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
 			Prompt: c.Prompt, Tools: c.Tools,
 		}
@@ -91,6 +91,9 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	if w, ok := f.opt.Runtimes[c.Runtime].(Walled); ok {
 		c.Profile = cmp.Or(c.Profile, w.Profile())
 	}
+	if err := f.checkHost(ctx, by, c); err != nil {
+		return err
+	}
 	if f.opt.Secrets != nil {
 		if err := f.opt.Secrets.Check(ctx, by, c.Env); err != nil {
 			return err
@@ -105,6 +108,23 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	}
 	c.Session = s.SessionID // it may have been named by its name
 	return nil
+}
+
+// checkHost reports why an agent can't have its place on a host. A credential
+// would become a secret, which a host is not given.
+func (f *Fleet) checkHost(ctx context.Context, by core.Caller, c *Create) error {
+	if c.Host == "" {
+		return nil
+	}
+	if f.opt.Host == nil {
+		return core.Missing("host", c.Host)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if secret.LooksSecret(name, c.Env[name]) {
+			return core.Invalid("env", name, "no credentials: they are not given to agents on hosts")
+		}
+	}
+	return f.opt.Host(ctx, by.Tenant, c.Host, c.Name)
 }
 
 // conceal keeps credentials that are given in clear as secrets, so that the
@@ -145,6 +165,9 @@ func (f *Fleet) Check(c Create) (bad []error) {
 	runtime := cmp.Or(c.Runtime, "exec")
 	if rt, ok := f.opt.Runtimes[runtime]; ok {
 		add(rt.Check(c))
+		if h, is := rt.(Hosted); c.Host != "" && (!is || !h.Hosted()) {
+			add(core.Invalid("host", c.Host, "none: no agents of the "+runtime+" runtime run on hosts"))
+		}
 		if _, walled := rt.(Walled); !walled && c.Profile != "" {
 			add(core.Invalid("profile", c.Profile, "none: the "+runtime+" runtime has no say in what its agents reach"))
 		}
@@ -170,12 +193,13 @@ func createdDetail(c Create) any {
 	return struct {
 		Command []string `json:"command,omitempty"`
 		Dir     string   `json:"dir,omitempty"`
+		Host    string   `json:"host,omitempty"`
 		Options core.Raw `json:"options,omitempty"`
 		Profile string   `json:"profile,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
 		Tools   []string `json:"tools,omitempty"`
 		Forked  *Origin  `json:"forked,omitempty"`
-	}{c.Command, c.Dir, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Tools, c.Forked}
+	}{c.Command, c.Dir, c.Host, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Tools, c.Forked}
 }
 
 // addRole records a project and a role of it that are not there yet.
@@ -188,7 +212,7 @@ func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
 
 // As reports that an agent is made as c says, for which no profile is any.
 func (a *Agent) As(c *Create) bool {
-	return a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir && a.SessionID == c.Session &&
+	return a.Project == c.Project && a.Role == c.Role && a.Runtime == c.Runtime && a.Dir == c.Dir && a.Host == c.Host && a.SessionID == c.Session &&
 		slices.Equal(a.Command, c.Command) && maps.Equal(a.Env, c.Env) && bytes.Equal(a.Options, c.Options) &&
 		(c.Profile == "" || a.Profile == c.Profile) && a.Prompt == c.Prompt && slices.Equal(a.Tools, c.Tools)
 }
@@ -203,6 +227,9 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	}
 	c.Name, c.Task = name, ""
 	c.Runtime = cmp.Or(c.Runtime, m.rec.Load().Runtime)
+	if was := m.rec.Load().Host; c.Host != was {
+		return Agent{}, core.Errorf(core.Conflict, "host: agent %s has its place on %s: it can't move; delete it and make it again", name, cmp.Or(was, "the engine's machine")).With("field", "host")
+	}
 	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err
 	}
@@ -219,7 +246,7 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 			return err
 		}
 		a.Project, a.Role, a.Runtime, a.SessionID = c.Project, c.Role, c.Runtime, c.Session
-		a.Command, a.Env, a.Dir, a.Options, a.Profile = c.Command, c.Env, c.Dir, c.Options, c.Profile
+		a.Command, a.Env, a.Dir, a.Host, a.Options, a.Profile = c.Command, c.Env, c.Dir, c.Host, c.Options, c.Profile
 		a.Prompt, a.Tools = c.Prompt, c.Tools
 		a.WorkspaceID = workspaceID(by.Tenant, c)
 		changed = true

@@ -37,6 +37,8 @@ type Options struct {
 	Observer Observer
 	// Past is what a fork is told before its first prompt; nil tells nothing.
 	Past func(context.Context, Agent) (string, error)
+	// Host reports why an agent can't have its place on a host; nil knows none.
+	Host func(ctx context.Context, tenant, host, agent string) error
 	// Secrets keep credentials out of records; nil keeps none.
 	Secrets *secret.Secrets
 	Health  *health.Troubles

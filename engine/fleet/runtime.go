@@ -126,6 +126,9 @@ type Walled interface {
 	Profile() string
 }
 
+// Hosted is a Runtime that may run agents on other machines.
+type Hosted interface{ Hosted() bool }
+
 // Homely is a Runtime whose options can reach for the engine's own machine.
 type Homely interface {
 	// Reach names those of the given options that do: places are files,

@@ -40,6 +40,7 @@ func agentCreate() *Op {
 	tree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
 	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
+	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own").from("host")
 	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
 	return define(Op{
 		Name: "agent create", Short: "Make an agent, or several that try the same", Undo: "agent delete", Done: "created",
@@ -56,7 +57,7 @@ func agentCreate() *Op {
 			Name: "create_agent", Need: []string{"task"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
 			Names: map[string]string{
-				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-",
+				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-", "host": "-",
 			},
 		},
 		Params: []*Param{
@@ -72,7 +73,7 @@ func agentCreate() *Op {
 			alike,
 			tree,
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
-			dir,
+			dir, onHost,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
 			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
@@ -100,7 +101,11 @@ func agentCreate() *Op {
 			if a.Command = append(line, after...); shell != "" {
 				a.Command = []string{"sh", "-c", shell}
 			}
-			if own || a.Dir != "" || from != "" {
+			switch {
+			case a.Host != "" && (treed || base != "" || times > 0):
+				return core.Invalid("tree", true, "none beside --host: agents on hosts have no work trees")
+			case a.Host != "": // the directory is there
+			case own || a.Dir != "" || from != "":
 				a.Dir = c.path(a.Dir)
 			}
 			if a.Env, err = Pairs("env", env); err != nil || c.Engine == nil {
@@ -137,7 +142,12 @@ func agentCreate() *Op {
 				of := c.Trees.EnvOf(c.By.Tenant, other.Project, t)
 				maps.DeleteFunc(a.Env, func(name, value string) bool { its, is := of[name]; return is && its == value })
 			}
-			a.Dir = cmp.Or(a.Dir, other.Dir)
+			if a.Host = cmp.Or(a.Host, other.Host); a.Host == other.Host {
+				a.Dir = cmp.Or(a.Dir, other.Dir)
+			}
+			if a.Host != "" && (treed || base != "" || times > 0) {
+				return made, core.Invalid("tree", true, "none: agents on hosts have no work trees")
+			}
 		}
 		a.Runtime, a.Session = cmp.Or(a.Runtime, "exec"), cmp.Or(a.Session, c.Session)
 		if err := c.Reach(a.Runtime, a.Options); err != nil {
@@ -151,7 +161,7 @@ func agentCreate() *Op {
 			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
 		case base != "", times > 0 && a.Runtime != "coder":
 			treed = true
-		case !tree.Given && !dir.Given && a.Runtime != "coder":
+		case !tree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "":
 			treed = c.Trees.Repository(a.Dir)
 		}
 		if times == 0 {
@@ -218,7 +228,7 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 		maps.Copy(env, a.Env) // what is said of the agent itself counts
 		a.Env = env
 	}
-	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" {
+	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" && a.Host == "" {
 		c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
 	}
 	made, err = c.Fleet.Create(ctx, c.By, a)
@@ -232,7 +242,7 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 // sharers are the agents that work in a directory.
 func (c *Call) sharers(dir string) (names []string) {
 	for _, a := range c.Fleet.Live(c.By.Tenant) {
-		if a.Dir == dir {
+		if a.Dir == dir && a.Host == "" {
 			names = append(names, a.Name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/host"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
@@ -137,6 +138,8 @@ func (o *Op) Sentence(out any) string {
 		return "would fork " + v.AgentID + " to " + v.Name
 	case resource.Shown:
 		return o.told("snapshot", v.ID, "")
+	case host.Status:
+		return o.told("host", v.Name, v.Reason)
 	case witness.Status:
 		return o.told("witness", v.Name, "")
 	case Applied:

@@ -73,6 +73,7 @@ func TestEveryCommand(t *testing.T) {
 		{"notices", w.notices},
 		{"signing", w.signing},
 		{"witnesses", w.witnesses},
+		{"hosts", w.hosts},
 		{"egress", w.egress},
 		{"files", w.files},
 		{"handover", w.handover},

@@ -238,6 +238,36 @@ func (w *walk) notices() {
 	}
 }
 
+func (w *walk) hosts() {
+	w.t.Helper()
+	if h := w.do("host add build ssh://ci@build.example:2222 --label arch=arm64 --slots 4 --lease 2m"); h["address"] != "ssh://ci@build.example:2222" || h["slots"] != 4.0 || h["lease_s"] != 120.0 || h["state"] != "unlinked" {
+		w.t.Errorf("%v", h)
+	}
+	w.do("host add box --command 'docker exec -i box'")
+	w.text("host list", "build", "unlinked", "0 of 4", "docker exec -i box")
+	if h := w.do("host show box"); fmt.Sprint(h["command"]) != "[docker exec -i box]" || h["slots"] != 16.0 {
+		w.t.Errorf("%v", h)
+	}
+	for _, bad := range []string{
+		"host add", "host add x", "host add X ssh://x", "host add x ssh://x --command y", "host add x ssh://a:b@c", "host add x ssh://-oProxyCommand=x",
+		"host add x ssh://x/y", "host add x http://x", "host add x ssh://x:0", "host add x ssh://x --slots 0", "host add x ssh://x --lease 1s", "host add x ssh://x --label a",
+	} {
+		w.fails(2, bad)
+	}
+	if code, _, _ := w.fails(1, "host add box ssh://elsewhere.example"); code != "CONFLICT" {
+		w.t.Error(code)
+	}
+	if h := w.do("host drain box"); h["draining"] != true {
+		w.t.Errorf("%v", h)
+	}
+	w.do("host drain box --undo")
+	w.do("host remove box --force")
+	if code, _, _ := w.fails(1, "host show box"); code != "NOT_FOUND" {
+		w.t.Error(code)
+	}
+	w.do("host remove build --force")
+}
+
 func (w *walk) egress() {
 	w.t.Helper()
 	if r := w.do("egress allow API.example.com:443 --agent ada --for 8h"); r["host"] != "api.example.com" || r["port"] != 443.0 || r["effect"] != "allow" || r["agent"] != "ada" || r["expires_at"] == nil {

@@ -130,6 +130,7 @@ func printers() []printer {
 		rows(snapshotColumns),
 		rows(signingColumns),
 		rows(witnessColumns),
+		rows(hostColumns),
 	}
 }
 

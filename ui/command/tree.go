@@ -83,6 +83,7 @@ func (t *tree) sections() []section {
 			{"task", t.of("task")},
 			{"result", t.of("result")},
 			{"agent", t.of("agent", t.agentAttach)},
+			{"host", t.of("host")},
 			{"review", t.of("review")},
 			{"merge", t.of("merge")},
 			{"push", t.of("push")},

@@ -1,0 +1,117 @@
+package exec
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
+)
+
+// Hosted implements fleet.Hosted.
+func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
+
+// checkHosted is Check of an agent on another machine. What needs this one there,
+// or is not carried over yet, is refused.
+func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
+	if r.opt.Hosts == nil {
+		return core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
+	}
+	if err := cell.CheckCommand("command", c.Command); err != nil {
+		return err
+	}
+	if err := cell.CheckEnv(c.Env); err != nil {
+		return err
+	}
+	if _, err := cell.ParseProfile("profile", c.Profile); err != nil {
+		return err
+	}
+	if names := secret.References(c.Env); len(names) > 0 {
+		return core.Invalid("env", "@"+names[0], "no secrets: they are not given to agents on hosts")
+	}
+	if c.Dir != "" && (!filepath.IsAbs(c.Dir) || filepath.Clean(c.Dir) != c.Dir) {
+		return core.Invalid("dir", c.Dir, "an absolute directory of the host, or none for one of the agent's own")
+	}
+	with := ""
+	switch given := o.Outside(); {
+	case len(given) > 0:
+		with = strings.Fields(strings.ReplaceAll(given[0], ",", ""))[0]
+	case o.Inspect:
+		with = "inspect"
+	case len(o.RecordModels) > 0:
+		with = "record_models"
+	}
+	if with != "" || o.Given() {
+		return core.Invalid("options."+with, "given", "only interrupt, for an agent on a host")
+	}
+	return nil
+}
+
+// openHosted is Open of an agent on another machine: it is offline while its host
+// is.
+func (r *Runtime) openHosted(ctx context.Context, a fleet.Agent, own agentOptions, notify func(fleet.Health)) (fleet.Handle, error) {
+	if err := r.checkHosted(fleet.Create{Command: a.Command, Env: a.Env, Dir: a.Dir, Profile: a.Profile}, own); err != nil {
+		return nil, err
+	}
+	h := &agent{sup: r.Cells, opt: r.opt, tenant: a.TenantID, host: a.Host, spec: cell.Spec{
+		Argv: a.Command, Env: a.Env, Dir: a.Dir, Limits: r.Limits,
+		Whose: cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}, Wall: cell.Wall{Profile: cell.Profile(a.Profile)},
+	}}
+	if own.Interrupt != "" {
+		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
+	}
+	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
+	h.mu.Lock()
+	h.keep.Check(h.available())
+	h.mu.Unlock()
+	h.unfollow = r.opt.Hosts.Follow(a.TenantID, a.Host, func(why error) { go h.linked(why) })
+	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
+	return h, nil
+}
+
+// start begins the agent's process where it has its place.
+func (a *agent) start(spec cell.Spec) (keeper.Process, error) {
+	if a.host != "" {
+		return a.opt.Hosts.Start(a.tenant, a.host, spec)
+	}
+	p, err := a.sup.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	return keeper.NewHere(p), nil
+}
+
+// available reports why no process can be started now.
+func (a *agent) available() error {
+	if a.host != "" {
+		return a.opt.Hosts.Available(a.tenant, a.host)
+	}
+	return a.spec.Available()
+}
+
+// linked is told that the link to its host is there, or why it is not.
+func (a *agent) linked(why error) {
+	a.mu.Lock()
+	s := a.sess
+	if s == nil && !a.keep.Stopped && !a.keep.Over() && a.turn == nil && a.keep.Paused() == nil {
+		if a.keep.Well(); why != nil {
+			a.keep.Fail(why.Error())
+		} else {
+			a.keep.Quiet()
+			a.keep.Check(a.available())
+		}
+	}
+	a.mu.Unlock()
+	if s == nil {
+		return
+	}
+	e := fleet.Event{Type: "log", Level: "INFO", Text: "the link to host " + a.host + " is back"}
+	if why != nil {
+		e.Level, e.Text = "WARN", why.Error()+"; its process goes on there until the lease is over"
+	}
+	s.emit(e)
+}

@@ -1,0 +1,197 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/host/hold"
+	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/host"
+)
+
+// Bounds of what a host says before the link is one.
+const (
+	maxLine  = 4 << 10
+	maxLines = 200
+	maxSaid  = 2 << 10 // bytes of the command's complaints
+)
+
+// conn is a command whose standard streams are the connection.
+type conn struct {
+	p    *cell.Process
+	once sync.Once
+
+	mu   sync.Mutex
+	last []byte // of its standard error
+	read chan struct{}
+}
+
+func (c *conn) Read(b []byte) (int, error)  { return c.p.Stdout.Read(b) }
+func (c *conn) Write(b []byte) (int, error) { return c.p.Stdin.Write(b) }
+
+// Close ends the command.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.p.Stdin.Close()
+		_ = c.p.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
+		<-c.read
+		c.p.CloseIO()
+	})
+	return nil
+}
+
+// complain keeps the end of what it says on its standard error.
+func (c *conn) complain() {
+	defer close(c.read)
+	buf := make([]byte, 1<<10)
+	for {
+		n, err := c.p.Stderr.Read(buf)
+		c.mu.Lock()
+		if c.last = append(c.last, buf[:n]...); len(c.last) > maxSaid {
+			c.last = bytes.Clone(c.last[len(c.last)-maxSaid:])
+		}
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// said is its last complaint, "" for none.
+func (c *conn) said() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lines := strings.FieldsFunc(string(c.last), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(wire.Text(lines[i], maxReason)); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// dial reaches a host, with the program there and its keeper at the other end.
+func (l *link) dial(ctx context.Context) (*conn, error) {
+	mine, err := l.pool.digest()
+	if err != nil {
+		return nil, err
+	}
+	if l.state().State != host.Away {
+		l.set(host.Connecting, l.state().Reason)
+	}
+	mark := hold.Mark(l.id)
+	words := argv(l.h, script(mark, l.id, mine.digest, mine.size))
+	p, err := l.pool.opt.Cells.Start(cell.Spec{
+		Run: "host:" + l.id, Argv: words, Dir: "/", Env: environment(), Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Open},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reach the host: %w", err)
+	}
+	c := &conn{p: p, read: make(chan struct{})}
+	go c.complain()
+	alarm := time.AfterFunc(stepTime, func() { go c.Close() })
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	err = l.prepare(c, mark, mine, alarm)
+	if !alarm.Stop() && err == nil {
+		err = os.ErrDeadlineExceeded
+	}
+	if err != nil {
+		silent := errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed)
+		if silent { // for its last words to be read
+			_ = p.Stop(cell.Grace{Interrupt: time.Second, Terminate: -1})
+		}
+		c.Close()
+		if said := c.said(); silent && said != "" {
+			err = errors.New(said)
+		} else if silent {
+			err = fmt.Errorf("%s %s before there was a link", words[0], p.Exit().Describe())
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// prepare talks to the script until the keeper is at the other end.
+func (l *link) prepare(c *conn, mark string, mine program, alarm *time.Timer) error {
+	for range maxLines {
+		line, err := readLine(c)
+		if err != nil {
+			return err
+		}
+		words, ours := strings.CutPrefix(line, mark+" ")
+		if !ours {
+			continue // what a host says to everybody
+		}
+		word, rest, _ := strings.Cut(words, " ")
+		switch word {
+		case "on":
+			system, err := systemOf(rest)
+			if err != nil {
+				return err
+			}
+			l.mu.Lock()
+			l.st.System = system
+			l.mu.Unlock()
+		case "want":
+			alarm.Reset(copyTime)
+			if l.state().State != host.Away {
+				l.set(host.Copying, "")
+			}
+			if err := send(c, mine); err != nil {
+				return err
+			}
+			alarm.Reset(stepTime)
+		case "have":
+		case "link":
+			return nil
+		case "error":
+			return core.Errorf(core.Unavailable, "%s", wire.Text(rest, maxReason))
+		}
+	}
+	return core.Errorf(core.Unavailable, "the host says too much and nothing of a link: is it a shell that runs what it is given?")
+}
+
+// readLine reads one byte at a time: what follows the last line is not for it.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	var b [1]byte
+	for len(line) < maxLine {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			break
+		}
+		line = append(line, b[0])
+	}
+	return strings.TrimRight(string(line), "\r"), nil
+}
+
+func send(w io.Writer, mine program) error {
+	f, err := os.Open(mine.path)
+	if err != nil {
+		return fmt.Errorf("read this program: %w", err)
+	}
+	defer f.Close()
+	_, err = io.Copy(w, io.LimitReader(f, mine.size))
+	return err
+}
+
+// systemOf reads what uname says of a host on which this program runs.
+func systemOf(uname string) (string, error) {
+	system, machine, _ := strings.Cut(strings.TrimSpace(uname), " ")
+	arch := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[machine]
+	if system != "Linux" || arch != goarch {
+		return "", core.Errorf(core.Unavailable, "the host is %s; this program runs on linux/%s", wire.Text(uname, 100), goarch)
+	}
+	return "linux/" + arch, nil
+}

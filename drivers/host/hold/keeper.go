@@ -1,0 +1,466 @@
+package hold
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/host/wire"
+)
+
+// errForget ends the stream of a run that nobody asks for any more.
+var errForget = errors.New("nobody asks for it any more")
+
+// keeper holds the runs of one engine.
+type keeper struct {
+	dir    string // absolute
+	id     string
+	digest string
+	boot   string
+	sup    *cell.Supervisor
+	tried  chan struct{} // closed when lacks is known
+	lacks  []string
+	end    chan struct{} // closed when it is to end
+	over   chan struct{} // closed when nothing is left of it
+	once   sync.Once
+
+	mu      sync.Mutex
+	engine  string
+	attempt uint64
+	lease   time.Duration
+	base    time.Duration // of sinceBoot: when the newest beat that came back had left
+	sent    [64]time.Duration
+	beats   uint64
+	link    *yamux.Session
+	runs    map[string]*run
+}
+
+// hold is the life of a keeper, in whose directory this process is.
+func hold(id, digest string) error {
+	_, _ = unix.Setsid() // what ends the link's session is not for it
+	held, err := lock()
+	if err != nil || held == nil {
+		return err
+	}
+	defer held.Close()
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := cell.BecomeSubreaper(); err != nil {
+		return err
+	}
+	k := &keeper{dir: dir, id: id, digest: digest, boot: rand.Text(), tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
+	hide := []string{socketName, lockName, spoolName, "log"}
+	for i, name := range hide {
+		hide[i] = filepath.Join(dir, name)
+	}
+	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide}); err != nil {
+		return err
+	}
+	err = k.live()
+	err = errors.Join(err, k.sup.Close())
+	close(k.over)
+	return err
+}
+
+// live takes links until it is to end.
+func (k *keeper) live() error {
+	if _, err := k.sup.Sweep(context.Background()); err != nil { // what a keeper left that was killed
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(spoolName), os.MkdirAll(spoolName, 0o700), os.MkdirAll(homesName, 0o711)); err != nil {
+		return err
+	}
+	go k.try()
+	_ = os.Remove(socketName)
+	in, err := net.Listen("unix", socketName)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(socketName, 0o600); err != nil {
+		return err
+	}
+	go k.expire()
+	go func() {
+		<-k.end
+		in.Close()
+	}()
+	for {
+		conn, err := in.Accept()
+		if err != nil {
+			break
+		}
+		if !own(conn.(*net.UnixConn)) {
+			conn.Close()
+			continue
+		}
+		go k.serve(conn)
+	}
+	return k.endAll(func(*run) bool { return true })
+}
+
+// try finds out what of the wall this host does not give.
+func (k *keeper) try() {
+	defer close(k.tried)
+	for _, l := range k.sup.Layers(context.Background(), cell.Worker, k.dir) {
+		if l.Needed && !l.OK {
+			k.lacks = append(k.lacks, l.Name)
+		}
+	}
+}
+
+// own reports whether somebody of this process's user has come.
+func own(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var cred *unix.Ucred
+	if raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }) != nil || err != nil {
+		return false
+	}
+	return int(cred.Uid) == os.Geteuid()
+}
+
+// stop has the keeper end.
+func (k *keeper) stop() { k.once.Do(func() { close(k.end) }) }
+
+// expire ends all, and the keeper, once the lease is over.
+func (k *keeper) expire() {
+	for {
+		k.mu.Lock()
+		left := k.lease - (sinceBoot() - k.base)
+		k.mu.Unlock()
+		if left <= 0 {
+			_ = k.endAll(func(r *run) bool { _ = r.end(true); return true })
+			k.stop()
+			return
+		}
+		select {
+		case <-time.After(min(left, time.Second)):
+		case <-k.end:
+			return
+		}
+	}
+}
+
+// endAll ends runs and forgets them, all at once.
+func (k *keeper) endAll(which func(*run) bool) error {
+	k.mu.Lock()
+	var list []*run
+	for id, r := range k.runs {
+		if which(r) {
+			list = append(list, r)
+			delete(k.runs, id)
+		}
+	}
+	k.mu.Unlock()
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, r := range list {
+		all.Go(func() { errs[i] = r.drop() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// silent is yamux without its log.
+type silent struct{}
+
+func (silent) Print(...any)          {}
+func (silent) Printf(string, ...any) {}
+func (silent) Println(...any)        {}
+
+// serve is one link.
+func (k *keeper) serve(conn net.Conn) {
+	defer conn.Close()
+	config := yamux.DefaultConfig()
+	config.EnableKeepAlive = false // there are beats
+	config.LogOutput, config.Logger = nil, silent{}
+	session, err := yamux.Server(conn, config)
+	if err != nil {
+		return
+	}
+	defer session.Close()
+	first, err := session.AcceptStream()
+	if err != nil {
+		return
+	}
+	_ = first.SetReadDeadline(time.Now().Add(patience))
+	c := wire.New(first, wire.MaxFromEngine)
+	var f wire.Control
+	if err := c.ReadAny(&f); err != nil {
+		return
+	}
+	_ = first.SetReadDeadline(time.Time{})
+	if f.Hello == nil && f.End == nil {
+		return
+	}
+	if f.End != nil {
+		k.ended(c, f.End)
+		return
+	}
+	w, err := k.adopt(f.Hello, session)
+	if err != nil {
+		w = wire.Welcome{Error: err.Error()}
+	}
+	if c.Send(wire.Control{Welcome: &w}) != nil || err != nil {
+		return
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer session.Close()
+	all.Go(func() {
+		for {
+			s, err := session.AcceptStream()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer s.Close()
+				k.attend(s, session)
+			})
+		}
+	})
+	all.Go(func() { k.beat(c, session) })
+	for {
+		var f wire.Control
+		if err := c.ReadAny(&f); err != nil {
+			return
+		}
+		switch {
+		case f.Beat > 0:
+			k.mu.Lock()
+			if k.link == session && f.Beat <= k.beats && k.beats-f.Beat < uint64(len(k.sent)) {
+				k.base = max(k.base, k.sent[f.Beat%uint64(len(k.sent))])
+			}
+			k.mu.Unlock()
+		case f.Agents != nil:
+			k.tidy(f.Agents)
+		case f.End != nil:
+			k.ended(c, f.End)
+			return
+		}
+	}
+}
+
+// ended ends everything, says so and has the keeper end.
+func (k *keeper) ended(c *wire.Conn, e *wire.End) {
+	told := wire.Ended{}
+	if err := k.endAll(func(*run) bool { return true }); err != nil {
+		told.Error = err.Error()
+	}
+	if e.Remove && told.Error == "" {
+		if err := removed(k.dir); err != nil {
+			told.Error = err.Error()
+		}
+	}
+	_ = c.Send(wire.Control{Ended: &told})
+	k.stop()
+	<-k.over // the end of the link is the end of the keeper
+}
+
+// adopt takes a link in the place of the one before, and ends what the engine
+// does not know of.
+func (k *keeper) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, error) {
+	select {
+	case <-k.tried:
+	case <-time.After(patience):
+	}
+	w := wire.Welcome{Version: wire.Version, Digest: k.digest, Boot: k.boot}
+	if h.Version != wire.Version {
+		return w, nil // the engine ends this keeper, and begins one of its own
+	}
+	if err := h.Check(); err != nil {
+		return w, err
+	}
+	k.mu.Lock()
+	if k.engine == h.Engine && h.Attempt <= k.attempt {
+		k.mu.Unlock()
+		return w, errors.New("a newer link is there")
+	}
+	same := k.engine == h.Engine
+	old := k.link
+	k.engine, k.attempt, k.lease, k.base, k.link = h.Engine, h.Attempt, time.Duration(h.LeaseMS)*time.Millisecond, sinceBoot(), session
+	k.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+	err := k.endAll(func(r *run) bool { return !same || !slices.Contains(h.Runs, r.id) })
+	select {
+	case <-k.tried:
+		w.Lacks = k.lacks
+	default:
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id := range k.runs {
+		w.Runs = append(w.Runs, id)
+	}
+	return w, err
+}
+
+// beat has the engine show that it is there. A link on which nothing comes back
+// is none.
+func (k *keeper) beat(c *wire.Conn, session *yamux.Session) {
+	k.mu.Lock()
+	every, most := wire.Beats(k.lease)
+	k.mu.Unlock()
+	for {
+		k.mu.Lock()
+		k.beats++
+		n := k.beats
+		k.sent[n%uint64(len(k.sent))] = sinceBoot()
+		quiet := sinceBoot() - k.base
+		mine := k.link == session
+		k.mu.Unlock()
+		if !mine || quiet > most || c.Send(wire.Control{Beat: n}) != nil {
+			session.Close()
+			return
+		}
+		select {
+		case <-time.After(every):
+		case <-session.CloseChan():
+			return
+		}
+	}
+}
+
+// attend is one stream of a run.
+func (k *keeper) attend(s io.ReadWriter, session *yamux.Session) {
+	c := wire.New(s, wire.MaxFromEngine)
+	var f wire.FromEngine
+	if err := c.Read(&f); err != nil || f.Open == nil {
+		return
+	}
+	if err := f.Open.Check(); err != nil {
+		_ = c.Send(wire.FromHost{Opened: &wire.Taken{Error: err.Error()}})
+		return
+	}
+	r := k.find(f.Open, session)
+	if r == nil {
+		_ = c.Send(wire.FromHost{Opened: &wire.Taken{Error: "there is no such run"}})
+		return
+	}
+	if errors.Is(r.serve(c, f.Open.Seen), errForget) {
+		k.mu.Lock()
+		delete(k.runs, r.id)
+		k.mu.Unlock()
+		_ = r.drop()
+	}
+}
+
+// find is a run, begun if it is new.
+func (k *keeper) find(o *wire.Open, session *yamux.Session) *run {
+	k.mu.Lock()
+	r := k.runs[o.Run]
+	if k.link != session { // it is over, and its runs were looked through
+		r, o.Start = nil, nil
+	}
+	if r != nil || o.Start == nil || len(k.runs) >= wire.MaxRuns {
+		k.mu.Unlock()
+		return r
+	}
+	r = newRun(o.Run, filepath.Join(k.dir, spoolName))
+	k.runs[o.Run] = r
+	k.mu.Unlock()
+	p, err := k.start(o.Start)
+	if err != nil {
+		r.failed(err)
+		return r
+	}
+	r.begin(p)
+	k.mu.Lock()
+	lost := k.runs[o.Run] != r
+	k.mu.Unlock()
+	if lost { // it was ended before it had begun
+		_ = r.drop()
+		return nil
+	}
+	return r
+}
+
+var agentName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+
+// start begins a process in a cell of this host.
+func (k *keeper) start(s *wire.Start) (*cell.Process, error) {
+	profile, err := cell.ParseProfile("profile", s.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if !agentName.MatchString(s.Agent) {
+		return nil, fmt.Errorf("no agent can have the name %q", s.Agent)
+	}
+	place := filepath.Join(k.dir, homesName, s.Agent)
+	home, work := filepath.Join(place, "home"), filepath.Join(place, "work")
+	for _, dir := range []string{home, work} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	spec := cell.Spec{
+		Run: "agent:" + s.Agent, Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
+		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
+		Wall:  cell.Wall{Profile: profile, Told: true},
+	}
+	if spec.Dir == "" {
+		spec.Dir = work
+	}
+	if _, given := s.Env["HOME"]; !given && profile != cell.Open {
+		spec.Wall.Home = home
+	}
+	return k.sup.Start(spec)
+}
+
+// tidy removes the places of agents that are no more.
+func (k *keeper) tidy(agents []string) {
+	there, err := os.ReadDir(filepath.Join(k.dir, homesName))
+	if err != nil || len(agents) > wire.MaxRuns {
+		return
+	}
+	for _, e := range there {
+		if !slices.Contains(agents, e.Name()) {
+			_ = os.RemoveAll(filepath.Join(k.dir, homesName, e.Name()))
+		}
+	}
+}
+
+var digests = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// removed removes a keeper's directory and, if it was the last one, what else is
+// there of ours.
+func removed(dir string) error {
+	above := filepath.Dir(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	there, err := os.ReadDir(above)
+	if err != nil || slices.ContainsFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), Prefix) }) {
+		return err
+	}
+	for _, e := range there {
+		if digests.MatchString(e.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(above, e.Name())))
+		}
+	}
+	_ = os.Remove(above) // unless it holds something else
+	return err
+}
+
+// Prefix begins the names of keepers' directories, which end with their ids.
+const Prefix = "keeper-"

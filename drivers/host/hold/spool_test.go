@@ -1,0 +1,74 @@
+package hold
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// all reads what a spool keeps from a place on, with gaps as "[N]".
+func all(s *spool, at int64, step int) string {
+	var out bytes.Buffer
+	for buf := make([]byte, step); ; {
+		from, n := s.read(at, buf)
+		if from > at {
+			fmt.Fprintf(&out, "[%d]", from-at)
+		}
+		if at = from + int64(n); n == 0 {
+			return out.String()
+		}
+		out.Write(buf[:n])
+	}
+}
+
+func TestASpoolKeepsBothEnds(t *testing.T) {
+	s := &spool{dir: t.TempDir(), room: 4}
+	defer s.close()
+	s.write([]byte("abc"))
+	if got := all(s, 0, 2); got != "abc" {
+		t.Error(got)
+	}
+	s.write([]byte("defghijklm"))
+	if got := all(s, 0, 3); got != "abcd[5]jklm" {
+		t.Error(got)
+	}
+	s.ack(4)
+	if got := all(s, s.acked, 100); got != "[5]jklm" {
+		t.Error(got)
+	}
+	s.ack(13)
+	s.write([]byte("xyz"))
+	if got := all(s, s.acked, 1); got != "xyz" || s.pending() != 3 {
+		t.Error(got, s.pending())
+	}
+}
+
+// TestASpoolLosesNothingWithinItsRoom writes, reads and acknowledges at random, never
+// more at a time than there is room for.
+func TestASpoolLosesNothingWithinItsRoom(t *testing.T) {
+	s := &spool{dir: t.TempDir(), room: 64}
+	defer s.close()
+	r := rand.New(rand.NewPCG(1, 2))
+	var wrote, got []byte
+	for range 5000 {
+		if n := int(min(s.room-s.pending(), int64(r.IntN(20)))); n > 0 {
+			part := make([]byte, n)
+			for i := range part {
+				part[i] = byte(r.Uint32())
+			}
+			wrote = append(wrote, part...)
+			s.write(part)
+		}
+		buf := make([]byte, 1+r.IntN(30))
+		from, n := s.read(int64(len(got)), buf)
+		if from != int64(len(got)) {
+			t.Fatalf("a gap at %d", from)
+		}
+		got = append(got, buf[:n]...)
+		s.ack(int64(len(got)))
+	}
+	if !bytes.Equal(got, wrote[:len(got)]) || len(wrote)-len(got) > 64 {
+		t.Error("not what was written")
+	}
+}

@@ -1,0 +1,216 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/host"
+)
+
+func TestAProcessRunsOnAHost(t *testing.T) {
+	b := newBox(t, nil)
+	p := b.start("sh", "-c", "echo ready; read x; echo got $x; echo bad >&2; exit 3")
+	in, outs, errs := p.Streams()
+	o, e := collect(outs), collect(errs)
+	fmt.Fprintln(in, "hello")
+	if x := p.Exit(); x.Code != 3 || x.Describe() != "exited with status 3" {
+		t.Error(x)
+	}
+	if err := p.Stop(cell.Grace{}); err != nil {
+		t.Error(err)
+	}
+	if o.all() != "ready\ngot hello\n" || e.all() != "bad\n" || p.Unread() || p.PID() == 0 {
+		t.Errorf("%q %q %v %d", o.String(), e.String(), p.Unread(), p.PID())
+	}
+	p.CloseIO()
+}
+
+func TestWhatCantBeStartedSaysWhy(t *testing.T) {
+	b := newBox(t, nil)
+	if _, err := b.try("no-such-program"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := b.try("/etc/passwd"); !errors.Is(err, os.ErrPermission) {
+		t.Error(err)
+	}
+	if _, err := b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "can't be reached") {
+		t.Error("another tenant has it:", err)
+	}
+}
+
+func TestALinkThatIsCutLosesAndRepeatsNothing(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	p := b.start("sh", "-c", "n=0; while read x; do n=$((n+1)); echo $n $x; done")
+	defer end(p)
+	in, outs, _ := p.Streams()
+	lines := bufio.NewScanner(outs)
+	const all = 300
+	go func() {
+		for i := range all {
+			fmt.Fprintln(in, "line", i)
+			if i%100 == 50 {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+	}()
+	for i := range all {
+		if i%100 == 20 {
+			for _, pid := range b.keepers("link") {
+				_ = kill(pid)
+			}
+		}
+		if !lines.Scan() || lines.Text() != fmt.Sprintf("%d line %d", i+1, i) {
+			t.Fatalf("line %d: %q %v", i, lines.Text(), lines.Err())
+		}
+	}
+}
+
+func TestAProcessGoesOnWithoutALinkAndItsEndArrives(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	p := b.start("sh", "-c", "echo before; read x; echo $x > word; i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo $i 0123456789; done; touch done; exit 7")
+	in, outs, _ := p.Streams()
+	o := collect(outs)
+	free := b.block()
+	fmt.Fprintln(in, "late") // it arrives with the link
+	time.Sleep(100 * time.Millisecond)
+	if p.Ended() {
+		t.Fatal("it has ended")
+	}
+	free()
+	if x := p.Exit(); x.Code != 7 {
+		t.Error(x)
+	}
+	if err := end(p); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(o.all(), "\n"); got != 2001 {
+		t.Errorf("%d lines", got)
+	}
+}
+
+func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
+	b := newBox(t, nil)
+	work := filepath.Join(b.home, ".cache", "swarmdeck.away")
+	p := b.start("sh", "-c", "while :; do echo x >> beat; sleep 0.05; done")
+	o := collect(func() *os.File { _, out, _ := p.Streams(); return out }())
+	free := b.block()
+	x := p.Exit()
+	if !strings.Contains(x.Describe(), "away for longer than 5s") {
+		t.Error(x.Describe())
+	}
+	beats, err := filepath.Glob(filepath.Join(work, "keeper-*", "agents", "A", "work", "beat"))
+	if err != nil || len(beats) != 1 {
+		t.Fatal(beats, err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(beats[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	was := size()
+	time.Sleep(300 * time.Millisecond)
+	if size() != was {
+		t.Error("it goes on there")
+	}
+	b.await("its keeper has gone", func() bool { return len(b.keepers("")) == 0 })
+	o.all()
+	if err := end(p); err != nil {
+		t.Error(err)
+	}
+	free()
+	b.await("it is up", func() bool { return b.state() == host.Up })
+	if err := end(b.start("true")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAProcessOnAHostIsPausedAndResumed(t *testing.T) {
+	b := newBox(t, nil)
+	p := b.start("sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done")
+	defer end(p)
+	_, outs, _ := p.Streams()
+	lines := bufio.NewScanner(outs)
+	lines.Scan()
+	ctx := context.Background()
+	if err := p.Pause(ctx); err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan string)
+	go func() {
+		for lines.Scan() {
+			came <- lines.Text()
+		}
+		close(came)
+	}()
+	quiet := func() bool {
+		for {
+			select {
+			case <-came:
+			case <-time.After(300 * time.Millisecond):
+				return true
+			}
+		}
+	}
+	if !quiet() {
+		t.Error("it goes on")
+	}
+	if err := p.Resume(ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-came
+	go func() {
+		for range came {
+		}
+	}()
+	free := b.block()
+	if err := p.Pause(ctx); err == nil || !strings.Contains(err.Error(), "not in effect before the link is back") {
+		t.Error(err)
+	}
+	free()
+}
+
+func TestClearingAHostLeavesNothing(t *testing.T) {
+	b := newBox(t, nil)
+	p := b.start("sh", "-c", "sleep 1000 & sleep 1000")
+	defer p.CloseIO()
+	b.leave()
+	if err := b.pool.Clear(context.Background(), b.host); err != nil {
+		t.Fatal(err)
+	}
+	b.await("they are gone", func() bool { return len(b.keepers("")) == 0 })
+	if there, err := os.ReadDir(filepath.Join(b.home, ".cache", "swarmdeck")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(there, err)
+	}
+	b.enter()
+}
+
+func TestAnotherStartOfTheEngineEndsWhatTheFormerLeft(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	p := b.start("sh", "-c", "touch here; sleep 1000")
+	defer p.CloseIO()
+	b.leave()
+	holder := b.keepers("hold")
+	b.pool = b.again()
+	b.enter()
+	b.await("its keeper is the one that was there", func() bool { return fmt.Sprint(b.keepers("hold")) == fmt.Sprint(holder) })
+	if n := b.pool.Link("t_home", "box").Runs; n != 0 {
+		t.Error(n)
+	}
+	b.agents = nil
+	b.leave()
+	b.enter()
+	b.await("the place of an agent that is no more goes", func() bool {
+		left, _ := filepath.Glob(filepath.Join(b.home, ".cache/swarmdeck/keeper-*/agents/A"))
+		return len(left) == 0
+	})
+}

@@ -1,0 +1,258 @@
+package host_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
+	driver "swarmdeck/drivers/host"
+	"swarmdeck/drivers/host/hold"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/host"
+)
+
+// TestMain makes the tests' program what the engine's is, here and on the hosts.
+func TestMain(m *testing.M) {
+	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		syscall.Exit(code)
+	}
+	if code, is := hold.Entered(os.Args); is {
+		syscall.Exit(code)
+	}
+	if len(os.Args) > 3 && os.Args[1] == dialWord {
+		syscall.Exit(dial(os.Args[2], os.Args[3:]))
+	}
+	if err := cell.BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// dialWord makes the tests' program what reaches a host: it has whoever listens
+// run a command, as ssh and docker exec do, with its own standard streams.
+const dialWord = "-dial"
+
+func dial(socket string, argv []string) int {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 255
+	}
+	_ = json.NewEncoder(conn).Encode(argv)
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		_ = conn.(*net.UnixConn).CloseWrite()
+	}()
+	_, _ = io.Copy(os.Stdout, conn)
+	return 0
+}
+
+// listen runs what dial sends, with the host's home. The address is that of the
+// socket.
+func (b *box) listen() string {
+	path := filepath.Join(b.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all sync.WaitGroup
+	b.Cleanup(func() { l.Close(); all.Wait() })
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { b.serve(conn) })
+		}
+	})
+	return path
+}
+
+func (b *box) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	line, err := in.ReadBytes('\n')
+	var argv []string
+	if err != nil || json.Unmarshal(line, &argv) != nil {
+		return
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = []string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH")}, "/"
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return
+	}
+	cmd.Stdout = conn
+	go func() {
+		_, _ = io.Copy(stdin, in)
+		stdin.Close()
+	}()
+	_ = cmd.Run()
+}
+
+// box is a host that is this machine with another home, reached by a command.
+type box struct {
+	*testing.T
+	cells  *cell.Supervisor
+	pool   *driver.Pool
+	host   host.Host
+	home   string
+	agents []string
+	ended  chan struct{}
+	stop   context.CancelFunc
+}
+
+func newBox(t *testing.T, change func(*host.Host)) *box {
+	t.Helper()
+	b := &box{T: t, home: t.TempDir(), agents: []string{"A"}}
+	b.host = host.Host{TenantID: "t_home", Name: "box", Slots: 4, LeaseS: 5, Command: []string{os.Args[0], dialWord, b.listen()}, CreatedAt: time.Now()}
+	if change != nil {
+		change(&b.host)
+	}
+	b.cells = drivertest.Cells(t, cell.Options{})
+	b.pool = b.again()
+	t.Cleanup(func() {
+		b.leave()
+		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		defer stop()
+		if err := b.pool.Clear(ctx, b.host); err != nil {
+			t.Error("clear:", err)
+		}
+		b.await("no keeper is left", func() bool { return len(b.keepers("")) == 0 })
+	})
+	b.enter()
+	return b
+}
+
+// enter links to it.
+func (b *box) enter() {
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop, b.ended = stop, make(chan struct{})
+	go func() {
+		defer close(b.ended)
+		_ = b.pool.Keep(ctx, b.host)
+	}()
+	b.await("it is up", func() bool { return b.state() == host.Up })
+}
+
+func (b *box) leave() { b.stop(); <-b.ended }
+
+func (b *box) state() string { return b.pool.Link("t_home", "box").State }
+
+func (b *box) await(what string, ok func() bool) {
+	b.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("timed out until %s; the link: %+v", what, b.pool.Link("t_home", "box"))
+		}
+	}
+}
+
+func (b *box) start(argv ...string) keeper.Process {
+	b.Helper()
+	p, err := b.try(argv...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+func (b *box) try(argv ...string) (keeper.Process, error) {
+	return b.pool.Start("t_home", "box", cell.Spec{
+		Argv: argv, Whose: cell.Whose{Tenant: "t_home", Agent: "A"}, Limits: cell.DefaultLimits(),
+	})
+}
+
+// keepers are the processes that hold or link for this host, by what they do; ""
+// is either.
+func (b *box) keepers(what string) (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		words := strings.Split(string(line), "\x00")
+		if len(words) < 4 || words[1] != hold.Word || !strings.HasPrefix(words[0], b.home) || what != "" && words[2] != what {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// cut ends the link.
+func (b *box) cut() {
+	b.Helper()
+	for _, pid := range b.keepers("link") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	b.await("the link is lost", func() bool { return b.state() != host.Up })
+}
+
+// block keeps it from coming back until the returned function is called.
+func (b *box) block() (free func()) {
+	dir := filepath.Join(b.home, ".cache", "swarmdeck")
+	away := dir + ".away"
+	b.cut()
+	if err := os.Rename(dir, away); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		_ = os.Remove(dir)
+		if err := os.Rename(away, dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// out collects what a process writes.
+type out struct {
+	bytes.Buffer
+	done chan struct{}
+}
+
+func collect(f *os.File) *out {
+	o := &out{done: make(chan struct{})}
+	go func() {
+		defer close(o.done)
+		_, _ = io.Copy(&o.Buffer, f)
+	}()
+	return o
+}
+
+func (o *out) all() string {
+	<-o.done
+	return o.String()
+}
+
+// end stops a process and lets go of it.
+func end(p keeper.Process) error {
+	defer p.CloseIO()
+	return p.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
+}
+
+func kill(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
+
+// again is another start of the engine.
+func (b *box) again() *driver.Pool {
+	return driver.New(driver.Options{Cells: b.cells, Instance: "test-" + filepath.Base(b.home), Agents: func(string, string) []string { return b.agents }, Grace: time.Second})
+}

@@ -1,0 +1,187 @@
+// Package host runs agents' processes on other machines, behind the system's ssh
+// or another command that has a shell there run a script. The program puts itself
+// there; its keeper (package hold) holds the processes in cells, as on this
+// machine, and goes on with them while the link is away.
+//
+// What is promised of a run: its input arrives once, in order; its output and its
+// end arrive once, whole unless the host had no room for it; pause, resume and
+// stop take effect there before they are said to have. When the link is away for
+// longer than the host's lease the run is over, there and here: there first.
+//
+// What a keeper says is bounded and names no one: who a run belongs to is known
+// by this side alone.
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/host"
+)
+
+// Options of New.
+type Options struct {
+	Cells *cell.Supervisor // owns what reaches the hosts
+	// Instance names the engine and its data file, the same after a restart.
+	Instance string
+	// Program is what is put on hosts; "" is this program.
+	Program string
+	// Agents are those that have their place on a host, by name.
+	Agents func(tenant, host string) []string
+	// Grace is how much longer than a host's lease a run is waited for, for what
+	// ends there to have ended; 0 means 10 s.
+	Grace time.Duration
+}
+
+// Pool has the links to all hosts. It is safe for concurrent use.
+type Pool struct {
+	opt    Options
+	engine string // of this start
+
+	digest func() (program, error)
+
+	mu     sync.Mutex
+	links  map[place]*link
+	follow map[place][]*func(error) // copied before it is changed
+}
+
+type place struct{ tenant, name string }
+
+var (
+	_ host.Driver  = (*Pool)(nil)
+	_ keeper.Hosts = (*Pool)(nil)
+)
+
+// New makes a pool without links.
+func New(opt Options) *Pool {
+	if opt.Program == "" {
+		opt.Program = "/proc/self/exe"
+	}
+	if opt.Grace <= 0 {
+		opt.Grace = 10 * time.Second
+	}
+	p := &Pool{opt: opt, engine: rand.Text(), links: map[place]*link{}, follow: map[place][]*func(error){}}
+	p.digest = sync.OnceValues(func() (program, error) { return measure(opt.Program) })
+	return p
+}
+
+// program is what is put on hosts.
+type program struct {
+	path   string
+	digest string // sha256 in hex
+	size   int64
+}
+
+func measure(path string) (p program, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return p, fmt.Errorf("read this program: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if p.size, err = io.Copy(h, f); err != nil {
+		return p, fmt.Errorf("read this program: %w", err)
+	}
+	p.path, p.digest = path, hex.EncodeToString(h.Sum(nil))
+	return p, nil
+}
+
+// id names the keeper of a host.
+func (p *Pool) id(at place) string {
+	sum := sha256.Sum256([]byte(p.opt.Instance + "\x00" + at.tenant + "\x00" + at.name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// link is that to a host, nil for none.
+func (p *Pool) link(at place) *link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.links[at]
+}
+
+// Keep implements host.Driver.
+func (p *Pool) Keep(ctx context.Context, h host.Host) error {
+	at := place{h.TenantID, h.Name}
+	l := newLink(p, at, h)
+	p.mu.Lock()
+	p.links[at] = l
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.links, at)
+		p.mu.Unlock()
+		l.close()
+	}()
+	return l.run(ctx)
+}
+
+// Link implements host.Driver.
+func (p *Pool) Link(tenant, name string) host.Link {
+	if l := p.link(place{tenant, name}); l != nil {
+		return l.state()
+	}
+	return host.Link{State: host.Unlinked}
+}
+
+// away is the error of a host without a link.
+func away(name, why string) error {
+	if why == "" {
+		why = "there is no link"
+	}
+	return core.Errorf(core.Unavailable, "host %s can't be reached: %s", name, why).With("field", "host")
+}
+
+// Start implements keeper.Hosts.
+func (p *Pool) Start(tenant, name string, spec cell.Spec) (keeper.Process, error) {
+	l := p.link(place{tenant, name})
+	if l == nil {
+		return nil, away(name, "")
+	}
+	return l.start(spec)
+}
+
+// Available implements keeper.Hosts.
+func (p *Pool) Available(tenant, name string) error {
+	l := p.link(place{tenant, name})
+	if l == nil {
+		return away(name, "")
+	}
+	return l.available()
+}
+
+// Follow implements keeper.Hosts.
+func (p *Pool) Follow(tenant, name string, tell func(error)) (stop func()) {
+	f, at := &tell, place{tenant, name}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow[at] = append(p.follow[at], f)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.follow[at] = slices.DeleteFunc(slices.Clone(p.follow[at]), func(o *func(error)) bool { return o == f })
+		if len(p.follow[at]) == 0 {
+			delete(p.follow, at)
+		}
+	}
+}
+
+// tell tells those who follow a link that it is up, or why it is not.
+func (p *Pool) tell(at place, why error) {
+	p.mu.Lock()
+	all := p.follow[at]
+	p.mu.Unlock()
+	for _, f := range all {
+		(*f)(why)
+	}
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"swarmdeck/engine/core"
+)
+
+// Control is a frame about the link as a whole; one member is set.
+type Control struct {
+	Hello   *Hello   `json:"hello,omitzero"`   // the engine's first
+	Welcome *Welcome `json:"welcome,omitzero"` // the answer
+	// Beat is the keeper's, once a while, and comes back from the engine as it is.
+	// The lease there counts from when the newest one left that has come back, so it
+	// is over before the engine thinks so, however long what is on its way takes.
+	Beat   uint64   `json:"beat,omitzero"`
+	Agents []string `json:"agents,omitzero"` // whose places are kept; those of others go
+	End    *End     `json:"end,omitzero"`    // the engine's: end all
+	Ended  *Ended   `json:"ended,omitzero"`  // the answer, after which the keeper goes
+}
+
+// Hello says who comes, and what it knows of: the rest is ended.
+type Hello struct {
+	Version int      `json:"version"`
+	Engine  string   `json:"engine"`  // another one for each start of the engine
+	Attempt uint64   `json:"attempt"` // grows with each link: an older one that comes late is refused
+	LeaseMS int64    `json:"lease_ms"`
+	Runs    []string `json:"runs"`
+}
+
+// Welcome says whom it came to.
+type Welcome struct {
+	Version int      `json:"version"`
+	Digest  string   `json:"digest"`          // of the program
+	Boot    string   `json:"boot"`            // another one for each start of the keeper
+	Runs    []string `json:"runs"`            // of Hello's, that are there
+	Lacks   []string `json:"lacks,omitempty"` // layers of the wall
+	Error   string   `json:"error,omitempty"` // why the link is refused; all else is empty
+}
+
+// End asks for the end of all runs and of the keeper.
+type End struct {
+	Remove bool `json:"remove"` // and of its files
+}
+
+// Ended says that nothing is left, or what is.
+type Ended struct {
+	Error string `json:"error,omitempty"`
+}
+
+// Bounds of what is about the link.
+const (
+	MaxRuns  = 4096
+	MaxID    = 64  // bytes of ids and names
+	MinLease = 1e3 // milliseconds
+	MaxLease = 3600e3
+	maxLacks = 64
+	maxText  = 4096
+)
+
+// Beats is how often a keeper sends a beat, and how long a link is quiet on which
+// none comes, or comes back, until it is none.
+func Beats(lease time.Duration) (every, most time.Duration) {
+	return min(time.Second, lease/8), min(10*time.Second, lease/2)
+}
+
+// Check reports a hello that can't be one.
+func (h *Hello) Check() error {
+	switch {
+	case !id(h.Engine):
+		return core.Invalid("engine", h.Engine, "an id")
+	case h.LeaseMS < MinLease || h.LeaseMS > MaxLease:
+		return core.Invalid("lease_ms", h.LeaseMS, fmt.Sprintf("%d to %d", int64(MinLease), int64(MaxLease)))
+	}
+	return ids("runs", h.Runs)
+}
+
+// Check reports a welcome that can't be one.
+func (w *Welcome) Check() error {
+	if w.Error != "" {
+		return nil
+	}
+	if !id(w.Boot) || !id(w.Digest) {
+		return core.Invalid("boot", w.Boot, "an id")
+	}
+	if len(w.Lacks) > maxLacks {
+		return core.Invalid("lacks", len(w.Lacks), fmt.Sprintf("at most %d", maxLacks))
+	}
+	for i, l := range w.Lacks {
+		w.Lacks[i] = Text(l, 128)
+	}
+	return ids("runs", w.Runs)
+}
+
+func ids(field string, list []string) error {
+	if len(list) > MaxRuns {
+		return core.Invalid(field, len(list), fmt.Sprintf("at most %d", MaxRuns))
+	}
+	for _, r := range list {
+		if !id(r) {
+			return core.Invalid(field, r, "ids")
+		}
+	}
+	return nil
+}
+
+// id reports whether a text is one: 1-64 letters, digits and hyphens.
+func id(s string) bool {
+	if s == "" || len(s) > MaxID {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// Text is what may be shown of a text from the other side.
+func Text(s string, most int) string {
+	clean := make([]rune, 0, min(len(s), most))
+	for _, r := range s {
+		if len(clean) == most {
+			break
+		}
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			r = ' '
+		}
+		clean = append(clean, r)
+	}
+	return core.ClipTo(string(clean), most)
+}

@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"fmt"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/core"
+)
+
+// FromEngine is a frame of a run's stream; one member is set.
+type FromEngine struct {
+	Open *Open `json:"open,omitzero"` // the first
+	Item *Item `json:"item,omitzero"`
+	Ack  *Seen `json:"ack,omitzero"`
+}
+
+// Open begins a run, or goes on with one.
+type Open struct {
+	Run   string `json:"run"`
+	Start *Start `json:"start,omitzero"` // unless it is known to be there
+	Seen  Seen   `json:"seen"`
+}
+
+// Seen is what the engine has.
+type Seen struct {
+	Events uint64   `json:"events"` // the newest
+	Out    [2]int64 `json:"out"`    // bytes of standard output and error
+}
+
+// Start is what is run, in the words of cell.Spec.
+type Start struct {
+	Agent   string            `json:"agent"`
+	Role    string            `json:"role,omitempty"`
+	Argv    []string          `json:"argv"`
+	Dir     string            `json:"dir,omitempty"` // "" is a directory of the agent's own
+	Env     map[string]string `json:"env,omitempty"`
+	Limits  Limits            `json:"limits"`
+	Profile string            `json:"profile,omitempty"`
+}
+
+// Limits are those of a run that are not the host's own to say.
+type Limits struct {
+	CPU       uint64 `json:"cpu,omitzero"`
+	Memory    uint64 `json:"memory,omitzero"`
+	Files     uint64 `json:"files,omitzero"`
+	Size      uint64 `json:"size,omitzero"`
+	Processes uint64 `json:"processes,omitzero"`
+}
+
+// What the engine wants of a run.
+const (
+	Input  = "input"  // Data on its standard input
+	Pause  = "pause"  // answered
+	Resume = "resume" // answered
+	Stop   = "stop"   // answered; InterruptMS and TerminateMS as in cell.Grace
+	Signal = "signal" // Signal to its first process's group
+	Mark   = "mark"   // remember its processes of now
+	Prune  = "prune"  // answered: end those that were not there at the last mark, after TerminateMS
+	Forget = "forget" // nobody asks for it any more
+)
+
+// Item is what the engine wants, in order; Seq counts from 1.
+type Item struct {
+	Seq         uint64 `json:"seq"`
+	Kind        string `json:"kind"`
+	Data        []byte `json:"data,omitempty"`
+	Signal      int    `json:"signal,omitzero"`
+	InterruptMS int64  `json:"interrupt_ms,omitzero"`
+	TerminateMS int64  `json:"terminate_ms,omitzero"`
+}
+
+// FromHost is a frame of a run's stream; one member is set.
+type FromHost struct {
+	Opened *Taken `json:"opened,omitzero"` // the first
+	Event  *Event `json:"event,omitzero"`
+	Data   *Data  `json:"data,omitzero"`
+	Ack    *Taken `json:"ack,omitzero"`
+}
+
+// Taken is what the keeper has.
+type Taken struct {
+	Items uint64 `json:"items"` // the newest
+	Wrote int64  `json:"wrote"` // bytes of input that the process was given, or will never read
+	Error string `json:"error,omitempty"`
+}
+
+// Data is a part of a stream that begins At. A gap before it is what there was no
+// room for while the link was away.
+type Data struct {
+	Stream int    `json:"stream"` // 0 standard output, 1 standard error
+	At     int64  `json:"at"`
+	Bytes  []byte `json:"bytes"`
+}
+
+// What happened to a run.
+const (
+	Started = "started"
+	Failed  = "failed" // to start; nothing else comes
+	Answer  = "answer" // to Item, with Error if it failed
+	EOF     = "eof"    // of Stream; all of it has come, but for gaps
+	Exited  = "exited" // its first process; all that was written by then has come
+)
+
+// Event is what happened, in order; Seq counts from 1.
+type Event struct {
+	Seq     uint64   `json:"seq"`
+	Kind    string   `json:"kind"`
+	Item    uint64   `json:"item,omitzero"`
+	Error   string   `json:"error,omitempty"`
+	Missing bool     `json:"missing,omitzero"` // of Failed: there is no such program
+	Refused bool     `json:"refused,omitzero"` // of Failed: it may not be executed, or its directory not be entered; of Answer: it is ending
+	PID     int      `json:"pid,omitzero"`
+	Lacks   []string `json:"lacks,omitempty"`
+	Stream  int      `json:"stream,omitzero"`
+	Out     [2]int64 `json:"out,omitzero"` // how far its output went, of EOF and Exited
+	Code    int      `json:"code,omitzero"`
+	Signal  int      `json:"signal,omitzero"`
+	Overran uint64   `json:"overran,omitzero"`
+	Lease   bool     `json:"lease,omitzero"` // it was ended because the lease was over
+	Read    int64    `json:"read,omitzero"`  // bytes of input that it had read
+}
+
+// Check reports an open that can't be one.
+func (o *Open) Check() error {
+	if !id(o.Run) {
+		return core.Invalid("run", o.Run, "an id")
+	}
+	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText) {
+		return core.Invalid("start.agent", s.Agent, "a name")
+	}
+	return nil
+}
+
+// Check reports an item that can't be one.
+func (i *Item) Check() error {
+	switch i.Kind {
+	case Input, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
+	default:
+		return core.Invalid("item.kind", i.Kind, "a known kind")
+	}
+	if len(i.Data) > Chunk || i.Signal < 0 || i.Signal > 64 || !short(i.InterruptMS) || !short(i.TerminateMS) {
+		return core.Invalid("item", i.Kind, fmt.Sprintf("at most %d bytes, a signal of 0 to 64 and times within an hour", Chunk))
+	}
+	return nil
+}
+
+func short(ms int64) bool { return ms >= -1 && ms <= MaxLease }
+
+// Check reports an event that can't be one, and cleans its words.
+func (e *Event) Check() error {
+	if e.Stream < 0 || e.Stream > 1 || e.Code < 0 || e.Code > 255 || e.Signal < 0 || e.Signal > 64 || e.PID < 0 || e.Read < 0 || e.Out[0] < 0 || e.Out[1] < 0 || len(e.Lacks) > maxLacks {
+		return core.Invalid("event", e.Kind, "numbers within their bounds")
+	}
+	e.Error = Text(e.Error, 1024)
+	for i, l := range e.Lacks {
+		e.Lacks[i] = Text(l, 128)
+	}
+	return nil
+}
+
+// Check reports a part of a stream that can't be one.
+func (d *Data) Check() error {
+	if d.Stream < 0 || d.Stream > 1 || d.At < 0 || len(d.Bytes) == 0 || len(d.Bytes) > Chunk || d.At > 1<<62 {
+		return core.Invalid("data", len(d.Bytes), fmt.Sprintf("1 to %d bytes of stream 0 or 1", Chunk))
+	}
+	return nil
+}
+
+// LimitsOf takes over those of a run that another host can be told.
+func LimitsOf(l cell.Limits) Limits {
+	return Limits{CPU: l.CPU, Memory: l.Memory, Files: l.Files, Size: l.Size, Processes: l.Processes}
+}
+
+// Cell is what they are there: what depends on the machine is the machine's own.
+func (l Limits) Cell() cell.Limits {
+	all := cell.DefaultLimits()
+	all.CPU, all.Memory, all.Files, all.Size, all.Processes = l.CPU, l.Memory, l.Files, l.Size, l.Processes
+	return all
+}

@@ -1,0 +1,72 @@
+package keeper
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"swarmdeck/drivers/cell"
+)
+
+// Process is a run as its agent sees it, on whichever machine that is.
+type Process interface {
+	// Streams are this side's ends of its pipes.
+	Streams() (stdin, stdout, stderr *os.File)
+	// CloseIO closes them. It stands at the end, after Stop.
+	CloseIO()
+
+	Done() <-chan struct{} // closed when its first process has ended
+	Ended() bool
+	Exit() cell.Exit
+	// Unread reports, once it has ended, that it left input unread beside what is
+	// in the pipe.
+	Unread() bool
+	PID() int          // of its first process, where it runs
+	Missing() []string // layers of the wall that it goes without
+
+	// Serves is cell.Process's.
+	Serves(task string, on bool)
+	Interrupt(sig syscall.Signal)
+	// Mark remembers which processes it consists of, and Prune ends those that
+	// have come since.
+	Mark()
+	Prune(grace time.Duration)
+
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	Stop(g cell.Grace) error
+}
+
+// Hosts run processes on other machines.
+type Hosts interface {
+	// Start begins a run there. Its directory is one there, "" for one of the
+	// agent's own; of its wall the profile counts.
+	Start(tenant, host string, spec cell.Spec) (Process, error)
+	// Available reports why nothing can be started there now.
+	Available(tenant, host string) error
+	// Follow has tell called when the link comes, with nil, and when it goes. It must
+	// not block.
+	Follow(tenant, host string, tell func(error)) (stop func())
+}
+
+// Here is a process of this machine.
+type Here struct {
+	*cell.Process
+	mark cell.Census
+}
+
+// NewHere makes it of a run.
+func NewHere(p *cell.Process) *Here { return &Here{Process: p} }
+
+// Streams implements Process.
+func (h *Here) Streams() (stdin, stdout, stderr *os.File) { return h.Stdin, h.Stdout, h.Stderr }
+
+// Unread implements Process.
+func (*Here) Unread() bool { return false }
+
+// Mark implements Process.
+func (h *Here) Mark() { h.mark = h.Census() }
+
+// Prune implements Process.
+func (h *Here) Prune(grace time.Duration) { h.Process.Prune(h.mark.Has, grace) }

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sshTo has the name ssh mean the machine's own with a key and a host key of the
+// test's, and returns the address of a host that it reaches.
+func (u *user) sshTo() (address string) {
+	u.t.Helper()
+	program, err := exec.LookPath("ssh")
+	if err != nil {
+		u.t.Skip("ssh is missing (openssh-client)")
+	}
+	addr := u.sshd()
+	_, known := pair(u.t, 1)
+	hostname, port, _ := strings.Cut(addr, ":")
+	bin := filepath.Join(u.home, "bin")
+	for path, text := range map[string]string{
+		"known": fmt.Sprintf("[%s]:%s %s\n", hostname, port, known),
+		"config": fmt.Sprintf("IdentityFile %s\nIdentitiesOnly yes\nStrictHostKeyChecking yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile /dev/null\n",
+			keyFile(u.t, 0), filepath.Join(u.home, "known")),
+		"bin/ssh": fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", program, filepath.Join(u.home, "config")),
+	} {
+		path = filepath.Join(u.home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			u.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			u.t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o700); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	for i, v := range u.env {
+		if strings.HasPrefix(v, "PATH=") {
+			u.env[i] = "PATH=" + bin + ":" + strings.TrimPrefix(v, "PATH=")
+		}
+	}
+	return "ssh://" + u.name() + "@" + addr
+}
+
+// keepers are the processes of a host's keeper that do what is said.
+func (u *user) keepers(what string) (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		words := strings.Split(string(line), "\x00")
+		if len(words) > 3 && words[1] == "-keeper" && strings.HasPrefix(words[0], u.home) && (what == "" || words[2] == what) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// TestAnAgentWorksOnAHost has one on this machine, which a real sshd reaches. Its
+// link is cut in the midst of a task: the prompt is given once, and its outcome
+// arrives.
+func TestAnAgentWorksOnAHost(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	address := u.sshTo()
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("host", "add", "box", address, "--label", "os=debian", "--slots", "2")
+	await(t, "the host is up", func() bool {
+		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
+	})
+	for want, args := range map[string][]string{
+		"no agents of the acp runtime": {"--runtime", "acp"}, "no work trees": {"--tree"}, "no secrets": {"--env", "X=@key"},
+		"no credentials": {"--env", "API_KEY=sk-0123456789abcdef0123456789"}, "only interrupt": {"--options", `{"read":["/x"]}`},
+		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},
+	} {
+		code, _, stderr := u.run(append(append([]string{"agent", "create", "bad", "--project", "p", "--host", "box"}, args...), "--", "true")...)
+		if code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %d %s", args, code, stderr)
+		}
+	}
+	line := `while read line; do echo "$line" >> got; echo began; sleep 2; echo '{"type":"result","status":"succeeded","output":{"on":"host"}}'; done`
+	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--shell", line)
+	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
+	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
+	await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
+	for _, pid := range u.keepers("link") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if out := u.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+		t.Error(out)
+	}
+	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `{"on":"host"}`) {
+		t.Error(out)
+	}
+	work, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work/got"))
+	if len(work) != 1 {
+		t.Fatal(work)
+	}
+	if got, err := os.ReadFile(work[0]); err != nil || strings.Count(string(got), "\n") != 1 {
+		t.Errorf("the prompt: %q %v", got, err)
+	}
+	if log := u.ok("agent", "log", "far", "--page-size", "100"); strings.Count(log, "began") != 1 || !strings.Contains(log, "can't be reached") {
+		t.Errorf("%s", log)
+	}
+	u.ok("agent", "pause", "far")
+	await(t, "it is paused", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"paused":true`) })
+	u.ok("agent", "resume", "far")
+	u.ok("estop", "on", "--reason", "try")
+	if out := u.ok("estop", "show"); strings.Contains(out, "not acknowledged") {
+		t.Error(out)
+	}
+	u.ok("estop", "off", "--reason", "tried")
+	id = field(u.ok("agent", "assign", "far", "more", "-o", "json"), "task_id")
+	await(t, "it works again", func() bool { return strings.Count(u.ok("agent", "log", "far", "--page-size", "100"), "began") == 2 })
+	u.ok("task", "cancel", id, "--reason", "enough")
+	if code, _, stderr := u.run("host", "remove", "box"); code == 0 || !strings.Contains(stderr, "agents have their place there: far") {
+		t.Error(code, stderr)
+	}
+	u.ok("host", "drain", "box")
+	if code, _, stderr := u.run("agent", "create", "more", "--project", "p", "--host", "box", "--", "true"); code == 0 || !strings.Contains(stderr, "is draining") {
+		t.Error(code, stderr)
+	}
+	if out := u.ok("host", "list"); !strings.Contains(out, "up, draining") {
+		t.Error(out)
+	}
+	u.ok("agent", "delete", "far", "--yes")
+	u.ok("host", "remove", "box")
+	await(t, "no keeper is left", func() bool { return len(u.keepers("")) == 0 })
+	if _, err := os.Stat(filepath.Join(u.home, ".cache/swarmdeck")); !os.IsNotExist(err) {
+		t.Error("files are left there:", err)
+	}
+	u.ok("audit", "verify")
+	u.ok("audit", "reconcile")
+}
+
+// TestAHostThatCantBeReachedSaysWhy has one that refuses the key, one whose key is
+// another, and one that is no shell.
+func TestAHostThatCantBeReachedSaysWhy(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	address := u.sshTo()
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("host", "add", "stranger", strings.Replace(address, u.name()+"@", "nobody-there@", 1))
+	u.ok("host", "add", "words", "--command", "echo hello")
+	u.ok("host", "add", "none", "--command", "no-such-program -i {}")
+	for name, want := range map[string]string{"stranger": "Permission denied", "words": "before there was a link", "none": "no-such-program"} {
+		await(t, name+" says why", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), want) })
+	}
+	if err := os.WriteFile(filepath.Join(u.home, "known"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("host", "add", "unknown", address)
+	await(t, "an unknown host says why", func() bool {
+		return strings.Contains(u.ok("host", "show", "unknown", "-o", "json"), "Host key verification failed")
+	})
+	began := time.Now()
+	code, _, stderr := u.run("host", "remove", "none")
+	if code == 0 || !strings.Contains(stderr, "say --force") || time.Since(began) < 10*time.Second {
+		t.Error(code, stderr)
+	}
+	u.ok("host", "remove", "none", "--force")
+	for _, bad := range []string{"ssh://a:b@c", "ssh://-oProxyCommand=x", "ssh://a@-x", "http://x", "ssh://x/y", "x"} {
+		if code, _, _ := u.run("host", "add", "bad", bad); code != 1 && code != 2 {
+			t.Error(bad, code)
+		}
+	}
+	if out := u.ok("host", "list", "-o", "json"); strings.Contains(out, `"none"`) || strings.Contains(out, `"bad"`) {
+		t.Error(out)
+	}
+}
