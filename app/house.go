@@ -289,9 +289,12 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost})
-	opt.Hosts = hosts
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Hosts: hosts, Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets})
+	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets}
+	if !cells.Leased { // what runs elsewhere would outlive the lease on the data
+		hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost})
+		opt.Hosts, local.Hosts = hosts, hosts
+	}
+	runtime, err := exec.NewRuntime(sup, local)
 	if err != nil {
 		return err
 	}

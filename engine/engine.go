@@ -349,23 +349,6 @@ func (e *Engine) messageLimit(tenant string) record.Limit {
 	return e.Retention.Limit(tenant, retention.Messages)
 }
 
-// onHost are the agents that have their place on a host, by name.
-func (e *Engine) onHost(tenant, name string) (agents []string) {
-	if e.Fleet == nil { // it is opened later
-		return nil
-	}
-	for _, a := range e.Fleet.Live(tenant) {
-		if a.Host == name {
-			agents = append(agents, a.Name)
-		}
-	}
-	slices.Sort(agents)
-	return agents
-}
-
-// OnHost is for what keeps places of agents on hosts.
-func (e *Engine) OnHost(tenant, name string) []string { return e.onHost(tenant, name) }
-
 // halted reports a tenant whose emergency stop is on.
 func (e *Engine) halted(tenant string) bool { return e.Swarm.EStops.On(tenant) }
 
@@ -406,14 +389,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("retention", ctx, e.Retention.Run) })
 	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
-	// Links outlive the fleet, which ends its agents over them.
-	hostsCtx, stopHosts := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopHosts()
-	all.Go(func() {
-		<-fleetOver
-		stopHosts()
-	})
-	all.Go(func() { run("hosts", hostsCtx, e.Hosts.Run) })
+	all.Go(func() { run("hosts", context.WithoutCancel(ctx), func(ctx context.Context) error { return e.linkHosts(ctx, fleetOver) }) })
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
