@@ -389,7 +389,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("retention", ctx, e.Retention.Run) })
 	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
-	all.Go(func() { run("hosts", context.WithoutCancel(ctx), func(ctx context.Context) error { return e.linkHosts(ctx, fleetOver) }) })
+	all.Go(func() {
+		run("hosts", context.WithoutCancel(ctx), func(ctx context.Context) error { return e.linkHosts(ctx, fleetOver) })
+	})
 	all.Go(func() { run("judge", ctx, e.Judge.Run) })
 	all.Go(func() { run("skills", ctx, e.Skills.Run) })
 	all.Go(func() { run("cad", ctx, e.CAD.Run) })
