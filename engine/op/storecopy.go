@@ -61,7 +61,7 @@ func storeCopy() *Op {
 	var to string
 	var keep bool
 	o := define(Op{
-		Name: "store copy", Short: "Move a tenant to another data file or database, or with --keep copy it", Effect: Reads, Role: Admin, Alone: true, Done: "moved",
+		Name: "store copy", Short: "Move a tenant to another data file or database, or with --keep copy it", Role: Admin, Alone: true, Done: "moved",
 		Long: "Move the tenant that --tenant names to another data file or PostgreSQL database, while work on it goes on. What is written\n" +
 			"meanwhile is copied too. Then no more tasks are started, those that run are waited for, and the copy is proven: its log\n" +
 			"verifies from the first event on, and its replay comes to the records that are there. For the last rows alone updates\n" +
