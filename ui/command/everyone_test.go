@@ -244,6 +244,7 @@ func (w *walk) hosts() {
 		w.t.Errorf("%v", h)
 	}
 	w.do("host add box --command 'docker exec -i box'")
+	w.do("host list")
 	w.text("host list", "build", "unlinked", "0 of 4", "docker exec -i box")
 	if h := w.do("host show box"); fmt.Sprint(h["command"]) != "[docker exec -i box]" || h["slots"] != 16.0 {
 		w.t.Errorf("%v", h)
