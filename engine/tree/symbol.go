@@ -3,9 +3,10 @@ package tree
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // Bounds of the symbols of a file.
@@ -17,13 +18,13 @@ const (
 var (
 	// declares finds what a line declares by a word: what it is and, of a method in Go,
 	// the type it is of, then its name.
-	declares = regexp.MustCompile(`^(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|sealed|override|open|data|inline|virtual|unsafe|const|extern|partial|pub(?:\([^)]*\))?)\s+)*` +
+	declares = core.Pattern(`^(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|sealed|override|open|data|inline|virtual|unsafe|const|extern|partial|pub(?:\([^)]*\))?)\s+)*` +
 		`(func|function\*?|def|fn|fun|sub|class|interface|struct|enum|union|trait|impl|type|module|mod|namespace|object|record|var|let|const|val)` +
 		`\s*(?:\(\s*\w*\s*\*?(\w+)[^)]*\)|<[^>]*>)?\s+([A-Za-z_$][\w$.]*)`)
 	// calls finds the functions of languages that have no word for them: a name with
 	// brackets, and what may stand before it.
-	calls = regexp.MustCompile(`^((?:[\w$<>\[\],*&:~.@ ]*[\s*&])?)([\w$~:]+)\s*\([^;]*$`)
-	label = regexp.MustCompile(`^\w+:$`)
+	calls = core.Pattern(`^((?:[\w$<>\[\],*&:~.@ ]*[\s*&])?)([\w$~:]+)\s*\([^;]*$`)
+	label = core.Pattern(`^\w+:$`)
 )
 
 // plain are the endings of the languages that are told apart by words alone, braces of
@@ -112,7 +113,7 @@ func (s *scope) line(text string) (in string, blank bool) {
 		}
 	}
 	ends := strings.ContainsRune("{}()[]", rune(trimmed[0])) || trimmed == "end"
-	flush := strings.HasPrefix(trimmed, "#") || label.MatchString(trimmed) // where it stands says nothing
+	flush := strings.HasPrefix(trimmed, "#") || label().MatchString(trimmed) // where it stands says nothing
 	for n := len(s.open); n > 0 && !flush && (s.open[n-1].indent > indent || s.open[n-1].indent == indent && !ends); n-- {
 		s.open = s.open[:n-1]
 	}
@@ -132,7 +133,7 @@ func (s *scope) line(text string) (in string, blank bool) {
 
 // declared is what a line declares.
 func (s *scope) declared(line string, indent int) (symbol, bool) {
-	if m := declares.FindStringSubmatch(line); m != nil {
+	if m := declares().FindStringSubmatch(line); m != nil {
 		name := m[3]
 		if m[2] != "" {
 			name = m[2] + "." + name
@@ -142,7 +143,7 @@ func (s *scope) declared(line string, indent int) (symbol, bool) {
 	if !s.braces || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "//") { // in a comment
 		return symbol{}, false
 	}
-	m := calls.FindStringSubmatch(line)
+	m := calls().FindStringSubmatch(line)
 	if m == nil || m[1] == "" && !strings.HasSuffix(line, "{") {
 		return symbol{}, false
 	}

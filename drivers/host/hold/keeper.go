@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
 )
 
 // errForget ends the stream of a run that nobody asks for any more.
@@ -395,7 +395,7 @@ func (k *keeper) find(o *wire.Open, session *yamux.Session) *run {
 	return r
 }
 
-var agentName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 
 // start begins a process in a cell of this host.
 func (k *keeper) start(s *wire.Start) (*cell.Process, error) {
@@ -403,7 +403,7 @@ func (k *keeper) start(s *wire.Start) (*cell.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !agentName.MatchString(s.Agent) {
+	if !agentName().MatchString(s.Agent) {
 		return nil, fmt.Errorf("no agent can have the name %q", s.Agent)
 	}
 	place := filepath.Join(k.dir, homesName, s.Agent)
@@ -440,7 +440,7 @@ func (k *keeper) tidy(agents []string) {
 	}
 }
 
-var digests = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digests = core.Pattern(`^[0-9a-f]{64}$`)
 
 // removed removes a keeper's directory and, if it was the last one, what else is
 // there of ours.
@@ -454,7 +454,7 @@ func removed(dir string) error {
 		return err
 	}
 	for _, e := range there {
-		if digests.MatchString(e.Name()) {
+		if digests().MatchString(e.Name()) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(above, e.Name())))
 		}
 	}
