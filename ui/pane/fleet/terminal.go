@@ -41,6 +41,7 @@ type Terminal struct {
 	seat    *fleet.Seat
 	sitting int // counts seats: answers about an older one are dropped
 	waiting bool
+	moves   int // counts what moved the picture: one that was asked for before is late
 	turn    int // counts waits for pictures: one that was given up says nothing
 	cancel  context.CancelFunc
 	pic     *terminal.Screen

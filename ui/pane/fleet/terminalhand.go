@@ -138,8 +138,10 @@ func (p *Terminal) scrollBy(lines int) tea.Cmd {
 	p.back = min(max(p.back+lines, 0), p.pic.Above)
 	seat, sitting, back := p.seat, p.sitting, p.back
 	p.waiting = false // it waits with what is scrolled to
+	p.moves++         // and no picture of before moves it back
+	moves := p.moves
 	return pane.Ask(TerminalName, func(context.Context) any {
 		pic, err := seat.Screen(0, back)
-		return seen{sitting: sitting, pic: pic, desk: seat.Desk(), err: err}
+		return seen{sitting: sitting, moves: moves, pic: pic, desk: seat.Desk(), err: err}
 	})
 }

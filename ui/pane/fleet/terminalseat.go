@@ -49,6 +49,7 @@ type came struct {
 // seen is a picture.
 type seen struct {
 	sitting int
+	moves   int              // what had moved when it was asked for
 	turn    int              // the wait that it ends; 0 for none
 	pic     *terminal.Screen // nil if it is as it was
 	desk    fleet.Desk
@@ -109,6 +110,7 @@ func (p *Terminal) wait() tea.Cmd {
 	p.waiting, p.cancel = true, cancel
 	p.turn++
 	turn := p.turn
+	moves := p.moves
 	seat, sitting, desk, back, last, hurry := p.seat, p.sitting, p.desk, p.back, p.drawn, p.hurry
 	known, above, least := uint64(0), 0, frameGap
 	if p.pic != nil {
@@ -118,7 +120,7 @@ func (p *Terminal) wait() tea.Cmd {
 		least = typingGap
 	}
 	return func() tea.Msg {
-		s := seen{sitting: sitting, turn: turn}
+		s := seen{sitting: sitting, turn: turn, moves: moves}
 		if s.err = seat.Wait(ctx, known, desk); s.err == nil {
 			pause(least-time.Since(last), hurry) // what changes on the way is a part of it
 			if s.pic, s.err = seat.Screen(0, back); s.err == nil {
@@ -157,7 +159,9 @@ func (p *Terminal) Woke(_ pane.Env, body any) tea.Cmd {
 		}
 		return nil
 	}
-	p.took(s)
+	if s.moves == p.moves {
+		p.took(s)
+	}
 	return nil // Follow waits again
 }
 
@@ -186,7 +190,7 @@ func (p *Terminal) sat(d fleet.Desk) {
 func (p *Terminal) Update(_ pane.Env, body any) tea.Cmd {
 	switch c := body.(type) {
 	case seen:
-		if c.sitting == p.sitting && c.err == nil {
+		if c.sitting == p.sitting && c.moves == p.moves && c.err == nil {
 			p.took(c)
 		}
 	case came:
