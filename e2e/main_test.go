@@ -21,6 +21,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/store"
 )
 
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 	connect := len(os.Args) == 3 && os.Args[1] == "mcp" && os.Args[2] == "connect"
 	solids := len(os.Args) > 2 && os.Args[1] == "cad" && os.Args[2] == "env"
-	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || solids || len(os.Args) == 2 && os.Args[1] == app.QueryWord {
+	if os.Getenv("SWARMDECK_TEST_AS_PROGRAM") != "" || connect || solids || len(os.Args) == 2 && (os.Args[1] == app.QueryWord || os.Args[1] == lfs.Word) {
 		os.Exit(app.Run(os.Args))
 	}
 	if err := os.Chdir(".."); err != nil { // where docs and examples are
