@@ -18,9 +18,7 @@ const (
 var (
 	// declares finds what a line declares by a word: what it is and, of a method in Go,
 	// the type it is of, then its name.
-	declares = core.Pattern(`^(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|sealed|override|open|data|inline|virtual|unsafe|const|extern|partial|pub(?:\([^)]*\))?)\s+)*` +
-		`(func|function\*?|def|fn|fun|sub|class|interface|struct|enum|union|trait|impl|type|module|mod|namespace|object|record|var|let|const|val)` +
-		`\s*(?:\(\s*\w*\s*\*?(\w+)[^)]*\)|<[^>]*>)?\s+([A-Za-z_$][\w$.]*)`)
+	declares = core.Pattern(`^(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|sealed|override|open|data|inline|virtual|unsafe|const|extern|partial|pub(?:\([^)]*\))?)\s+)*(func|function\*?|def|fn|fun|sub|class|interface|struct|enum|union|trait|impl|type|module|mod|namespace|object|record|var|let|const|val)\s*(?:\(\s*\w*\s*\*?(\w+)[^)]*\)|<[^>]*>)?\s+([A-Za-z_$][\w$.]*)`)
 	// calls finds the functions of languages that have no word for them: a name with
 	// brackets, and what may stand before it.
 	calls = core.Pattern(`^((?:[\w$<>\[\],*&:~.@ ]*[\s*&])?)([\w$~:]+)\s*\([^;]*$`)
