@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -190,8 +191,8 @@ func send(w io.Writer, mine program) error {
 func systemOf(uname string) (string, error) {
 	system, machine, _ := strings.Cut(strings.TrimSpace(uname), " ")
 	arch := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[machine]
-	if system != "Linux" || arch != goarch {
-		return "", core.Errorf(core.Unavailable, "the host is %s; this program runs on linux/%s", wire.Text(uname, 100), goarch)
+	if system != "Linux" || arch != runtime.GOARCH {
+		return "", core.Errorf(core.Unavailable, "the host is %s; this program runs on linux/%s", wire.Text(uname, 100), runtime.GOARCH)
 	}
 	return "linux/" + arch, nil
 }

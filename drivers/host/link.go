@@ -151,56 +151,68 @@ func (l *link) giveUp(ctx context.Context) {
 // ended.
 type otherVersion struct{ error }
 
-// once is one link, from its beginning to its end.
-func (l *link) once(ctx context.Context) error {
+// reach runs fn with a connection to the host's keeper, and its first stream, whose
+// steps have a deadline. Why the link was lost meanwhile, what leads there says best.
+func (l *link) reach(ctx context.Context, fn func(*yamux.Session, *yamux.Stream) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	conn, err := l.dial(ctx)
 	if err != nil {
-		l.failed(err)
 		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	config := yamux.DefaultConfig()
-	config.EnableKeepAlive = false // there are beats
-	config.LogOutput, config.Logger = nil, silent{}
-	session, err := yamux.Client(conn, config)
+	session, err := yamux.Client(conn, wire.Config())
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	stream, err := session.OpenStream()
 	if err != nil {
-		l.failed(err)
 		return err
 	}
-	c := wire.New(stream, wire.MaxFromHost)
 	_ = stream.SetDeadline(time.Now().Add(stepTime))
-	if err := l.greet(c, session); err != nil {
-		l.failed(err)
-		return err
+	if err = fn(session, stream); isLost(err) {
+		session.Close()
+		conn.Close()
+		if said := conn.said(); said != "" {
+			err = errors.New(said)
+		}
 	}
-	_ = stream.SetWriteDeadline(time.Time{})
-	err = l.listen(c, stream)
-	l.mu.Lock()
-	l.session = nil
-	l.mu.Unlock()
-	session.Close()
-	conn.Close()
-	if said := conn.said(); said != "" {
-		err = errors.New(said)
-	}
+	return err
+}
+
+// once is one link, from its beginning to its end.
+func (l *link) once(ctx context.Context) error {
+	err := l.reach(ctx, func(session *yamux.Session, stream *yamux.Stream) error {
+		c := wire.New(stream, wire.MaxFromHost)
+		if err := l.greet(c, session); err != nil {
+			return err
+		}
+		_ = stream.SetWriteDeadline(time.Time{})
+		defer func() {
+			l.mu.Lock()
+			l.session = nil
+			l.mu.Unlock()
+		}()
+		return l.listen(c, stream)
+	})
 	if ctx.Err() == nil {
 		l.failed(err)
 	}
 	return err
 }
 
+// isLost says that an error tells no more than that the link is gone.
+func isLost(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, yamux.ErrSessionShutdown, yamux.ErrTimeout, yamux.ErrConnectionReset},
+		func(lost error) bool { return errors.Is(err, lost) })
+}
+
 // failed notes that there is no link.
 func (l *link) failed(err error) {
 	why := wire.Text(err.Error(), maxReason)
-	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, yamux.ErrSessionShutdown) || errors.Is(err, yamux.ErrTimeout) {
+	if isLost(err) {
 		why = "the link is lost"
 	}
 	l.mu.Lock()
@@ -392,10 +404,3 @@ func (l *link) isUp() bool {
 	defer l.mu.Unlock()
 	return l.session != nil
 }
-
-// silent is yamux without its log.
-type silent struct{}
-
-func (silent) Print(...any)          {}
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}

@@ -112,18 +112,24 @@ func (p *Pool) link(at place) *link {
 
 // Keep implements host.Driver.
 func (p *Pool) Keep(ctx context.Context, h host.Host) error {
+	l, gone := p.begin(h)
+	defer l.close()
+	defer gone()
+	return l.run(ctx)
+}
+
+// begin has a link to a host, until gone.
+func (p *Pool) begin(h host.Host) (l *link, gone func()) {
 	at := place{h.TenantID, h.Name}
-	l := newLink(p, at, h)
+	l = newLink(p, at, h)
 	p.mu.Lock()
 	p.links[at] = l
 	p.mu.Unlock()
-	defer func() {
+	return l, func() {
 		p.mu.Lock()
 		delete(p.links, at)
 		p.mu.Unlock()
-		l.close()
-	}()
-	return l.run(ctx)
+	}
 }
 
 // Link implements host.Driver.

@@ -179,20 +179,10 @@ func (k *keeper) endAll(which func(*run) bool) error {
 	return errors.Join(errs...)
 }
 
-// silent is yamux without its log.
-type silent struct{}
-
-func (silent) Print(...any)          {}
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}
-
 // serve is one link.
 func (k *keeper) serve(conn net.Conn) {
 	defer conn.Close()
-	config := yamux.DefaultConfig()
-	config.EnableKeepAlive = false // there are beats
-	config.LogOutput, config.Logger = nil, silent{}
-	session, err := yamux.Server(conn, config)
+	session, err := yamux.Server(conn, wire.Config())
 	if err != nil {
 		return
 	}
