@@ -432,58 +432,6 @@ func (e *Engine) Inspect(ctx context.Context) error {
 	return e.Health.Tenants(ctx, task.Component, tenants, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
 }
 
-// Reconcile compares the audit log's replay with the store, and outputs that
-// are in files of their own with their results (requirement 1.10).
-func (e *Engine) Reconcile(ctx context.Context, tenant string) ([]audit.Delta, error) {
-	deltas, err := e.Audit.Reconcile(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
-	files, err := e.Tasks.ReconcileSpill(ctx, tenant)
-	return append(deltas, files...), err
-}
-
-// Verifier is the C2SP verifier key of a tenant's log, "" when read-only.
-func (e *Engine) Verifier(tenant string) string {
-	if e.sealer == nil {
-		return ""
-	}
-	return e.sealer.Verifier(tenant)
-}
-
-// Verify recomputes a tenant's log and holds it against saved, a checkpoint
-// kept elsewhere or nil, and against what its witnesses hold.
-func (e *Engine) Verify(ctx context.Context, tenant string, saved []byte) (audit.Report, error) {
-	r, err := e.Audit.Verify(ctx, tenant, saved)
-	if err == nil {
-		err = e.Witnesses.Compare(ctx, tenant, &r)
-	}
-	return r, err
-}
-
-// Keys are the signing keys of a tenant's log, oldest first.
-func (e *Engine) Keys(ctx context.Context, tenant string) ([]audit.Key, error) {
-	return e.Audit.Keys(ctx, tenant, e.sealer)
-}
-
-// RotateKey makes a new signing key for the logs of all tenants.
-func (e *Engine) RotateKey(ctx context.Context, by core.Caller) (audit.Key, error) {
-	return e.Audit.RotateKey(ctx, by, e.sealer)
-}
-
-// KeyFaults tells, for each tenant whose log has one, of signing keys that came
-// without a rotation.
-func (e *Engine) KeyFaults(ctx context.Context) error {
-	tenants, err := e.store.Tenants(ctx)
-	faults := []error{err}
-	for _, t := range tenants {
-		if err := e.Audit.KeyFault(ctx, t, e.sealer); err != nil {
-			faults = append(faults, fmt.Errorf("audit log of %s: %w", t, err))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // Store is the store the engine works on, for backups and figures.
 func (e *Engine) Store() store.Store { return e.store }
 
