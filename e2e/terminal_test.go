@@ -152,8 +152,9 @@ func TestTheWheelScrollsUnlessTheProgramAsksForTheMouse(t *testing.T) {
 		s.see(`3 lines up`)
 		s.press(wheelDown)
 		s.gone(`lines up`)
-		s.press(`printf '\033[?1000h\033[?1006h'; IFS= read -rsn 10 told; printf '\033[?1000l'; printf 'told %q\n' "$told"` + "\r")
-		time.Sleep(500 * time.Millisecond) // the shell reads until its program does
+		s.press(`printf '\033[?1000h\033[?1006hlis%s\n' tens; IFS= read -rsn 10 told; printf '\033[?1000l'; printf 'told %q\n' "$told"` + "\r")
+		s.see(`│listens`)                  // the picture in which the program has asked for the mouse
+		time.Sleep(500 * time.Millisecond) // the shell has its terminal until read begins
 		s.press(wheelUp)
 		s.see(`│told .*` + wheelInner)
 		s.press(wheelUp)
