@@ -78,8 +78,8 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	for want, args := range map[string][]string{
-		"no agents of the acp runtime": {"--runtime", "acp"}, "no work trees": {"--tree"}, "no secrets": {"--env", "X=@key"},
-		"no credentials": {"--env", "API_KEY=sk-0123456789abcdef0123456789"}, "only interrupt": {"--options", `{"read":["/x"]}`},
+		"no agents of the acp runtime": {"--runtime", "acp"}, "no work trees": {"--tree"},
+		"only interrupt":                    {"--options", `{"read":["/x"]}`},
 		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},
 	} {
 		code, _, stderr := u.run(append(append([]string{"agent", "create", "bad", "--project", "p", "--host", "box"}, args...), "--", "true")...)

@@ -9,7 +9,6 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/secret"
 )
 
 // Hosted implements fleet.Hosted.
@@ -29,9 +28,6 @@ func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
 	}
 	if _, err := cell.ParseProfile("profile", c.Profile); err != nil {
 		return err
-	}
-	if names := secret.References(c.Env); len(names) > 0 {
-		return core.Invalid("env", "@"+names[0], "no secrets: they are not given to agents on hosts")
 	}
 	if c.Dir != "" && (!filepath.IsAbs(c.Dir) || filepath.Clean(c.Dir) != c.Dir) {
 		return core.Invalid("dir", c.Dir, "an absolute directory of the host, or none for one of the agent's own")

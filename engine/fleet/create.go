@@ -110,19 +110,13 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	return nil
 }
 
-// checkHost reports why an agent can't have its place on a host. A credential
-// would become a secret, which a host is not given.
+// checkHost reports why an agent can't have its place on a host.
 func (f *Fleet) checkHost(ctx context.Context, by core.Caller, c *Create) error {
 	if c.Host == "" {
 		return nil
 	}
 	if f.opt.Host == nil {
 		return core.Missing("host", c.Host)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		if secret.LooksSecret(name, c.Env[name]) {
-			return core.Invalid("env", name, "no credentials: they are not given to agents on hosts")
-		}
 	}
 	return f.opt.Host(ctx, by.Tenant, c.Host, c.Name)
 }

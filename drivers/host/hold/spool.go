@@ -1,19 +1,26 @@
 package hold
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // roomOf is what a spool keeps of a stream at each of its ends.
 const roomOf = 4 << 20 // bytes
 
 // spool holds what of a stream the engine does not have yet, on disk: the first
-// bytes and, past what there is room for, the last.
+// bytes and, past what there is room for, the last. The disk has it enciphered, by a
+// key that only memory knows: a process may print what it was given in confidence.
 type spool struct {
 	dir  string
 	room int64
 	file *os.File // without a name; nil until needed
+	key  cipher.Block
 
 	// Places in the stream. From base on, room bytes are at the beginning of the
 	// file; what follows is in a ring behind them.
@@ -36,7 +43,9 @@ func (s *spool) write(p []byte) {
 		}
 		err := s.open()
 		if err == nil {
-			_, err = s.file.WriteAt(p[:most], at)
+			part := slices.Clone(p[:most])
+			s.encipher(s.end, part)
+			_, err = s.file.WriteAt(part, at)
 		}
 		s.end += most
 		if err != nil {
@@ -65,7 +74,19 @@ func (s *spool) read(at int64, p []byte) (from int64, n int) {
 		s.base, s.acked = s.end, s.end // the disk has lost it
 		return s.end, 0
 	}
+	s.encipher(from, p)
 	return from, len(p)
+}
+
+// encipher turns a part of the stream that begins at a place into what the disk has,
+// and back. No place has two texts, so that none gives the other away.
+func (s *spool) encipher(at int64, p []byte) {
+	var counter [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(counter[8:], uint64(at/aes.BlockSize))
+	stream := cipher.NewCTR(s.key, counter[:])
+	var skipped [aes.BlockSize]byte
+	stream.XORKeyStream(skipped[:at%aes.BlockSize], skipped[:at%aes.BlockSize])
+	stream.XORKeyStream(p, p)
 }
 
 // ack lets go of what the engine has.
@@ -83,12 +104,18 @@ func (s *spool) open() error {
 	if s.file != nil {
 		return nil
 	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return fmt.Errorf("make a key for output: %w", err)
+	}
 	f, err := os.CreateTemp(s.dir, "out-")
 	if err != nil {
 		return fmt.Errorf("make a place for output: %w", err)
 	}
 	_ = os.Remove(f.Name())
-	s.file = f
+	s.file, s.key = f, block
 	return nil
 }
 

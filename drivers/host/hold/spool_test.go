@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -70,5 +71,22 @@ func TestASpoolLosesNothingWithinItsRoom(t *testing.T) {
 	}
 	if !bytes.Equal(got, wrote[:len(got)]) || len(wrote)-len(got) > 64 {
 		t.Error("not what was written")
+	}
+}
+
+func TestTheDiskHasNothingInClear(t *testing.T) {
+	s := &spool{dir: t.TempDir(), room: 1 << 10}
+	defer s.close()
+	text := bytes.Repeat([]byte("correct horse battery "), 60)
+	for part := range slices.Chunk(text, 37) {
+		s.write(part)
+	}
+	disk := make([]byte, 2<<10)
+	n, _ := s.file.ReadAt(disk, 0)
+	if n < 1<<10 || bytes.Contains(disk[:n], []byte("horse")) {
+		t.Errorf("%d bytes: %q", n, disk[:n])
+	}
+	if got := all(s, 0, 100); got != string(text) {
+		t.Errorf("%q", got)
 	}
 }
