@@ -16,6 +16,7 @@ CODER    := $(CURDIR)/.cache/coder
 GUEST    := $(CURDIR)/.cache/guest
 AGENTAPI := $(CURDIR)/.cache/agentapi
 IPLD     := $(CURDIR)/.cache/ipld
+POSTGRES := $(CURDIR)/.cache/postgres
 LOG      := .cache/test.log
 PKG      ?= ./...
 FUZZTIME ?= 10s
@@ -24,7 +25,7 @@ BENCH    ?= .
 # How often make trials runs make test on a busy machine.
 BUSY_ROUNDS ?= 5
 
-.PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld cad race golden fuzz bench clean need
+.PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld postgres cad race golden fuzz bench clean need
 
 # test runs every test once, all under the race detector: it says first what the
 # tests need, installs what is missing, and prints a line for each package with
@@ -33,11 +34,11 @@ BUSY_ROUNDS ?= 5
 # a test that skips itself is a failure too; those with real agents never do here.
 # lint has vetted all, and one package more than there are cores runs at once, as
 # some wait more than they work.
-test: need lint agents mcp coder agentapi ipld cad
+test: need lint agents mcp coder agentapi ipld postgres cad
 	@mkdir -p $(dir $(LOG))
 	@echo "go test -race $(PKG)"
 	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
-		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) \
+		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) \
 		go test -race -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
@@ -85,6 +86,10 @@ agentapi:
 ipld:
 	@.ci/ipld $(IPLD)
 
+# postgres installs a current PostgreSQL beside the system's.
+postgres:
+	@.ci/postgres $(POSTGRES)
+
 # mcp installs the inspector and the servers of the Model Context Protocol that
 # tests run for real.
 mcp:
@@ -101,12 +106,12 @@ race: need
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, attacked also as root of a container, an engine killed a thousand times,
 # two hundred at work on a repository and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
-# answers by whoever may not, hostile policy programs, the engine's suites on PostgreSQL, fuzzing; cells in a
+# answers by whoever may not, hostile policy programs, the engine's suites on two versions of PostgreSQL, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
 # twice in a row from a fresh clone while another program keeps the cores busy,
 # BUSY_ROUNDS times. That takes five hours and more; the rest half an hour.
-trials: need coder agentapi
+trials: need coder agentapi postgres
 	.ci/guest $(GUEST)
 	.ci/release-trial
 	CELL_SETTINGS=all CELL_TRIALS=1000 go test -count=1 -timeout 60m -run 'KilledAtRandom|InEverySetting' -v ./drivers/cell
@@ -118,7 +123,7 @@ trials: need coder agentapi
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
-	SWARMDECK_ENGINE_SUITES=./engine/... go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
+	SWARMDECK_ENGINE_SUITES=./engine/... SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"

@@ -10,14 +10,29 @@ import (
 	"swarmdeck/store/postgres/postgrestest"
 )
 
+// suitesEnv names the packages of a long trial.
+const suitesEnv = "SWARMDECK_ENGINE_SUITES"
+
 // TestTheEnginesOwnTestsPassOnADatabase runs the suites of the engine over a server.
-// SWARMDECK_ENGINE_SUITES names the packages of a long trial.
 func TestTheEnginesOwnTestsPassOnADatabase(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	engineSuites(t)
+}
+
+func TestTheEnginesOwnTestsPassOnADatabaseOfACurrentServer(t *testing.T) {
+	if os.Getenv(suitesEnv) == "" {
+		return // for trials: the store's own tests run on that one too
+	}
+	current(t)
+	engineSuites(t)
+}
+
+func engineSuites(t *testing.T) {
+	t.Helper()
 	args := []string{"test", "-count=1", "-p=1", "-timeout=30m"}
-	if suites := os.Getenv("SWARMDECK_ENGINE_SUITES"); suites != "" {
+	if suites := os.Getenv(suitesEnv); suites != "" {
 		args = append(args, strings.Fields(suites)...)
 	} else {
 		args = append(args, "-short", "./engine/swarm", "./engine/judge", "./engine/bus", "./engine/record")

@@ -3,92 +3,62 @@ package postgrestest
 
 import (
 	"bytes"
-	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
-	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Cluster is a server of its own, reached by a unix socket.
 type Cluster struct {
 	dir, bin string
+	settings []string            // beyond those of all, as name=value
 	as       *syscall.Credential // postgres refuses to run as root
 	server   *exec.Cmd
 	log      bytes.Buffer
 }
 
-// Start starts an empty server that ends with the test. Without PostgreSQL the
-// test is skipped, where it may be.
-func Start(t testing.TB) *Cluster {
+// Start starts an empty server that ends with the test, with settings as
+// "name=value" beyond those of all.
+func Start(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
-	bin := installed()
-	if bin == "" {
-		const missing = "no PostgreSQL is installed: apt-get install postgresql"
-		if os.Getenv("SWARMDECK_CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	dir, err := os.MkdirTemp("", "pg") // short: a socket's path has 107 bytes at most
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	c := &Cluster{dir: dir, bin: bin}
-	if err := c.give(); err != nil {
-		t.Fatal(err)
-	}
+	c := prepare(t, settings)
 	init := c.command("initdb", "-D", c.data(), "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C")
 	if out, err := init.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	c.Run(t)
-	t.Cleanup(func() { c.Kill(t) })
 	return c
 }
 
-func installed() string {
-	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err == nil { // the other programs are beside it
-			return filepath.Dir(path)
+// prepare makes the directory of a server, which is stopped when the test ends.
+func prepare(t testing.TB, settings []string) *Cluster {
+	t.Helper()
+	c := &Cluster{bin: installed(t), settings: settings}
+	var err error
+	if c.dir, err = os.MkdirTemp("", "pg"); err != nil { // short: a socket's path has 107 bytes at most
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(c.dir); err != nil {
+			t.Error(err)
 		}
+	})
+	if err := c.give(); err != nil {
+		t.Fatal(err)
 	}
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	slices.Sort(found)
-	return filepath.Dir(found[len(found)-1])
-}
-
-// give hands the directory to the user that the server runs as.
-func (c *Cluster) give() error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return err
-	}
-	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
-	if err := cmp.Or(uidErr, gidErr); err != nil {
-		return err
-	}
-	c.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return os.Chown(c.dir, int(uid), int(gid))
+	t.Cleanup(func() { c.Kill(t) })
+	return c
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
@@ -103,14 +73,17 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 func (c *Cluster) Run(t testing.TB) {
 	t.Helper()
 	c.log.Reset()
-	c.server = c.command("postgres", "-D", c.data(), "-k", c.dir, "-c", "listen_addresses=", "-c", "shared_buffers=32MB",
-		"-c", "fsync=off", "-c", "full_page_writes=off")
+	args := []string{"-D", c.data(), "-k", c.dir}
+	for _, s := range append([]string{"listen_addresses=", "shared_buffers=32MB", "fsync=off", "full_page_writes=off"}, c.settings...) {
+		args = append(args, "-c", s)
+	}
+	c.server = c.command("postgres", args...)
 	c.server.Stderr = &c.log
 	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if c.command("pg_isready", "-q", "-h", c.dir).Run() == nil {
+		if _, err := c.say(t, "postgres", "select 1"); err == nil {
 			return
 		}
 	}
@@ -121,10 +94,15 @@ func (c *Cluster) Run(t testing.TB) {
 // Kill ends the server at once, as a crash of its machine does to its clients.
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
+	c.end(t, syscall.SIGQUIT) // its children end too
+}
+
+func (c *Cluster) end(t testing.TB, how syscall.Signal) {
+	t.Helper()
 	if c.server == nil {
 		return
 	}
-	if err := c.server.Process.Signal(syscall.SIGQUIT); err != nil { // its children end too
+	if err := c.server.Process.Signal(how); err != nil {
 		t.Error(err)
 	}
 	_ = c.server.Wait()
@@ -134,18 +112,42 @@ func (c *Cluster) Kill(t testing.TB) {
 // Database makes a database if it is missing and returns its DSN.
 func (c *Cluster) Database(t testing.TB, name string) string {
 	t.Helper()
-	if out, err := c.command("createdb", "-h", c.dir, "-U", "postgres", "-T", "template0", name).CombinedOutput(); err != nil && !bytes.Contains(out, []byte("already exists")) {
-		t.Fatalf("createdb: %v\n%s", err, out)
+	_, err := c.say(t, "postgres", "create database "+pgx.Identifier{name}.Sanitize()+" template template0")
+	if told := new(pgconn.PgError); err != nil && (!errors.As(err, &told) || told.Code != "42P04") { // it is there
+		t.Fatal(err)
 	}
-	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres&sslmode=disable", name, url.QueryEscape(c.dir))
+	return c.dsn(name)
 }
 
-// SQL runs statements in a database and returns what they say.
+func (c *Cluster) dsn(database string) string {
+	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres&sslmode=disable", database, url.QueryEscape(c.dir))
+}
+
+// SQL runs statements in a database and returns their rows, a line each, with a bar
+// between columns.
 func (c *Cluster) SQL(t testing.TB, database, statements string) string {
 	t.Helper()
-	out, err := c.command("psql", "-h", c.dir, "-U", "postgres", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statements, database).CombinedOutput()
+	out, err := c.say(t, database, statements)
 	if err != nil {
-		t.Fatalf("psql: %v\n%s", err, out)
+		t.Fatalf("%s: %v", statements, err)
 	}
-	return string(bytes.TrimSpace(out))
+	return out
+}
+
+func (c *Cluster) say(t testing.TB, database, statements string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	conn, err := pgconn.Connect(ctx, c.dsn(database))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	results, err := conn.Exec(ctx, statements).ReadAll()
+	var lines []string
+	for _, r := range results {
+		for _, row := range r.Rows {
+			lines = append(lines, string(bytes.Join(row, []byte("|"))))
+		}
+	}
+	return strings.Join(lines, "\n"), err
 }

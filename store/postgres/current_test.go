@@ -1,0 +1,39 @@
+package postgres_test
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// currentEnv names the directory of a current PostgreSQL, which make postgres installs.
+const currentEnv = "SWARMDECK_POSTGRES_CURRENT"
+
+// current has the servers of this test and its children be current ones.
+func current(t *testing.T) {
+	t.Helper()
+	dir := os.Getenv(currentEnv)
+	if dir == "" {
+		postgrestest.Missing(t, currentEnv+" names no current PostgreSQL: make postgres")
+	}
+	t.Setenv(postgrestest.ServerEnv, dir)
+	version := postgrestest.Start(t).SQL(t, "postgres", "show server_version_num")
+	if n, err := strconv.Atoi(version); err != nil || n < 180000 {
+		t.Fatalf("the server in %s has version %s", dir, version)
+	}
+}
+
+// onBoth are the tests that also run on a current server.
+const onBoth = "^(TestConformance|TestKilledAtAnyInstant.*|TestACommit.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*|TestMigrations.*|TestAView.*)$"
+
+func TestACurrentServerIsAsGood(t *testing.T) {
+	current(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.timeout=10m", "-test.run="+onBoth)
+	cmd.Env = append(os.Environ(), "SWARMDECK_CRASH_ROUNDS=10")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
