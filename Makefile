@@ -15,6 +15,7 @@ MCP      := $(CURDIR)/.cache/mcp
 CODER    := $(CURDIR)/.cache/coder
 GUEST    := $(CURDIR)/.cache/guest
 AGENTAPI := $(CURDIR)/.cache/agentapi
+RIVER    := $(CURDIR)/.cache/river
 IPLD     := $(CURDIR)/.cache/ipld
 POSTGRES := $(CURDIR)/.cache/postgres
 LOG      := .cache/test.log
@@ -25,7 +26,7 @@ BENCH    ?= .
 # How often make trials runs make test on a busy machine.
 BUSY_ROUNDS ?= 5
 
-.PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld postgres cad race golden fuzz bench clean need
+.PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld postgres cad race golden fuzz bench bench-river clean need
 
 # test runs every test once, all under the race detector: it says first what the
 # tests need, installs what is missing, and prints a line for each package with
@@ -146,6 +147,12 @@ fuzz:
 # bench prints each benchmark's ratio beside its time: make bench PKG=./engine/swarm BENCH=Life
 bench:
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+# bench-river prints what a task's life on a PostgreSQL server costs beside a job's of
+# River on the same, by turns: three minutes.
+bench-river:
+	@.ci/river/build $(RIVER)
+	SWARMDECK_RIVER=$(RIVER)/river go test -run '^$$' -bench BesideRiver -benchtime 1x -timeout 60m ./engine/swarm
 
 clean:
 	rm -rf .cache dist swarmdeck
