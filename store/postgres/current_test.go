@@ -26,13 +26,16 @@ func current(t *testing.T) {
 	}
 }
 
-// onBoth are the tests that also run on a current server.
-const onBoth = "^(TestConformance|TestKilledAtAnyInstant.*|TestACommit.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*|TestMigrations.*|TestAView.*)$"
-
 func TestACurrentServerIsAsGood(t *testing.T) {
 	current(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.timeout=10m", "-test.run="+onBoth)
-	cmd.Env = append(os.Environ(), "SWARMDECK_CRASH_ROUNDS=10")
+	t.Setenv("SWARMDECK_CRASH_ROUNDS", "10")
+	again(t, "TestConformance|TestKilledAtAnyInstant.*|TestACommit.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*|TestMigrations.*|TestAView.*")
+}
+
+// again runs tests of this package in a process of its own.
+func again(t *testing.T, tests string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.timeout=10m", "-test.run=^("+tests+")$")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

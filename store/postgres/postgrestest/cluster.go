@@ -26,6 +26,7 @@ type Cluster struct {
 	as       *syscall.Credential // postgres refuses to run as root
 	server   *exec.Cmd
 	log      bytes.Buffer
+	pooler   *Pooler // where databases are reached through one
 }
 
 // Start starts an empty server that ends with the test, with settings as
@@ -38,6 +39,9 @@ func Start(t testing.TB, settings ...string) *Cluster {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	c.Run(t)
+	if os.Getenv(PoolerEnv) != "" {
+		c.pooler = c.Pooler(t)
+	}
 	return c
 }
 
@@ -83,7 +87,7 @@ func (c *Cluster) Run(t testing.TB) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if _, err := c.say(t, "postgres", "select 1"); err == nil {
+		if _, err := say(t, dsn(c.dir, "postgres"), "select 1"); err == nil {
 			return
 		}
 	}
@@ -112,32 +116,35 @@ func (c *Cluster) end(t testing.TB, how syscall.Signal) {
 // Database makes a database if it is missing and returns its DSN.
 func (c *Cluster) Database(t testing.TB, name string) string {
 	t.Helper()
-	_, err := c.say(t, "postgres", "create database "+pgx.Identifier{name}.Sanitize()+" template template0")
+	_, err := say(t, dsn(c.dir, "postgres"), "create database "+pgx.Identifier{name}.Sanitize()+" template template0")
 	if told := new(pgconn.PgError); err != nil && (!errors.As(err, &told) || told.Code != "42P04") { // it is there
 		t.Fatal(err)
 	}
-	return c.dsn(name)
+	if c.pooler != nil {
+		return c.pooler.DSN(name)
+	}
+	return dsn(c.dir, name)
 }
 
-func (c *Cluster) dsn(database string) string {
-	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres&sslmode=disable", database, url.QueryEscape(c.dir))
+func dsn(dir, database string) string {
+	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres&sslmode=disable", database, url.QueryEscape(dir))
 }
 
 // SQL runs statements in a database and returns their rows, a line each, with a bar
 // between columns.
 func (c *Cluster) SQL(t testing.TB, database, statements string) string {
 	t.Helper()
-	out, err := c.say(t, database, statements)
+	out, err := say(t, dsn(c.dir, database), statements)
 	if err != nil {
 		t.Fatalf("%s: %v", statements, err)
 	}
 	return out
 }
 
-func (c *Cluster) say(t testing.TB, database, statements string) (string, error) {
+func say(t testing.TB, dsn, statements string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
-	conn, err := pgconn.Connect(ctx, c.dsn(database))
+	conn, err := pgconn.Connect(ctx, dsn)
 	if err != nil {
 		return "", err
 	}

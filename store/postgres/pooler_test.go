@@ -1,0 +1,72 @@
+package postgres_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestAPoolerMayStandBeforeTheServer(t *testing.T) {
+	t.Setenv(postgrestest.PoolerEnv, "1")
+	again(t, "TestConformance|TestACommitWhose.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*")
+}
+
+func TestAPoolerThatIsKilledLosesNothing(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	cluster.Database(t, "pooled")
+	pooler := cluster.Pooler(t)
+	db := open(t, pooler.DSN("pooled"), postgres.Options{Lease: time.Hour})
+	if err := db.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	var good atomic.Int64
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for c := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := db.Update(t.Context(), acme, put(fmt.Sprintf("%d-%05d", c, i), "v")); err != nil {
+					t.Error(err)
+					return
+				}
+				good.Add(1)
+			}
+		})
+	}
+	more := func() {
+		for before, end := good.Load(), time.Now().Add(30*time.Second); good.Load() < before+20; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Error("nothing is committed any more")
+				return
+			}
+		}
+	}
+	for round := range 6 {
+		more()
+		if round%2 == 0 {
+			pooler.Kill(t)
+			pooler.Run(t)
+		} else { // it tells its clients of this in words of its own
+			cluster.SQL(t, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'pooled'")
+		}
+	}
+	more()
+	close(stop)
+	wg.Wait()
+	closed(t, db)
+	db = open(t, pooler.DSN("pooled"), postgres.Options{})
+	defer closed(t, db)
+	if have, n := keys(t, db); int64(len(have)) != good.Load() || n != good.Load() {
+		t.Errorf("%d records, counter %d, acknowledged %d", len(have), n, good.Load())
+	}
+}
