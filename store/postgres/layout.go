@@ -53,7 +53,7 @@ func (db *DB) layOut(ctx context.Context) error {
 		return q.QueryRow(ctx, "select coalesce(max(version), 0) from layout").Scan(&have)
 	}
 	if err := ready(db.pool); err != nil {
-		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
+		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
 	}
 	switch {
 	case have == len(steps):

@@ -93,7 +93,7 @@ var _ store.Store = (*DB)(nil)
 func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	conf, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL: %w", err) // the error holds no password
+		return nil, fmt.Errorf("PostgreSQL: %w", withoutDSN(err))
 	}
 	conf.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conf.ConnConfig.StatementCacheCapacity, conf.ConnConfig.DescriptionCacheCapacity = 0, 0

@@ -108,7 +108,7 @@ func lost(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", errLost, ctx.Err())
 	}
-	return fmt.Errorf("%w: %w: %w", errLost, store.ErrUnusable, err)
+	return fmt.Errorf("%w: %w: %w", errLost, store.ErrUnusable, inOneLine(err))
 }
 
 // integer reads a column of the type bigint.

@@ -158,3 +158,26 @@ func say(t testing.TB, dsn, statements string) (string, error) {
 	}
 	return strings.Join(lines, "\n"), err
 }
+
+// Restart starts the server anew with more settings.
+func (c *Cluster) Restart(t testing.TB, settings ...string) {
+	t.Helper()
+	c.Kill(t)
+	c.settings = append(c.settings, settings...)
+	c.Run(t)
+}
+
+// File writes a file that the server alone may read, and returns its path.
+func (c *Cluster) File(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c.as != nil {
+		if err := os.Chown(path, int(c.as.Uid), int(c.as.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
