@@ -16,11 +16,16 @@ import (
 // test's, and returns the address of a host that it reaches.
 func (u *user) sshTo() (address string) {
 	u.t.Helper()
+	return u.sshAt(u.sshd())
+}
+
+// sshAt is sshTo where sshd listens already.
+func (u *user) sshAt(addr string) (address string) {
+	u.t.Helper()
 	program, err := exec.LookPath("ssh")
 	if err != nil {
 		u.t.Skip("ssh is missing (openssh-client)")
 	}
-	addr := u.sshd()
 	_, known := pair(u.t, 1)
 	hostname, port, _ := strings.Cut(addr, ":")
 	bin := filepath.Join(u.home, "bin")

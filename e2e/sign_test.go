@@ -135,6 +135,17 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 // sshd is the machine's own, which lets in whoever has the key of seed 0.
 func (u *user) sshd() (addr string) {
 	u.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return u.sshdOn(l)
+}
+
+// sshdOn is sshd where it is listened already.
+func (u *user) sshdOn(l net.Listener) (addr string) {
+	u.t.Helper()
+	u.t.Cleanup(func() { _ = l.Close() })
 	program, err := exec.LookPath("sshd")
 	if err != nil {
 		u.t.Skip("sshd is missing (openssh-server)")
@@ -153,11 +164,6 @@ func (u *user) sshd() (addr string) {
 		}
 	}
 	// One process for each connection, as inetd has it: the port is ours from the beginning.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	u.t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
 			conn, err := l.Accept()

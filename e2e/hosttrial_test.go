@@ -1,0 +1,344 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestEachPromptIsGivenOnceHoweverALinkIsCut has agents work on a host that a real
+// sshd reaches while, at some instant of each round of prompts, the link is cut, held
+// or its cable pulled, or the keeper or the engine is killed. SWARMDECK_HOST_CUTS is
+// how often, where somebody has more time.
+func TestEachPromptIsGivenOnceHoweverALinkIsCut(t *testing.T) {
+	t.Parallel()
+	cuts := 7
+	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_HOST_CUTS")); err == nil {
+		cuts = n
+	}
+	seed := rand.Uint64()
+	if n, err := strconv.ParseUint(os.Getenv("SWARMDECK_HOST_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("seed %d", seed)
+	c := newHostCuts(t, rand.New(rand.NewPCG(seed, 0)))
+	began := time.Now()
+	for n := range cuts {
+		c.round(n)
+	}
+	t.Logf("%d cuts in %s: %v; %d prompts, given %d times: %v; %v again", cuts, time.Since(began).Round(time.Second), c.made, c.prompts, c.handed, c.came, c.answers)
+	if len(c.working()) == 0 {
+		t.Error("agents that work are not seen")
+	}
+	for _, a := range c.agents {
+		c.ok("agent", "delete", a, "--yes")
+	}
+	if len(c.working()) > 0 {
+		t.Errorf("still there though their agents are not: %q", c.working())
+	}
+	c.ok("host", "remove", "box")
+	await(t, "no keeper is left", func() bool { return len(c.keepers("")) == 0 })
+	if _, err := os.Stat(filepath.Join(c.home, ".cache/swarmdeck")); !os.IsNotExist(err) {
+		t.Error("files are left there:", err)
+	}
+	if left := c.working(); len(left) > 0 {
+		t.Errorf("still there: %q", left)
+	}
+	c.ok("audit", "verify")
+	c.ok("audit", "reconcile")
+}
+
+// hostCuts is an operator with agents on a host, whose link has accidents.
+type hostCuts struct {
+	*user
+	random  *rand.Rand
+	engine  *daemon
+	cable   string // a network interface that can be pulled, "" for none
+	agents  []string
+	kinds   []string       // of accidents, in the order of their turns
+	made    map[string]int // accidents by kind
+	prompts int
+	handed  int            // to agents, in all their tries
+	answers map[string]int // to whether one is given again
+	came    map[string]int // what prompts came to
+}
+
+// Accidents.
+const (
+	cutHost   = "link process killed"
+	cutClient = "ssh killed"
+	cutServer = "sshd killed"
+	holdLink  = "link stopped"
+	pullCable = "cable pulled"
+	endKeeper = "keeper killed"
+	endEngine = "engine killed"
+)
+
+func newHostCuts(t *testing.T, r *rand.Rand) *hostCuts {
+	u := newUser(t)
+	u.program = u.built()
+	c := &hostCuts{
+		user: u, random: r, agents: []string{"ada", "bob"}, made: map[string]int{}, answers: map[string]int{}, came: map[string]int{},
+		kinds: []string{cutHost, cutClient, cutServer, holdLink, pullCable, endKeeper, endEngine},
+	}
+	l := c.apart()
+	if l == nil {
+		t.Log("no network name space here: no cable is pulled")
+		c.kinds = slices.DeleteFunc(c.kinds, func(k string) bool { return k == pullCable })
+		var err error
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := u.sshAt(u.sshdOn(l))
+	u.ok("tenant", "create", "t_acme")
+	c.engine = u.daemon()
+	u.ok("host", "add", "box", address, "--lease", "20s")
+	// It writes down each prompt that it is given, and whether another self is there.
+	line := `exec 9>>own; flock -n 9 || echo two of them >>got; while read line; do echo "$line" >>got; sleep 0.$((RANDOM%8))77; echo '{"type":"result","status":"succeeded","output":{}}'; done # of ` + u.home
+	for _, a := range c.agents {
+		u.ok("agent", "create", a, "--project", "p", "--host", "box", "--", "bash", "-c", line)
+	}
+	return c
+}
+
+// apart listens behind a cable, in a network name space of its own; nil where there
+// can be none.
+func (c *hostCuts) apart() net.Listener {
+	tag := strconv.FormatUint(uint64(os.Getpid())*16+c.random.Uint64N(16), 36)
+	space, far := "swdk-"+tag, "swf"+tag
+	c.cable = "swn" + tag
+	b := os.Getpid() & 0x3fff
+	net24 := fmt.Sprintf("10.%d.%d.", 192+b>>8, b&0xff)
+	c.t.Cleanup(func() {
+		_ = exec.Command("ip", "link", "del", c.cable).Run()
+		_ = exec.Command("ip", "netns", "del", space).Run()
+	})
+	for _, args := range []string{
+		"netns add " + space, "link add " + c.cable + " type veth peer name " + far + " netns " + space,
+		"addr add " + net24 + "1/30 dev " + c.cable, "link set " + c.cable + " up",
+		"-n " + space + " addr add " + net24 + "2/30 dev " + far, "-n " + space + " link set " + far + " up",
+	} {
+		if exec.Command("ip", strings.Fields(args)...).Run() != nil {
+			return nil
+		}
+	}
+	made := make(chan net.Listener, 1)
+	go func() {
+		defer close(made)
+		runtime.LockOSThread() // the thread ends with this
+		f, err := os.Open("/run/netns/" + space)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		if unix.Setns(int(f.Fd()), unix.CLONE_NEWNET) != nil {
+			return
+		}
+		if l, err := net.Listen("tcp", net24+"2:0"); err == nil {
+			made <- l
+		}
+	}()
+	return <-made
+}
+
+// task is what is known of one.
+type taskSeen struct {
+	Status  string `json:"status"`
+	Waiting string `json:"waiting"`
+	Attempt int    `json:"attempt"` // from 0
+	Error   struct {
+		Code string `json:"code"`
+	} `json:"error"`
+}
+
+func (c *hostCuts) task(id string) (s taskSeen) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.ok("task", "show", id, "-o", "json")), &s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// round gives each agent a prompt and has one accident meanwhile.
+func (c *hostCuts) round(n int) {
+	c.t.Helper()
+	kind := c.kinds[n%len(c.kinds)]
+	ids := map[string]string{}
+	for _, a := range c.agents {
+		text := fmt.Sprintf("prompt %d of %s.", n, a)
+		await(c.t.(*testing.T), "turn for "+a, func() bool {
+			code, out, _ := c.run("agent", "assign", a, text, "-o", "json")
+			if code == 0 {
+				ids[text] = field(out, "task_id")
+			}
+			return code == 0
+		})
+	}
+	time.Sleep(time.Duration(c.random.IntN(500)) * time.Millisecond)
+	c.accident(kind)
+	c.made[kind]++
+	for text, id := range ids {
+		var seen taskSeen
+		begun := time.Now()
+		await(c.t.(*testing.T), "end of "+text, func() bool {
+			if seen = c.task(id); time.Since(begun) > patience/2 {
+				c.t.Fatalf("round %d, %s: %q has not ended\n%s%s%s", n, kind, text, c.ok("task", "show", id), c.ok("agent", "list"), c.ok("host", "list", "-o", "wide"))
+			}
+			if seen.Waiting == "approval" { // the engine does not know whether the agent got it; who looks does
+				c.answer(id, len(c.given(text)) == 0)
+			}
+			return slices.Contains([]string{"succeeded", "failed", "cancelled", "blocked"}, seen.Status)
+		})
+		c.prompts++
+		c.came[strings.TrimSpace(seen.Status+" "+seen.Error.Code)]++
+		given := c.given(text)
+		c.handed += len(given)
+		alone := slices.Compact(slices.Sorted(slices.Values(given))) // by the span of its try
+		most := 1
+		if kind == endKeeper { // which the agent does not outlive: it is tried again
+			most += seen.Attempt
+		}
+		well := seen.Status == "succeeded" || kind == endEngine && seen.Status == "blocked"
+		if !well || len(given) == 0 || len(given) != len(alone) || len(given) > most {
+			c.t.Errorf("round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
+		}
+	}
+	if len(c.given("two of them")) > 0 {
+		c.t.Fatalf("round %d, %s: two processes of one agent were there at once", n, kind)
+	}
+}
+
+// answer says whether a prompt that the engine's end cut off is given again.
+func (c *hostCuts) answer(task string, again bool) {
+	c.t.Helper()
+	for line := range strings.Lines(c.ok("approval", "list", "--open", "-o", "json")) {
+		word := "deny"
+		if again {
+			word = "approve"
+		}
+		if field(line, "task_id") == task {
+			c.ok("approval", word, field(line, "approval_id"), "--reason", "as it was written down")
+			c.answers[word]++
+		}
+	}
+}
+
+// working are the command lines of what works in a directory of the host's agents.
+func (c *hostCuts) working() (lines []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if strings.Contains(at, c.home+"/.cache/") || strings.Contains(string(line), "# of "+c.home) {
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}
+
+// given are the lines with a text that agents wrote down.
+func (c *hostCuts) given(text string) (lines []string) {
+	all, _ := filepath.Glob(filepath.Join(c.home, ".cache/swarmdeck/keeper-*/agents/*/work/got"))
+	for _, path := range all {
+		got, err := os.ReadFile(path)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(got)) {
+			if strings.Contains(line, text) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// accident has one happen.
+func (c *hostCuts) accident(kind string) {
+	c.t.Helper()
+	signal := func(sig syscall.Signal, pids ...int) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	pause := func() { time.Sleep(time.Duration(500+c.random.IntN(4000)) * time.Millisecond) }
+	switch kind {
+	case cutHost:
+		signal(syscall.SIGKILL, c.keepers("link")...)
+	case cutClient:
+		signal(syscall.SIGKILL, c.clients()...)
+	case cutServer:
+		for _, pid := range c.keepers("link") {
+			signal(syscall.SIGKILL, parent(pid))
+		}
+	case holdLink:
+		held := c.keepers("link")
+		signal(syscall.SIGSTOP, held...)
+		pause()
+		signal(syscall.SIGCONT, held...)
+	case pullCable:
+		c.ip("link", "set", c.cable, "down")
+		pause()
+		c.ip("link", "set", c.cable, "up")
+	case endKeeper:
+		signal(syscall.SIGKILL, c.keepers("hold")...)
+	case endEngine:
+		_ = c.engine.cmd.Process.Kill()
+		_ = c.engine.cmd.Wait()
+		c.engine = c.daemon()
+	}
+}
+
+func (c *hostCuts) ip(args ...string) {
+	c.t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		c.t.Fatalf("ip %v: %v %s", args, err, out)
+	}
+}
+
+// clients are the engine's ssh processes.
+func (c *hostCuts) clients() (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		words := strings.Split(string(line), "\x00")
+		if len(words) > 3 && filepath.Base(words[0]) == "ssh" && words[2] == filepath.Join(c.home, "config") {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parent is the parent of a process if that is a server of ssh; signals to the
+// process 0 that it else is are nobody's.
+func parent(pid int) int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	rest := strings.Fields(string(status[strings.LastIndexByte(string(status), ')')+1:]))
+	if len(rest) < 2 {
+		return notThere
+	}
+	up, _ := strconv.Atoi(rest[1])
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", up))
+	if up < 2 || !strings.HasPrefix(string(name), "sshd") {
+		return notThere
+	}
+	return up
+}
+
+// notThere is the number of no process.
+const notThere = 1 << 30
