@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"swarmdeck/store"
 )
@@ -38,6 +40,9 @@ create table owner (
 // layoutLock is the advisory lock under which the tables are made.
 const layoutLock = 0x73776b76
 
+// noPrivilege is PostgreSQL's code of an error for want of a privilege.
+const noPrivilege = "42501"
+
 // layOut makes the tables that are missing.
 func (db *DB) layOut(ctx context.Context) error {
 	steps := layouts()
@@ -50,18 +55,27 @@ func (db *DB) layOut(ctx context.Context) error {
 		if err := q.QueryRow(ctx, "select to_regclass('layout') is not null").Scan(&there); err != nil || !there {
 			return err
 		}
-		return q.QueryRow(ctx, "select coalesce(max(version), 0) from layout").Scan(&have)
+		err := q.QueryRow(ctx, "select coalesce(max(version), 0) from layout").Scan(&have)
+		if told := new(pgconn.PgError); errors.As(err, &told) && told.Code == noPrivilege {
+			err = fmt.Errorf("the role lacks SELECT on table layout: %w", err)
+		}
+		return err
 	}
 	if err := ready(db.pool); err != nil {
 		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
 	}
 	switch {
 	case have == len(steps):
-		return nil
+		return db.mayUse(ctx)
 	case have > len(steps):
 		return fmt.Errorf("PostgreSQL: %w: table layout %d is newer than this program's %d", store.ErrUnusable, have, len(steps))
 	case db.opt.ReadOnly:
 		return fmt.Errorf("PostgreSQL: %w: table layout %d is older than this program's %d; open it once for writing", store.ErrUnusable, have, len(steps))
+	}
+	if have == 0 {
+		if err := db.mayMake(ctx); err != nil {
+			return fmt.Errorf("PostgreSQL: make the tables: %w: %w", store.ErrUnusable, err)
+		}
 	}
 	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", layoutLock); err != nil {

@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"swarmdeck/store"
+)
+
+// missingSQL lists what a role lacks on the tables, by a list of those and of what is
+// needed on each.
+const missingSQL = `select current_user, tab, string_agg(upper(need), ', ' order by need)
+from unnest($1::text[], $2::text[]) as wanted(tab, need) where not has_table_privilege(tab, need)
+group by tab order by tab`
+
+// mayUse is an error that names the tables and privileges which the role lacks.
+func (db *DB) mayUse(ctx context.Context) error {
+	needs := [][2]string{{"kv", "select"}, {"owner", "select"}}
+	if !db.opt.ReadOnly {
+		needs = append(needs, [][2]string{{"kv", "insert"}, {"kv", "update"}, {"kv", "delete"}, {"owner", "insert"}, {"owner", "update"}}...)
+	}
+	var tables, privileges []string
+	for _, need := range needs {
+		tables, privileges = append(tables, need[0]), append(privileges, need[1])
+	}
+	rows, err := db.pool.Query(ctx, missingSQL, tables, privileges)
+	if err != nil {
+		return fmt.Errorf("PostgreSQL: %w: privileges on the tables: %w", store.ErrUnusable, err)
+	}
+	defer rows.Close()
+	var role, table, lacks string
+	var all []string
+	for rows.Next() {
+		if err := rows.Scan(&role, &table, &lacks); err != nil {
+			return err
+		}
+		all = append(all, fmt.Sprintf("%s on table %s", lacks, table))
+	}
+	if err := rows.Err(); err != nil || len(all) == 0 {
+		return err
+	}
+	return fmt.Errorf("PostgreSQL: %w: role %s lacks %s", store.ErrUnusable, role, strings.Join(all, "; "))
+}
+
+// mayMake is an error that says why the role can't make the tables, which it finds in
+// no schema.
+func (db *DB) mayMake(ctx context.Context) error {
+	var role, path, schema string
+	var may bool
+	err := db.pool.QueryRow(ctx, `select current_user, current_setting('search_path'), coalesce(current_schema(), ''),
+	coalesce(has_schema_privilege(current_schema(), 'create'), false)`).Scan(&role, &path, &schema, &may)
+	switch {
+	case err != nil:
+	case schema == "":
+		err = fmt.Errorf("role %s has no schema: none of search_path (%s) exists and gives it USAGE", role, path)
+	case !may:
+		err = fmt.Errorf("role %s lacks CREATE on schema %s, and in search_path (%s) it sees no tables made by another", role, schema, path)
+	}
+	return err
+}
