@@ -34,6 +34,7 @@ create table owner (
 	until   timestamptz not null default '-infinity' -- end of the lease
 ) with (fillfactor = 50);`,
 		`alter table owner add column away text not null default '' -- why the tenant is not here, see store.AwayError`,
+		viewsSQL(),
 	}
 }
 

@@ -141,6 +141,12 @@ func (c *Cluster) SQL(t testing.TB, database, statements string) string {
 	return out
 }
 
+// Try runs statements by a DSN.
+func (c *Cluster) Try(t testing.TB, dsn, statements string) error {
+	_, err := say(t, dsn, statements)
+	return err
+}
+
 func say(t testing.TB, dsn, statements string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
