@@ -86,6 +86,16 @@ func (u User) Proof() string { return UserProof(int(u.UID)) }
 // UserProof is how a caller of a user of the system is known.
 func UserProof(uid int) string { return "uid:" + strconv.Itoa(uid) }
 
+// UserProofAt is the same of a user of the machine of another engine, which says so:
+// another person than the user of that number here, until an operator is said to
+// be both.
+func UserProofAt(uid int, engine string) string { return UserProof(uid) + "@" + engine }
+
+// IsUserAt says whether a proof is one that UserProofAt made.
+func IsUserAt(proof string) bool {
+	return strings.HasPrefix(proof, "uid:") && strings.Contains(proof, "@")
+}
+
 // since is when each proof became the operator's.
 func (o *Operator) since() map[string]time.Time {
 	all := make(map[string]time.Time, len(o.Users)+len(o.Keys))

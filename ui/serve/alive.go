@@ -81,8 +81,14 @@ func (r *remote) listen(done <-chan struct{}) {
 		case <-tick.C:
 		}
 		late := time.AfterFunc(askFor, func() { r.silent.Store(true) })
+		cut := time.AfterFunc(silence*askFor, func() {
+			if r.a.Login != nil { // its machine, or the way there, is away
+				_ = r.conn.Close()
+			}
+		})
 		_, _, err := r.client.SendRequest("keepalive@openssh.com", true, nil)
 		late.Stop()
+		cut.Stop()
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,8 @@ const (
 // The requests are taken by one goroutine, which never waits for the session.
 type channel struct {
 	gossh.Channel
+	who      Who
+	bad      error // why the session can't begin
 	env      map[string]string
 	envBytes int
 	term     string
@@ -51,7 +54,7 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 	defer ch.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &channel{
-		Channel: ch, env: map[string]string{}, resized: make(chan term.Size, 1), goesOn: make(chan struct{}, 1),
+		Channel: ch, who: who, env: map[string]string{}, resized: make(chan term.Size, 1), goesOn: make(chan struct{}, 1),
 		cancel: cancel, hangUp: func() { _ = conn.Close() },
 	}
 	var run sync.WaitGroup
@@ -80,9 +83,8 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			var line struct{ Text string }
 			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
-				t := c.session(ctx, who, s.lim.Stall)
+				t := c.session(ctx, s.lim.Stall)
 				begun(t)
-				t.Stdout = &outlet{c, t.Stdout}
 				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
 			}
 		}
@@ -100,6 +102,10 @@ func (c *channel) variable(payload []byte) bool {
 		return false
 	}
 	c.envBytes += len(payload)
+	if v.Name == varVouch {
+		c.vouched(v.Value)
+		return true
+	}
 	c.env[v.Name] = v.Value
 	return true
 }
@@ -160,24 +166,30 @@ func (c *channel) signal(payload []byte) {
 
 // session is what a client asked for when it asked to begin. Its output ends
 // the connection when it stands still for longer than stall.
-func (c *channel) session(ctx context.Context, who Who, stall time.Duration) *Session {
-	env := c.env
+func (c *channel) session(ctx context.Context, stall time.Duration) *Session {
+	env, who := c.env, c.who
+	if who.Peer != "" && who.Tenant == "" && c.bad == nil {
+		c.bad = fmt.Errorf("vouch: engine %s names nobody", who.Peer)
+	}
 	out, errs := io.Writer(c.Channel), io.Writer(c.Stderr())
 	if !who.Local {
 		stop := func() { c.cancel(errStalled); c.hangUp() }
 		out, errs = &timed{out, stall, stop}, &timed{errs, stall, stop}
 	}
-	t := &Session{Getenv: func(name string) string { return env[name] }, Stdin: c.Channel, Stdout: out, Stderr: errs, Who: who}
+	t := &Session{Getenv: func(name string) string { return env[name] }, Stdin: c.Channel, Who: who}
 	if who.Local {
 		t.Dir = env[varDir]
-		if env[varSource] != "" {
-			t.Stdin = &asking{ch: c.Channel}
-		}
+	}
+	if (who.Local || who.Peer != "") && env[varSource] != "" {
+		t.Stdin = &asking{ch: c.Channel}
 	}
 	if c.has {
 		env["TERM"] = c.term
 		t.Terminal = &term.Remote{Size: c.size, Resized: c.resized}
 		switch {
+		case who.Peer != "": // it says what the terminal behind it has taken
+			c.pace = newPace(out, nil)
+			c.pace.limit = ahead
 		case !who.Local: // what every client answers, whether it knows it or not (RFC 4254 section 5.4)
 			c.pace = newPace(out, func() bool {
 				_, err := c.SendRequest("keepalive@openssh.com", true, nil)
@@ -193,10 +205,14 @@ func (c *channel) session(ctx context.Context, who Who, stall time.Duration) *Se
 		if c.pace != nil {
 			out, t.Terminal.Full, t.Terminal.Drained = c.pace, c.pace.Full, c.pace.room
 		}
-		t.Stdout, t.Stderr = ssh.NewPtyWriter(out), ssh.NewPtyWriter(errs)
-		if who.Local {
+		if who.Local || who.User != "" {
 			t.Terminal.Suspend = func() { c.suspend(ctx) }
 		}
+	}
+	out = &outlet{c, out}
+	t.Stdout, t.Stderr, t.out, t.errs = out, errs, out, errs
+	if c.has {
+		t.Stdout, t.Stderr = ssh.NewPtyWriter(out), ssh.NewPtyWriter(errs)
 	}
 	return t
 }
@@ -210,6 +226,22 @@ func (c *channel) suspend(ctx context.Context) {
 	case <-c.goesOn:
 	case <-ctx.Done():
 	}
+}
+
+// follow ends the session when its client is to be sent away, and the connection
+// soon after.
+func (c *channel) follow(ctx context.Context, gone <-chan struct{}) {
+	if gone == nil {
+		return
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-gone:
+			c.cancel(errLeave) // a cockpit gives the screen back
+			time.AfterFunc(farewell, c.hangUp)
+		}
+	}()
 }
 
 // exit tells the client how its command ended.

@@ -8,13 +8,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	gossh "golang.org/x/crypto/ssh"
-	"golang.org/x/term"
+
+	"swarmdeck/ui/term"
 )
 
 // ErrGone is in the chain of what Attach returns when the engine went away in
@@ -37,6 +37,11 @@ type Attachment struct {
 	Ahead []byte
 	// Screen is the terminal that a cockpit is shown on; nil for a command.
 	Screen *os.File
+	// Login is for another machine's engine; nil for the one of this user here.
+	Login *Login
+
+	screen screen // as Screen, or the one behind the session that is passed on
+	signer func() (io.ReadWriteCloser, error)
 	// Patience is how long the engine may be silent: at the beginning, and once
 	// the command was interrupted. 0 means 5 s at the beginning and 10 s later.
 	Patience time.Duration
@@ -49,38 +54,63 @@ func Attach(ctx context.Context, conn net.Conn, a Attachment) (int, error) {
 	by := time.Now().Add(cmp.Or(a.Patience, beginPatience))
 	_ = conn.SetDeadline(by)
 	pid := Owner(conn)
-	// A process that is stopped accepts connections all the same.
-	var looked sync.Once
-	look := time.AfterFunc(stoppedAfter, func() {
-		looked.Do(func() {
-			if stopped(pid) {
-				_ = conn.SetDeadline(time.Now())
-			}
-		})
-	})
-	defer look.Stop()
-	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{
-		User: "swarmdeck",
-		// The socket is this user's alone, and its other end proved to be too.
-		HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // see above
-	})
+	if a.Screen != nil {
+		a.screen = &ownScreen{file: a.Screen}
+	}
+	end := hurry(ctx, conn, pid)
+	defer end()
+	c, chans, reqs, err := gossh.NewClientConn(conn, "unix", a.Login.config())
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", unbegun(pid, by, err))
+		return 0, fmt.Errorf("attach to %s: %w", a.Login.name(), unbegun(pid, by, err))
 	}
 	client := gossh.NewClient(c, chans, reqs)
 	defer client.Close()
+	if a.signer != nil {
+		forwardSigner(client, a.signer)
+	}
 	ch, in, err := client.OpenChannel("session", nil)
 	if err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", unbegun(pid, by, err))
+		return 0, fmt.Errorf("attach to %s: %w", a.Login.name(), unbegun(pid, by, err))
 	}
 	r := &remote{a: a, ch: ch, conn: conn, pid: pid, client: client, shown: &Passing{To: a.Stdout}}
 	defer r.restore()
 	if err := r.begin(by); err != nil {
-		return 0, fmt.Errorf("attach to the running engine: %w", err)
+		return 0, fmt.Errorf("attach to %s: %w", a.Login.name(), err)
 	}
-	looked.Do(func() {})
+	end()
 	_ = conn.SetDeadline(time.Time{})
 	return r.wait(ctx, in)
+}
+
+// heed is how long a command that is interrupted while it begins may take to begin.
+const heed = time.Second
+
+// hurry ends the beginning of a command early, until end is called: soon after its
+// caller ends, and when the engine's process is stopped, which accepts connections
+// all the same.
+func hurry(ctx context.Context, conn net.Conn, pid int) (end func()) {
+	var mu sync.Mutex
+	ended := false
+	cut := func(after time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			_ = conn.SetDeadline(time.Now().Add(after))
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { cut(heed) })
+	look := time.AfterFunc(stoppedAfter, func() {
+		if stopped(pid) {
+			cut(0)
+		}
+	})
+	return func() {
+		stop()
+		look.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+	}
 }
 
 // remote is one command that runs at the other end.
@@ -95,22 +125,20 @@ type remote struct {
 
 	silent atomic.Bool // the engine did not answer lately
 	dead   atomic.Bool // and was given up
-
-	mu    sync.Mutex
-	saved *term.State // of the screen, while it is raw
 }
 
 // begin asks for everything that the command needs, and then for the command.
 func (r *remote) begin(by time.Time) error {
-	env := append([]string{varDir + "=" + r.a.Dir, varSource + "=asked", varOutput + "=counted"}, r.a.Env...)
+	env := append(r.a.Login.vouch(), varDir+"="+r.a.Dir, varSource+"=asked", varOutput+"=counted")
+	env = append(env, r.a.Env...)
 	for _, kv := range env[:min(len(env), maxEnv)] {
 		name, value := cut(kv)
 		if _, err := r.ch.SendRequest("env", false, gossh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
 			return unbegun(r.pid, by, err)
 		}
 	}
-	if r.a.Screen != nil {
-		if err := r.screen(by); err != nil {
+	if r.a.screen != nil {
+		if err := r.show(by); err != nil {
 			return err
 		}
 	}
@@ -120,15 +148,15 @@ func (r *remote) begin(by time.Time) error {
 		return gone(r.pid, by, err)
 	case !ok:
 		return errors.New("the engine refused the command")
-	case r.a.Screen != nil:
+	case r.a.screen != nil:
 		r.input()
 	}
 	return nil
 }
 
-// screen asks for a screen and gives the engine this process's.
-func (r *remote) screen(by time.Time) error {
-	w, h, err := term.GetSize(int(r.a.Screen.Fd()))
+// show asks for a screen and gives the engine the client's.
+func (r *remote) show(by time.Time) error {
+	size, err := r.a.screen.size()
 	if err != nil {
 		return fmt.Errorf("size of the terminal: %w", err)
 	}
@@ -136,14 +164,14 @@ func (r *remote) screen(by time.Time) error {
 		Term                string
 		Cols, Rows, Wide, H uint32
 		Modes               string
-	}{os.Getenv("TERM"), uint32(w), uint32(h), 0, 0, ""}))
+	}{r.a.screen.name(), uint32(size.Width), uint32(size.Height), 0, 0, ""}))
 	switch {
 	case err != nil:
 		return unbegun(r.pid, by, err)
 	case !ok:
 		return errors.New("the engine gives no screen")
 	}
-	return r.raw()
+	return r.a.screen.take()
 }
 
 func cut(kv string) (name, value string) {
@@ -159,9 +187,11 @@ func cut(kv string) (name, value string) {
 func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error) {
 	var wg sync.WaitGroup
 	out := &output{Writer: r.a.Stdout}
-	if r.a.Screen != nil {
+	done := make(chan struct{})
+	if r.a.screen != nil {
 		out.Writer = r.shown
 		out.taken = func(n uint64) {
+			r.a.screen.await(done)
 			_, _ = r.ch.SendRequest(drawn, false, gossh.Marshal(struct{ Bytes uint64 }{n}))
 		}
 	}
@@ -171,9 +201,8 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 		}
 	})
 	wg.Go(func() { _, _ = io.Copy(r.a.Stderr, r.ch.Stderr()) })
-	done := make(chan struct{})
-	go r.forward(ctx, done)
-	if r.a.Screen != nil {
+	wg.Go(func() { r.forward(ctx, done) })
+	if r.a.screen != nil || r.a.Login != nil {
 		go r.listen(done)
 	}
 	code, known := 0, false
@@ -238,10 +267,9 @@ const interruptPatience = 10 * time.Second
 
 // forward passes an interrupt and new sizes on until done.
 func (r *remote) forward(ctx context.Context, done <-chan struct{}) {
-	resized := make(chan os.Signal, 1)
-	if r.a.Screen != nil {
-		notifyResize(resized)
-		defer signal.Stop(resized)
+	var resized <-chan term.Size
+	if r.a.screen != nil {
+		resized = r.a.screen.resized(done)
 	}
 	for {
 		select {
@@ -256,20 +284,16 @@ func (r *remote) forward(ctx context.Context, done <-chan struct{}) {
 				_ = r.conn.Close()
 			}
 			return
-		case <-resized:
-			r.resize()
+		case size := <-resized:
+			r.resize(size)
 		case <-done:
 			return
 		}
 	}
 }
 
-func (r *remote) resize() {
-	w, h, err := term.GetSize(int(r.a.Screen.Fd()))
-	if err != nil {
-		return
-	}
-	_, _ = r.ch.SendRequest("window-change", false, gossh.Marshal(struct{ Cols, Rows, Wide, H uint32 }{uint32(w), uint32(h), 0, 0}))
+func (r *remote) resize(to term.Size) {
+	_, _ = r.ch.SendRequest("window-change", false, gossh.Marshal(struct{ Cols, Rows, Wide, H uint32 }{uint32(to.Width), uint32(to.Height), 0, 0}))
 }
 
 // input sends the standard input. The reader can't be stopped: it ends with
@@ -286,24 +310,9 @@ func (r *remote) input() {
 	})
 }
 
-// raw gives the screen to the other end.
-func (r *remote) raw() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	saved, err := term.MakeRaw(int(r.a.Screen.Fd()))
-	if err != nil {
-		return fmt.Errorf("take over the terminal: %w", err)
-	}
-	r.saved = saved
-	return nil
-}
-
-// restore takes it back.
+// restore gives the screen back.
 func (r *remote) restore() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.saved != nil {
-		_ = term.Restore(int(r.a.Screen.Fd()), r.saved)
-		r.saved = nil
+	if r.a.screen != nil {
+		r.a.screen.giveBack()
 	}
 }

@@ -34,6 +34,7 @@ type guard struct {
 	ended   bool
 	open    map[*guarded]struct{}
 	pending int
+	peers   int // of open: connections of engines, which take no place of others
 	hosts   map[string]*host
 	keys    map[string]int // connections by the fingerprint that they proved
 	words   chan struct{}  // places of those who are told why they are turned away
@@ -90,7 +91,7 @@ func (g *guard) take(conn net.Conn, from string) (_ *guarded, why Refusal, text 
 		return nil, TooOften, "too many connections from " + from + " proved no key; try again in a minute"
 	case h.open >= g.lim.PerAddress, h.pending >= maxPending/2:
 		return nil, TooMany, fmt.Sprintf("too many connections from %s; end one of them, or try again later", from)
-	case len(g.open) >= g.lim.Connections, g.pending >= maxPending:
+	case len(g.open)-g.peers >= g.lim.Connections, g.pending >= maxPending:
 		return nil, TooMany, "too many connections; try again later"
 	}
 	c := &guarded{Conn: conn, g: g, from: from, waits: true}
@@ -149,8 +150,9 @@ func (g *guard) letIn(ctx ssh.Context) {
 	}
 }
 
-// hold takes a place among the connections of a key that was proved.
-func (g *guard) hold(ctx ssh.Context, key string) error {
+// hold takes a place among the connections of a key that was proved. That of
+// an engine has one for each session.
+func (g *guard) hold(ctx ssh.Context, key string, peer bool) error {
 	c, ok := ctx.Value(pendingKey{}).(*guarded)
 	if !ok {
 		return nil
@@ -158,15 +160,36 @@ func (g *guard) hold(ctx ssh.Context, key string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c.letGo()
-	if most := g.lim.PerKey + spare; g.keys[key] >= most && !c.closed {
+	most := g.lim.PerKey + spare
+	if peer {
+		most = g.lim.Sessions + spare
+	}
+	if g.keys[key] >= most && !c.closed {
 		c.crowded = true
 		return errCrowded(most)
 	}
 	if !c.closed {
 		c.key = key
 		g.keys[key]++
+		c.setPeer(peer)
 	}
 	return nil
+}
+
+// setPeer moves the connection of an engine from the places of others; the caller
+// holds mu.
+func (c *guarded) setPeer(is bool) {
+	if !is || c.peer {
+		return
+	}
+	c.peer = true
+	c.g.peers++
+	h := c.g.hosts[c.from]
+	h.open--
+	if c.waits {
+		h.pending--
+		c.g.pending--
+	}
 }
 
 // failed notes why a connection came to nothing. One whose key has too many is
@@ -205,6 +228,7 @@ type guarded struct {
 	key     string // that it proved; "" before
 	late    *time.Timer
 	waits   bool // for a first session
+	peer    bool // an engine's
 	crowded bool // its key had too many, which is no failure of its address
 	closed  bool
 }
@@ -221,8 +245,10 @@ func (c *guarded) wait(d time.Duration) {
 // begun frees the place among those that have not; the caller holds mu.
 func (c *guarded) begun() {
 	c.waits = false
-	c.g.pending--
-	c.g.hosts[c.from].pending--
+	if !c.peer {
+		c.g.pending--
+		c.g.hosts[c.from].pending--
+	}
 }
 
 // letGo frees the place among those of its key; the caller holds mu.
@@ -243,14 +269,18 @@ func (c *guarded) Close() error {
 		c.letGo()
 		delete(c.g.open, c)
 		c.late.Stop()
-		h := c.g.hosts[c.from]
-		if c.waits {
+		waits := c.waits
+		if waits {
 			c.begun()
-			if !c.crowded {
+		}
+		if c.peer {
+			c.g.peers--
+		} else {
+			h := c.g.hosts[c.from]
+			if h.open--; waits && !c.crowded {
 				h.fails++
 			}
 		}
-		h.open--
 	}
 	c.g.mu.Unlock()
 	return c.Conn.Close()

@@ -43,7 +43,7 @@ type Server struct {
 	lim    Limits
 	ctx    context.Context
 	cancel context.CancelFunc
-	settle func(Who) error // of those from elsewhere
+	door   Door // of those from elsewhere
 
 	mu       sync.Mutex
 	servers  []*ssh.Server
@@ -200,17 +200,25 @@ func (s *Server) begin(key string) (done func(), refused string) {
 // failure, as in sysexits.h.
 const exitBusy = 75
 
+// Gone is what Run returns for a session whose engine went away: its client sees
+// what it sees when this one does, an end without an exit code.
+const Gone = -2
+
 // handle runs one session.
 func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string) {
-	done, refused := s.begin(t.Who.Key)
+	done, refused := s.begin(t.Who.Proof())
 	if refused != "" {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %s\n", refused)
 		c.exit(exitBusy)
 		return
 	}
 	code := s.attend(ctx, c, t, line)
-	done()                  // before the client knows: its next session finds the place
-	if s.ctx.Err() == nil { // it came to its end rather than being cut off
+	done() // before the client knows: its next session finds the place
+	switch {
+	case s.ctx.Err() != nil: // it was cut off rather than having come to its end
+	case code == Gone:
+		_ = c.Close()
+	default:
 		c.exit(code)
 	}
 }
@@ -223,16 +231,18 @@ func (s *Server) attend(ctx context.Context, c *channel, t *Session, line string
 		defer keys.timer.Stop()
 		t.Stdin = keys
 	}
-	code := s.run(ctx, t, line)
+	code := s.run(ctx, c, t, line)
 	if why, ok := context.Cause(ctx).(closing); ok && why != errStalled {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", why)
-		code = max(code, 1)
+		if code != Gone {
+			code = max(code, 1)
+		}
 	}
 	return code
 }
 
 // run carries a session out; a panic in it ends no other.
-func (s *Server) run(ctx context.Context, t *Session, line string) (code int) {
+func (s *Server) run(ctx context.Context, c *channel, t *Session, line string) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			code = 1
@@ -242,18 +252,23 @@ func (s *Server) run(ctx context.Context, t *Session, line string) (code int) {
 			}
 		}
 	}()
-	if s.settle != nil && !t.Who.Local {
-		if err := s.settle(t.Who); err != nil {
-			fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
-			return 1
-		}
+	err := c.bad
+	if err == nil && !t.Who.Local {
+		err = s.door.settle(&t.Who)
+	}
+	if err != nil {
+		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
+		return 1
+	}
+	if !t.Who.Local {
+		c.follow(ctx, s.door.Follow(t.Who, ctx.Done()))
 	}
 	args, err := s.opt.Split(line)
 	if err != nil {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", err)
 		return 2
 	}
-	t.Args = args
+	t.Args, t.Line = args, line
 	return s.opt.Run(ctx, t)
 }
 

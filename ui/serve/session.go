@@ -6,6 +6,7 @@
 package serve
 
 import (
+	"cmp"
 	"io"
 
 	"swarmdeck/engine/operator"
@@ -15,6 +16,7 @@ import (
 // Session is one command or cockpit that someone runs here from elsewhere.
 type Session struct {
 	Args []string
+	Line string // that they are the words of
 	// Dir is the client's directory; "" for one on another machine.
 	Dir    string
 	Getenv func(string) string
@@ -27,6 +29,10 @@ type Session struct {
 	Signer func() (io.ReadWriteCloser, error)
 	// Who is the operator that the client proved to be.
 	Who Who
+
+	// out and errs are Stdout and Stderr without what a terminal's lines need,
+	// for what another engine wrote for it; nil is those.
+	out, errs io.Writer
 }
 
 // Who is someone let in.
@@ -39,11 +45,22 @@ type Who struct {
 	Local bool
 	// Key is the fingerprint of the key that they came with.
 	Key string
+	// User is how a user of the machine of Peer is known, such as uid:1000@deck2;
+	// "" for others.
+	User string
 	// From is the machine that they came from, "" for a local process.
 	From string
+	// Peer is the engine that vouches for them, at whose door they are; "" for
+	// who came to this one's.
+	Peer string
 	// Origin is where a local process comes from.
 	Origin operator.Origin
+
+	peerKey string // fingerprint of the key of Peer
 }
+
+// Proof is how someone from elsewhere is known: by a key, or as a peer's user.
+func (w Who) Proof() string { return cmp.Or(w.Key, w.User) }
 
 // Names of our own requests on a session's channel. A client that does not
 // know them ignores them, as RFC 4254 section 5.4 wants.

@@ -15,6 +15,8 @@ import (
 
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/core"
 )
 
 // Door is the way in over SSH.
@@ -26,6 +28,12 @@ type Door struct {
 	// Settle is asked once for each session of someone let in. An error is told
 	// to them, and the session ends with code 1.
 	Settle func(Who) error
+	// Peer names the engine whose key has a fingerprint, in 1-64 of a-z A-Z 0-9 _ . -;
+	// nil knows none. It is asked for each session too.
+	Peer func(fingerprint string) (name string, ok bool)
+	// Vouched is Settle for someone whom a peer vouches for: it tells who they are
+	// here, and in which role. Nil is with a nil Peer.
+	Vouched func(Who) (Who, error)
 	// First is how long a connection may be without a first session; 0 means
 	// 30 s. Such connections share few places.
 	First time.Duration
@@ -36,8 +44,9 @@ type Door struct {
 	// because their key has too many; nil is not. It is called from many
 	// goroutines.
 	Crowded func(who Who, why error)
-	// Follow returns a channel that is closed when who is to be sent away; done
-	// ends the following.
+	// Follow returns a channel that is closed when the client of a session is to be
+	// sent away; nil is never. It is asked once Settle or Vouched had no error, and
+	// done ends the following.
 	Follow func(who Who, done <-chan struct{}) <-chan struct{}
 }
 
@@ -54,9 +63,13 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 		Version:      version,
 		ConnCallback: g.connect,
 		PublicKeyHandler: func(ctx ssh.Context, key ssh.PublicKey) bool {
-			who, err := d.Admit(ctx.User(), gossh.FingerprintSHA256(key), ctx.RemoteAddr().String())
-			if err != nil {
-				return false
+			print := gossh.FingerprintSHA256(key)
+			who, is := d.peer(ctx.User(), print)
+			if !is {
+				var err error
+				if who, err = d.Admit(ctx.User(), print, ctx.RemoteAddr().String()); err != nil {
+					return false
+				}
 			}
 			g.known(ctx)
 			ctx.SetValue(whoKey{}, who)
@@ -66,8 +79,9 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 			return &gossh.ServerConfig{
 				MaxAuthTries: maxTries,
 				VerifiedPublicKeyCallback: func(_ gossh.ConnMetadata, key gossh.PublicKey, p *gossh.Permissions, _ string) (*gossh.Permissions, error) {
-					if err := g.hold(ctx, gossh.FingerprintSHA256(key)); err != nil {
-						if who, ok := ctx.Value(whoKey{}).(Who); ok && d.Crowded != nil {
+					who, _ := ctx.Value(whoKey{}).(Who)
+					if err := g.hold(ctx, gossh.FingerprintSHA256(key), who.Peer != ""); err != nil {
+						if who.Peer == "" && d.Crowded != nil {
 							d.Crowded(who, err)
 						}
 						return nil, &gossh.BannerError{Err: err, Message: "swarmdeck: " + err.Error() + "\r\n"}
@@ -85,31 +99,56 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 		ConnectionFailedCallback: g.failed,
 		HandshakeTimeout:         greeting + proof,
 	}
-	s.settle = d.Settle
+	s.door = d
 	return s.add(l, srv, g, func(ctx ssh.Context) (context.Context, Who) {
 		who, _ := ctx.Value(whoKey{}).(Who)
-		return watched(ctx, who, d), who
+		return watched(ctx), who
 	})
+}
+
+// peer is the engine that has a key and comes as one; false is an operator, or
+// a stranger.
+func (d Door) peer(user, fingerprint string) (Who, bool) {
+	if user != peerUser || d.Peer == nil {
+		return Who{}, false
+	}
+	name, ok := d.Peer(fingerprint)
+	if !ok || !core.IsAgent(name) { // it becomes part of proofs
+		return Who{}, false
+	}
+	return Who{Peer: name, peerKey: fingerprint}, true
+}
+
+// settle tells whether a session of someone may begin, and who they are.
+func (d Door) settle(who *Who) (err error) {
+	if who.Peer == "" {
+		return d.Settle(*who)
+	}
+	if now, ok := d.Peer(who.peerKey); !ok || now != who.Peer {
+		return fmt.Errorf("vouch: the key of engine %s is not known any more", who.Peer)
+	}
+	*who, err = d.Vouched(*who)
+	return err
 }
 
 type whoKey struct{}
 
 // watched is the context of a connection's sessions. The first one begins the
 // watch over the connection.
-func watched(ctx ssh.Context, who Who, d Door) context.Context {
+func watched(ctx ssh.Context) context.Context {
 	ctx.Lock()
 	defer ctx.Unlock()
 	if sessions, ok := ctx.Value(watchedKey{}).(context.Context); ok {
 		return sessions
 	}
-	sessions, cancel := context.WithCancelCause(ctx)
+	sessions, cancel := context.WithCancel(ctx)
 	ctx.SetValue(watchedKey{}, sessions)
 	conn, ok := ctx.Value(ssh.ContextKeyConn).(*gossh.ServerConn)
 	if !ok { // it has ended
-		cancel(nil)
+		cancel()
 		return sessions
 	}
-	go watch(ctx, cancel, conn, d.Follow(who, ctx.Done()))
+	go watch(ctx, cancel, conn)
 	return sessions
 }
 
@@ -118,9 +157,9 @@ type watchedKey struct{}
 // farewell is how long the sessions of someone sent away may take to end.
 const farewell = 2 * time.Second
 
-// watch ends a connection whose other end is silent, or is to go.
-func watch(ctx ssh.Context, cancel context.CancelCauseFunc, conn *gossh.ServerConn, gone <-chan struct{}) {
-	defer cancel(nil)
+// watch ends a connection whose other end is silent.
+func watch(ctx ssh.Context, cancel func(), conn *gossh.ServerConn) {
+	defer cancel()
 	tick := time.NewTicker(keepalive)
 	defer tick.Stop()
 	answered := make(chan struct{}, 1)
@@ -128,14 +167,6 @@ func watch(ctx ssh.Context, cancel context.CancelCauseFunc, conn *gossh.ServerCo
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-gone:
-			cancel(errLeave) // a cockpit gives the screen back
-			select {
-			case <-ctx.Done():
-			case <-time.After(farewell):
-			}
-			_ = conn.Close()
 			return
 		case <-answered:
 			missed = 0

@@ -1,0 +1,164 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/keyring"
+)
+
+// Peer is another engine, as this one knows it.
+type Peer struct {
+	Name    string
+	Address string // HOST:PORT of its Door
+	Key     string // fingerprint of its key, which it has to prove
+}
+
+// Login is how an engine shows another who it is, and for whom it comes.
+type Login struct {
+	To    Peer
+	As    gossh.Signer // the key that the other knows this one by
+	Vouch Vouch
+}
+
+// DialPeer connects to another engine, for Attach with its Login.
+func DialPeer(ctx context.Context, to Peer) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", to.Address)
+	if err != nil {
+		return nil, fmt.Errorf("reach engine %s: %w", to.Name, err)
+	}
+	return c, nil
+}
+
+func (l *Login) name() string {
+	if l == nil {
+		return "the running engine"
+	}
+	return "engine " + l.To.Name
+}
+
+func (l *Login) config() *gossh.ClientConfig {
+	if l == nil {
+		return &gossh.ClientConfig{
+			User: "swarmdeck",
+			// The socket is this user's alone, and its other end proved to be too.
+			HostKeyCallback: gossh.InsecureIgnoreHostKey(), //nolint:gosec // see above
+		}
+	}
+	return &gossh.ClientConfig{
+		User: peerUser, Auth: []gossh.AuthMethod{gossh.PublicKeys(l.As)},
+		HostKeyCallback: func(_ string, _ net.Addr, key gossh.PublicKey) error {
+			if print := gossh.FingerprintSHA256(key); print != l.To.Key {
+				return fmt.Errorf("its key is %s, not %s", print, l.To.Key)
+			}
+			return nil
+		},
+	}
+}
+
+// vouch is what is said of who comes; nothing at the socket.
+func (l *Login) vouch() []string {
+	if l == nil {
+		return nil
+	}
+	return []string{varVouch + "=" + string(core.MustEncode(l.Vouch))}
+}
+
+// relayPatience is how long another engine may take to begin a session, and to end
+// one that was interrupted.
+const relayPatience = 10 * time.Second
+
+// Relay has another engine carry a session out, and returns what it is to end with,
+// whatever the error, which its client was not told of: ErrUnbegun is in its chain
+// when nothing was carried out, ErrGone when that engine went away. Env is
+// what of the client's environment the other is to see, as "NAME=value".
+func Relay(ctx context.Context, s *Session, login Login, env []string) (code int, err error) {
+	if err := login.Vouch.Check(); err != nil {
+		return exitBusy, fmt.Errorf("vouch: %w: %w", err, ErrUnbegun)
+	}
+	conn, err := DialPeer(ctx, login.To)
+	if err != nil {
+		return exitBusy, fmt.Errorf("%w: %w", err, ErrUnbegun)
+	}
+	a := Attachment{
+		Line: s.Line, Env: env, Stdin: s.Stdin, Stdout: s.out, Stderr: s.errs,
+		Login: &login, Patience: relayPatience, signer: s.Signer,
+	}
+	if s.Terminal != nil {
+		a.screen = passedScreen{s.Terminal, s.Getenv("TERM")}
+	}
+	code, err = Attach(ctx, conn, a)
+	switch {
+	case err == nil:
+		return code, nil
+	case ctx.Err() != nil:
+		return exitInterrupted, context.Cause(ctx)
+	case errors.Is(err, ErrUnbegun):
+		return exitBusy, err
+	case errors.Is(err, ErrGone):
+		return Gone, err
+	}
+	return 1, err
+}
+
+// exitInterrupted is the exit code of a session whose client ended it.
+const exitInterrupted = 130
+
+// maxSigning bounds the requests for a signature at once.
+const maxSigning = 4
+
+// forwardSigner lets the engine at the other end ask what signs here.
+func forwardSigner(client *gossh.Client, open func() (io.ReadWriteCloser, error)) {
+	asked := client.HandleChannelOpen(forwardedSocket)
+	at := struct{ Path string }{path.Join("/", keyring.SignerPrefix+"relay")}
+	if ok, _, err := client.SendRequest(forwardSocket, true, gossh.Marshal(at)); !ok || err != nil {
+		return // answers stay unsigned, of which the other end says so
+	}
+	places := make(chan struct{}, maxSigning)
+	go func() { // ends with the connection
+		for in := range asked {
+			select {
+			case places <- struct{}{}:
+				go func() {
+					defer func() { <-places }()
+					passSigner(in, open)
+				}()
+			default:
+				_ = in.Reject(gossh.ResourceShortage, "too many at once")
+			}
+		}
+	}()
+}
+
+// passSigner connects one request with what signs, until either end closes.
+func passSigner(in gossh.NewChannel, open func() (io.ReadWriteCloser, error)) {
+	signs, err := open()
+	if err != nil {
+		_ = in.Reject(gossh.ConnectionFailed, "it refuses")
+		return
+	}
+	defer signs.Close()
+	ch, reqs, err := in.Accept()
+	if err != nil {
+		return
+	}
+	defer ch.Close()
+	go gossh.DiscardRequests(reqs)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(signs, ch)
+		_ = signs.Close()
+	}()
+	_, _ = io.Copy(ch, signs)
+	_ = ch.Close()
+	<-ended
+}

@@ -1,0 +1,467 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/keyring"
+	"swarmdeck/ui/serve"
+	"swarmdeck/ui/term"
+)
+
+// pair are two engines: who comes to the first is carried out by the second.
+type pair struct {
+	t      *testing.T
+	key    gossh.Signer // of the first
+	login  serve.Login
+	owner  *serve.Server
+	first  *gate
+	socket *room
+
+	mu  sync.Mutex
+	who []serve.Who // that the second was asked for
+}
+
+// newPair has the second engine run sessions.
+func newPair(t *testing.T, run func(context.Context, *serve.Session) int) *pair {
+	t.Helper()
+	p := &pair{t: t, key: newKey(t)}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := newKey(t)
+	p.owner = serve.New(serve.Options{Split: command.Split, Run: run})
+	if err := p.owner.SSH(l, serve.Door{
+		HostKey: host,
+		Admit:   func(string, string, string) (serve.Who, error) { return serve.Who{}, errors.New("nobody has this key") },
+		Settle:  func(serve.Who) error { return errors.New("nobody comes here") },
+		Peer: func(print string) (string, bool) {
+			return "deck1", print == gossh.FingerprintSHA256(p.key.PublicKey())
+		},
+		Vouched: func(who serve.Who) (serve.Who, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.who = append(p.who, who)
+			who.Role = "approver"
+			return who, nil
+		},
+		Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.owner.Close() })
+	user := uint32(1000)
+	p.login = serve.Login{
+		To: serve.Peer{Name: "deck2", Address: l.Addr().String(), Key: gossh.FingerprintSHA256(host.PublicKey())},
+		As: p.key, Vouch: serve.Vouch{Tenant: "t_acme", Name: "ann", User: &user, Seat: "/dev/pts/3"},
+	}
+	relay := func(ctx context.Context, s *serve.Session) int {
+		login := p.login
+		if s.Who.Key != "" {
+			login.Vouch = serve.Vouch{Tenant: "t_acme", Name: s.Who.Name, Key: s.Who.Key, Seat: "192.0.2.1"}
+		}
+		code, err := serve.Relay(ctx, s, login, []string{"LANG=" + s.Getenv("LANG")})
+		if err != nil && code != serve.Gone {
+			fmt.Fprintf(s.Stderr, "swarmdeck: %v\n", err)
+		}
+		return code
+	}
+	p.first = newGate(t, serve.Options{Run: relay}, serve.Door{})
+	p.socket = newRoom(t, serve.Options{Run: relay})
+	return p
+}
+
+// asked are those whom the second engine was asked for.
+func (p *pair) asked() []serve.Who {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.who
+}
+
+// session opens one at the first engine's door.
+func (p *pair) session() (s *gossh.Session, out, errs *bytes.Buffer) {
+	p.t.Helper()
+	s, err := p.first.enter("127.0.0.1").NewSession()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	s.Stdout, s.Stderr = out, errs
+	return s, out, errs
+}
+
+// tell is a command that says who asks, and gives back what it is given.
+func tell(_ context.Context, s *serve.Session) int {
+	fmt.Fprintf(s.Stdout, "%q for %s of %s as %s from %s by %s, LANG=%s\n", s.Args, s.Who.Name, s.Who.Tenant, s.Who.Role, s.Who.From, s.Who.Peer, s.Getenv("LANG"))
+	_, _ = io.Copy(s.Stdout, s.Stdin)
+	fmt.Fprint(s.Stderr, "beside it")
+	return 7
+}
+
+func TestACommandIsCarriedOutByTheOwner(t *testing.T) {
+	p := newPair(t, tell)
+	big := strings.Repeat("many lines\n", 400_000) // more than any window holds
+
+	s, out, errs := p.session()
+	s.Stdin = strings.NewReader(big)
+	err := s.Run(`task "show me"`)
+	var exit *gossh.ExitError
+	if !errors.As(err, &exit) || exit.ExitStatus() != 7 || errs.String() != "beside it" {
+		t.Errorf("%v, %q", err, errs.String())
+	}
+	want := `["task" "show me"] for bob of t_acme as approver from 192.0.2.1 by deck1, LANG=` + "\n"
+	if got := out.String(); got != want+big {
+		t.Errorf("%d bytes, %q", len(got), got[:min(len(got), 200)])
+	}
+
+	var local, beside bytes.Buffer
+	code, err := p.socket.attach(t.Context(), serve.Attachment{Line: "task list", Env: []string{"LANG=C.UTF-8"}, Stdin: strings.NewReader(big), Stdout: &local, Stderr: &beside})
+	want = `["task" "list"] for ann of t_acme as approver from /dev/pts/3 by deck1, LANG=C.UTF-8` + "\n"
+	if code != 7 || err != nil || local.String() != want+big || beside.String() != "beside it" {
+		t.Errorf("exit %d, %v, %d bytes, %q", code, err, local.Len(), beside.String())
+	}
+	who := p.asked()
+	if len(who) != 2 || who[0].Key != gossh.FingerprintSHA256(p.first.key.PublicKey()) || who[0].User != "" || who[1].User != "uid:1000@deck1" || who[1].Key != "" {
+		t.Errorf("%+v", who)
+	}
+}
+
+// TestInputIsLeftToTheClientUntilTheOwnerReadsIt has a command that wants none.
+func TestInputIsLeftToTheClientUntilTheOwnerReadsIt(t *testing.T) {
+	p := newPair(t, func(context.Context, *serve.Session) int { return 0 })
+	read := make(chan struct{}, 1)
+	code, err := p.socket.attach(t.Context(), serve.Attachment{Line: "x", Stdin: readerFunc(func([]byte) (int, error) {
+		read <- struct{}{}
+		return 0, io.EOF
+	})})
+	if code != 0 || err != nil || len(read) != 0 {
+		t.Errorf("exit %d, %v, read %d", code, err, len(read))
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
+	sizes := make(chan term.Size, 4)
+	p := newPair(t, func(ctx context.Context, s *serve.Session) int {
+		if s.Terminal == nil || s.Getenv("TERM") != "xterm-256color" {
+			return 3
+		}
+		sizes <- s.Terminal.Size
+		fmt.Fprint(s.Stdout, "\x1b[?1049h\x1b[Hone\ntwo\r\n\r")
+		key := make([]byte, 1)
+		if _, err := s.Stdin.Read(key); err != nil || key[0] != 'q' {
+			return 4
+		}
+		for range 2 {
+			select {
+			case size := <-s.Terminal.Resized:
+				sizes <- size
+				fmt.Fprint(s.Stdout, "\nsized")
+			case <-ctx.Done():
+				return 5
+			}
+		}
+		fmt.Fprint(s.Stdout, "\x1b[?1049l")
+		return 0
+	})
+	s, out, _ := p.session()
+	if err := s.RequestPty("xterm-256color", 24, 80, nil); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := s.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(""); err != nil {
+		t.Fatal(err)
+	}
+	if size := <-sizes; size != (term.Size{Width: 80, Height: 24}) {
+		t.Errorf("%+v", size)
+	}
+	_, _ = keys.Write([]byte("q"))
+	for _, want := range []term.Size{{Width: 200, Height: 50}, {Width: 100, Height: 30}} {
+		if err := s.WindowChange(want.Height, want.Width); err != nil {
+			t.Fatal(err)
+		}
+		if size := <-sizes; size != want {
+			t.Errorf("%+v, want %+v", size, want)
+		}
+	}
+	if err := s.Wait(); err != nil {
+		t.Error(err)
+	}
+	if want := "\x1b[?1049h\x1b[Hone\r\ntwo\r\n\r\r\nsized\r\nsized\x1b[?1049l"; out.String() != want {
+		t.Errorf("%q\nwant %q", out.String(), want)
+	}
+}
+
+// TestAScreenWaitsForTheTerminalBehindIt has a terminal that takes nothing: the
+// owner is told, and shows nothing that would be old when it is seen.
+func TestAScreenWaitsForTheTerminalBehindIt(t *testing.T) {
+	written := make(chan int, 1)
+	p := newPair(t, func(ctx context.Context, s *serve.Session) int {
+		n := 0
+		for !s.Terminal.Full() {
+			m, _ := s.Stdout.Write(make([]byte, 1<<10))
+			n += m
+			select { // a frame's time
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+				return 1
+			}
+		}
+		written <- n
+		<-s.Terminal.Drained
+		return 0
+	})
+	ch, reqs, err := p.first.enter("127.0.0.1").OpenChannel("session", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan struct{})
+	ended := make(chan uint32, 1)
+	go func() {
+		for req := range reqs {
+			if req.Type == "exit-status" {
+				ended <- uint32(req.Payload[3])
+			}
+			if req.WantReply {
+				<-answer
+				_ = req.Reply(false, nil)
+			}
+		}
+	}()
+	if ok, err := ch.SendRequest("pty-req", true, gossh.Marshal(struct {
+		Term       string
+		C, R, W, H uint32
+		Modes      string
+	}{"xterm", 80, 24, 0, 0, ""})); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if ok, err := ch.SendRequest("shell", true, nil); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	select {
+	case n := <-written:
+		if n > 16<<10 {
+			t.Errorf("%d bytes are under way", n)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it never waits")
+	}
+	close(answer)
+	select {
+	case code := <-ended:
+		if code != 0 {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it waits on")
+	}
+}
+
+func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
+	p := newPair(t, func(_ context.Context, s *serve.Session) int {
+		if s.Signer == nil {
+			return 2
+		}
+		conn, err := s.Signer()
+		if err != nil {
+			fmt.Fprint(s.Stderr, err)
+			return 3
+		}
+		defer conn.Close()
+		fmt.Fprintln(conn, "sign this")
+		said, err := io.ReadAll(conn)
+		fmt.Fprintf(s.Stdout, "%s", said)
+		if err != nil {
+			return 4
+		}
+		return 0
+	})
+	client := p.first.enter("127.0.0.1")
+	asked := client.HandleChannelOpen("forwarded-streamlocal@openssh.com")
+	if ok, _, err := client.SendRequest("streamlocal-forward@openssh.com", true, gossh.Marshal(struct{ Path string }{"/tmp/" + keyring.SignerPrefix + "x"})); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	go func() {
+		for in := range asked {
+			ch, reqs, err := in.Accept()
+			if err != nil {
+				return
+			}
+			go gossh.DiscardRequests(reqs)
+			line := make([]byte, 64)
+			n, _ := ch.Read(line)
+			fmt.Fprintf(ch, "signed: %s", line[:n])
+			ch.Close()
+		}
+	}()
+	s, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.Output("approve"); err != nil || string(out) != "signed: sign this\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+
+	unsigned, _, _ := p.session() // of who forwards no socket
+	var exit *gossh.ExitError
+	if err := unsigned.Run("approve"); !errors.As(err, &exit) || exit.ExitStatus() != 2 {
+		t.Error(err)
+	}
+}
+
+// TestAnEngineThatIsNotWhatIsKnownOfItIsRefused tries each end's wrong key.
+func TestAnEngineThatIsNotWhatIsKnownOfItIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*serve.Login)
+		says  string
+	}{
+		"its key is another":     {func(l *serve.Login) { l.To.Key = gossh.FingerprintSHA256(newKey(t).PublicKey()) }, "its key is SHA256:"},
+		"it does not know ours":  {func(l *serve.Login) { l.As = newKey(t) }, "unable to authenticate"},
+		"nobody listens there":   {func(l *serve.Login) { l.To.Address = "127.0.0.1:1" }, "reach engine deck2"},
+		"nobody is vouched for":  {func(l *serve.Login) { l.Vouch = serve.Vouch{} }, "tenant_id"},
+		"a user with a key also": {func(l *serve.Login) { l.Vouch.Key = l.To.Key }, "one of both"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, tell)
+			c.spoil(&p.login)
+			var errs bytes.Buffer
+			code, err := p.socket.attach(t.Context(), serve.Attachment{Line: "x", Stderr: &errs})
+			if code != 75 || err != nil || !strings.Contains(errs.String(), c.says) || !strings.Contains(errs.String(), "has not begun") || len(p.asked()) != 0 {
+				t.Errorf("exit %d, %v, %q", code, err, errs.String())
+			}
+		})
+	}
+}
+
+func TestTheOwnersEndIsWhatAnEnginesIs(t *testing.T) {
+	begun := make(chan struct{}, 2)
+	p := newPair(t, func(ctx context.Context, s *serve.Session) int {
+		fmt.Fprint(s.Stdout, "begun")
+		begun <- struct{}{}
+		<-ctx.Done()
+		return 0
+	})
+	s, out, _ := p.session()
+	if err := s.Start("x"); err != nil {
+		t.Fatal(err)
+	}
+	local := make(chan error, 1)
+	go func() {
+		_, err := p.socket.attach(t.Context(), serve.Attachment{Line: "x"})
+		local <- err
+	}()
+	<-begun
+	<-begun
+	_ = p.owner.Close()
+	if err := <-local; !errors.Is(err, serve.ErrGone) || errors.Is(err, serve.ErrUnbegun) {
+		t.Error(err)
+	}
+	var missing *gossh.ExitMissingError
+	if err := s.Wait(); !errors.As(err, &missing) || out.String() != "begun" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+func TestWhatEndsASessionEndsItAtTheOwnerToo(t *testing.T) {
+	begun, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	p := newPair(t, func(ctx context.Context, _ *serve.Session) int {
+		begun <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return 130
+	})
+	s, _, _ := p.session()
+	if err := s.Start("x"); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	if err := s.Signal(gossh.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	var exit *gossh.ExitError
+	if err := s.Wait(); !errors.As(err, &exit) || exit.ExitStatus() != 130 {
+		t.Error(err)
+	}
+	s, _, _ = p.session()
+	if err := s.Start("x"); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	_ = p.first.server.Close() // a door goes away
+	<-ended
+}
+
+// TestAHundredRelaysLeaveNothing ends them in every way.
+func TestAHundredRelaysLeaveNothing(t *testing.T) {
+	p := newPair(t, func(ctx context.Context, s *serve.Session) int {
+		if s.Args[0] == "stay" {
+			<-ctx.Done()
+			return 1
+		}
+		return tell(ctx, s)
+	})
+	batch := func() {
+		c, err := p.first.dial("127.0.0.1", p.first.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				s, err := c.NewSession()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Close()
+				if i%2 == 0 {
+					_ = s.RequestPty("xterm", 24, 80, nil)
+				}
+				if i%3 == 0 {
+					_ = s.Start("stay")
+				} else {
+					s.Stdin = strings.NewReader("some")
+					_ = s.Run("go")
+				}
+			})
+		}
+		all.Wait()
+	}
+	batch()
+	quiet := 0
+	until(t, "quiet", func() bool {
+		n := quiet
+		quiet = runtime.NumGoroutine()
+		return n == quiet
+	})
+	for range 20 {
+		batch()
+	}
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > quiet; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), quiet, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"swarmdeck/ui/term"
+)
+
+// screen is the terminal that a client shows a cockpit on.
+type screen interface {
+	// name is its kind, as in TERM.
+	name() string
+	size() (term.Size, error)
+	// take has what is typed there go to the other end, until giveBack.
+	take() error
+	giveBack()
+	// resized gives new sizes until done.
+	resized(done <-chan struct{}) <-chan term.Size
+	// suspend stops who shows it until they go on; false is that they can't. The size
+	// is that of then, zero when resized tells it.
+	suspend() (term.Size, bool)
+	// await returns when it has taken enough of what was written, or at done.
+	await(done <-chan struct{})
+}
+
+// ownScreen is this process's.
+type ownScreen struct {
+	file *os.File
+
+	mu    sync.Mutex
+	saved *xterm.State // while it is raw
+}
+
+func (*ownScreen) name() string { return os.Getenv("TERM") }
+
+func (o *ownScreen) size() (term.Size, error) {
+	w, h, err := xterm.GetSize(int(o.file.Fd()))
+	return term.Size{Width: w, Height: h}, err
+}
+
+func (o *ownScreen) take() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	saved, err := xterm.MakeRaw(int(o.file.Fd()))
+	if err != nil {
+		return fmt.Errorf("take over the terminal: %w", err)
+	}
+	o.saved = saved
+	return nil
+}
+
+func (o *ownScreen) giveBack() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.saved != nil {
+		_ = xterm.Restore(int(o.file.Fd()), o.saved)
+		o.saved = nil
+	}
+}
+
+func (o *ownScreen) resized(done <-chan struct{}) <-chan term.Size {
+	told, sizes := make(chan os.Signal, 1), make(chan term.Size)
+	signal.Notify(told, syscall.SIGWINCH)
+	go func() {
+		defer signal.Stop(told)
+		for {
+			select {
+			case <-told:
+			case <-done:
+				return
+			}
+			if size, err := o.size(); err == nil {
+				select {
+				case sizes <- size:
+				case <-done:
+					return
+				}
+			}
+		}
+	}()
+	return sizes
+}
+
+// suspend stops this process as ctrl+z stops a local program, and goes on when
+// the shell says so.
+func (o *ownScreen) suspend() (term.Size, bool) {
+	o.giveBack()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGCONT)
+	_ = syscall.Kill(0, syscall.SIGTSTP)
+	select {
+	case <-again:
+	case <-time.After(stopPatience): // nobody is there to go on with it: the system does not stop it
+	}
+	signal.Stop(again)
+	if o.take() != nil {
+		return term.Size{}, false
+	}
+	size, err := o.size()
+	return size, err == nil
+}
+
+// await returns at once: a terminal has taken what was written to it.
+func (*ownScreen) await(<-chan struct{}) {}
+
+// passedScreen is that of a session which another engine carries out.
+type passedScreen struct {
+	*term.Remote
+	kind string
+}
+
+func (p passedScreen) name() string                             { return p.kind }
+func (p passedScreen) size() (term.Size, error)                 { return p.Size, nil }
+func (passedScreen) take() error                                { return nil }
+func (passedScreen) giveBack()                                  {}
+func (p passedScreen) resized(<-chan struct{}) <-chan term.Size { return p.Resized }
+
+func (p passedScreen) suspend() (term.Size, bool) {
+	if p.Suspend == nil {
+		return term.Size{}, false
+	}
+	p.Suspend()
+	return term.Size{}, true
+}
+
+func (p passedScreen) await(done <-chan struct{}) {
+	for p.Full != nil && p.Full() {
+		select {
+		case <-p.Drained:
+		case <-done:
+			return
+		}
+	}
+}
+
+var _, _ screen = (*ownScreen)(nil), passedScreen{}
