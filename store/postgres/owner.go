@@ -22,11 +22,12 @@ returning epoch, session, commit, schema`
 	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema, away from owner where tenant = $1`
 
 	keepSQL = `update owner o set until = clock_timestamp() + $3 * interval '1 microsecond'
-from unnest($1::bytea[], $2::bytea[]) as mine(tenant, epoch)
+from unnest($1::bytea[], $2::bytea[], $5::bytea[]) as mine(tenant, epoch, commit)
 where o.tenant = mine.tenant and o.engine = $4 and o.epoch::text = convert_from(mine.epoch, 'UTF8')
+	and o.commit >= convert_from(mine.commit, 'UTF8')::bigint
 returning o.tenant`
 
-	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2`
+	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2 and engine = $3`
 )
 
 // take makes a tenant ours, once no lease of another engine holds it.
@@ -125,9 +126,10 @@ func (db *DB) hold(since time.Time) {
 }
 
 // renew renews the leases once. A tenant that has another epoch is not ours any
-// more. One whose lease ran out unseen stays ours as long as nobody took it.
+// more, nor is one whose commits are not all there: a standby took over that lacked
+// the newest, and what is in memory of them is not so. One whose lease ran out unseen stays ours as long as nobody took it.
 func (db *DB) renew() {
-	var names, epochs [][]byte
+	var names, epochs, commits [][]byte
 	ours, since := map[string]*tenant{}, time.Now()
 	for _, t := range db.owned() {
 		if t.handed.Load() {
@@ -137,12 +139,12 @@ func (db *DB) renew() {
 			return // the engine ends; what it left is not held
 		}
 		ours[t.name] = t
-		names, epochs = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch))
+		names, epochs, commits = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch)), append(commits, fmt.Append(nil, t.last()))
 	}
 	if len(names) > 0 {
 		ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
 		defer cancel()
-		rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine)
+		rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine, commits)
 		if err != nil {
 			return // the next commit or renewal tells
 		}
@@ -162,9 +164,21 @@ func (db *DB) renew() {
 	}
 }
 
+// last is the number of the last commit, 0 while one is on its way, which finds out by
+// itself what became of those before it.
+func (t *tenant) last() int64 {
+	select {
+	case t.gate <- struct{}{}:
+		defer func() { <-t.gate }()
+		return t.now.commit
+	default:
+		return 0
+	}
+}
+
 // release gives the tenant up, so that the next engine need not wait.
 func (t *tenant) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, _ = t.db.query(ctx, nil, releaseSQL, []byte(t.name), t.epoch) // else the lease runs out
+	_, _ = t.db.query(ctx, nil, releaseSQL, []byte(t.name), t.epoch, t.db.opt.Engine) // else the lease runs out
 }

@@ -1,0 +1,133 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// behind is a database whose standby lacks the last commits of an owner, and takes over.
+type behind struct {
+	dsn    string
+	owner  *postgres.DB
+	lost   chan error
+	before []string // the keys that the standby has
+}
+
+func newBehind(t *testing.T, lease time.Duration) *behind {
+	t.Helper()
+	primary := postgrestest.Start(t)
+	primary.Database(t, "failover")
+	standby := primary.Standby(t)
+	b := &behind{dsn: primary.Either("failover", standby), lost: make(chan error, 1)}
+	b.owner = open(t, b.dsn, postgres.Options{Lease: lease, Engine: "owner", Lost: func(err error) { b.lost <- err }})
+	if err := b.owner.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(prefix string) {
+		for i := range 5 {
+			if err := b.owner.Update(t.Context(), acme, put(fmt.Sprint(prefix, i), "v")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	commit("before")
+	b.before, _ = keys(t, b.owner)
+	primary.CaughtUp(t, standby)
+	standby.Kill(t) // it gets no more
+	commit("lost")
+	primary.Kill(t)
+	standby.Run(t)
+	standby.Promote(t)
+	return b
+}
+
+// next checks that another engine goes on from what the standby had.
+func (b *behind) next(t *testing.T) {
+	t.Helper()
+	next := open(t, b.dsn, postgres.Options{Engine: "next", Wait: time.Minute})
+	defer closed(t, next)
+	if err := next.Update(t.Context(), acme, put("next", "v")); err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Clone(b.before), "next")
+	if have, n := keys(t, next); !slices.Equal(have, want) || n != int64(len(want)) {
+		t.Errorf("%q, counter %d, want %q", have, n, want)
+	}
+	closed(t, b.owner) // which gives up nothing of the next one's
+	if err := next.Update(t.Context(), acme, put("more", "v")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnOwnerWhoseCommitsAStandbyLacksWritesNothingOnTop(t *testing.T) {
+	b := newBehind(t, time.Second)
+	for range 3 {
+		if err := b.owner.Update(t.Context(), acme, put("on top", "v")); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("an update: %v", err)
+		}
+	}
+	if err := b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a view: %v", err)
+	}
+	if err := <-b.lost; !errors.Is(err, store.ErrFenced) {
+		t.Error(err)
+	}
+	b.next(t)
+}
+
+func TestAnIdleOwnerNoticesThatAStandbyLacksItsCommits(t *testing.T) {
+	b := newBehind(t, time.Second)
+	select {
+	case err := <-b.lost: // by its next renewal
+		if !errors.Is(err, store.ErrFenced) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on with what it has in memory")
+	}
+	if err := b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a view: %v", err)
+	}
+	b.next(t)
+}
+
+func TestAnOwnerGoesOnWithAStandbyThatHasAll(t *testing.T) {
+	primary := postgrestest.Start(t)
+	primary.Database(t, "failover")
+	standby := primary.Standby(t)
+	dsn := primary.Either("failover", standby)
+	db := open(t, dsn, postgres.Options{Lease: time.Hour})
+	defer closed(t, db)
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	primary.CaughtUp(t, standby)
+	primary.Kill(t)
+	standby.Promote(t)
+	if err := db.Update(t.Context(), acme, put("l", "v")); err != nil {
+		t.Fatal(err)
+	}
+	if have, n := keys(t, db); len(have) != 2 || n != 2 {
+		t.Errorf("%q, counter %d", have, n)
+	}
+}
+
+func TestWhoEndsGivesUpNoLeaseOfAnother(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	db := open(t, cluster.Database(t, "give"), postgres.Options{Lease: time.Hour})
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	cluster.SQL(t, "give", "update owner set engine = 'other'") // as after a failover that lost the take: of one epoch
+	closed(t, db)
+	if who := cluster.SQL(t, "give", "select engine from owner"); who != "other" {
+		t.Errorf("%q has it", who)
+	}
+}
