@@ -311,7 +311,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
 	screens := terminal.NewRuntime(sup, terminal.Options{Dir: dir, State: need.Data + ".terminals", Own: own, Secrets: secrets})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	for want, args := range map[string][]string{
-		"no agents of the acp runtime": {"--runtime", "acp"}, "no work trees": {"--tree"},
+		"no agents of the terminal runtime": {"--runtime", "terminal"}, "no work trees": {"--tree"},
 		"only interrupt":                    {"--options", `{"read":["/x"]}`},
 		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},
 	} {

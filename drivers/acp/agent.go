@@ -24,6 +24,8 @@ type agent struct {
 	rec    fleet.Agent
 	place  place
 	unhook func() bool
+	// unfollow ends what is told of the link to its host; nil without one.
+	unfollow func()
 
 	starting sync.Mutex // one start at a time; taken before mu
 
@@ -237,7 +239,7 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := pe.proc.Census()
+	before := pe.census()
 	a.mu.Lock()
 	if a.pe != pe || a.sess != s || a.keep.Paused() != nil || a.keep.Stopped || a.keep.IsClosed() {
 		a.mu.Unlock()
@@ -340,7 +342,7 @@ func (a *agent) Stop(ctx context.Context) error {
 func (a *agent) Restart(ctx context.Context) error {
 	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
 		a.crashed, a.keep.Greets, a.keep.Trouble = false, true, ""
-		return a.place.spec.Available()
+		return a.place.machine().available()
 	})
 }
 
@@ -350,6 +352,9 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
+	if a.unfollow != nil {
+		a.unfollow()
+	}
 	defer a.place.lines.Close()
 	return a.endProcess(context.Background(), keeper.ByStop)
 }

@@ -27,7 +27,10 @@ var _ fleet.Attacher = (*Runtime)(nil)
 
 // Attaches implements fleet.Attacher.
 func (r *Runtime) Attaches(a fleet.Agent, path string) error {
-	p, err := r.place(a.TenantID, a.Name, a.Role, a.Command, nil, a.Dir, a.Options, a.Profile)
+	p, err := r.placeOf(a)
+	if err == nil && p.there != nil {
+		err = p.there.learn()
+	}
 	if err != nil {
 		return err
 	}
@@ -47,17 +50,15 @@ func (p place) attached(path string) (full, text string, err error) {
 	if filepath.IsAbs(path) || !filepath.IsLocal(path) {
 		return "", "", core.Errorf(core.InvalidInput, "it is not named by its path within %s", p.spec.Dir)
 	}
-	full = filepath.Join(p.dir(), path)
-	err = p.at(full, func(at *safeopen.Place) error {
-		data, _, err := at.Read(maxCarried)
-		if errors.Is(err, safeopen.ErrTooLarge) {
-			return nil
-		}
-		if err == nil && utf8.Valid(data) && !strings.ContainsRune(string(data), 0) {
-			text = string(data)
-		}
-		return err
-	})
+	at := p.machine()
+	full = filepath.Join(at.Real(), path)
+	data, err := at.Read(full, maxCarried)
+	if errors.Is(err, safeopen.ErrTooLarge) {
+		return full, "", nil
+	}
+	if err == nil && utf8.Valid(data) && !strings.ContainsRune(string(data), 0) {
+		text = string(data)
+	}
 	return full, text, err
 }
 

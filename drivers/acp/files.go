@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
@@ -20,36 +18,9 @@ import (
 	"swarmdeck/engine/safeopen"
 )
 
-// Bounds, in bytes, of a file that is read or written for an agent, and of the
-// answer that carries it: what waits for an agent that reads slowly is bounded.
-const (
-	maxFile   = 4 << 20
-	maxAnswer = 6 << 20
-)
-
-// dir is the agent's directory without symbolic links in its path, so that an
-// agent that resolves them finds itself within.
-func (p place) dir() string {
-	if real, err := filepath.EvalSymlinks(p.spec.Dir); err == nil {
-		return real
-	}
-	return p.spec.Dir
-}
-
-// within is the path relative to the agent's directory. Names alone can't tell
-// where links lead: what opens it must not follow them out.
-func (p place) within(path string) (string, error) {
-	if !filepath.IsAbs(path) || strings.IndexByte(path, 0) >= 0 {
-		return "", core.Invalid("path", path, "an absolute path")
-	}
-	for _, dir := range []string{p.dir(), p.spec.Dir} {
-		rel, err := filepath.Rel(dir, filepath.Clean(path))
-		if err == nil && filepath.IsLocal(rel) {
-			return rel, nil
-		}
-	}
-	return "", core.Invalid("path", path, "a path within "+p.spec.Dir)
-}
+// maxAnswer bounds, in bytes, the answer that carries a file: what waits for an agent
+// that reads slowly is bounded.
+const maxAnswer = 6 << 20
 
 // fileRequest is a request to read or write a text file.
 type fileRequest struct {
@@ -92,7 +63,7 @@ func (t *turn) file(r *jsonrpc.Request, tool, risk string, act func(id string, i
 		if (in.Content != nil) != (tool == "fs/write_text_file") {
 			return core.Errorf(core.InvalidInput, "%s: content is missing or not wanted", tool)
 		}
-		_, err := t.s.a.place.within(in.Path)
+		_, err := t.s.a.place.machine().Within(in.Path)
 		return err
 	}
 	if err := check(r.Params); err != nil {
@@ -136,16 +107,16 @@ func (t *turn) bindFile(args core.Raw) []judge.File {
 func (t *turn) bindWritten(args core.Raw) []judge.File { return t.bindPaths(judge.Written(args)) }
 
 func (t *turn) bindPaths(paths []string) []judge.File {
-	p, argv := t.s.a.place, []string{"tee"}
+	at, argv := t.s.a.place.machine(), []string{"tee"}
 	for _, path := range paths {
-		if rel, err := p.within(path); err == nil {
+		if rel, err := at.Within(path); err == nil {
 			argv = append(argv, rel)
 		}
 	}
 	if len(argv) == 1 {
 		return nil
 	}
-	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, named.Line{Argv: argv, Dir: p.dir()})
+	return at.Look(cell.Spec{Argv: argv, Dir: at.Real(), Whose: t.s.a.place.spec.Whose})
 }
 
 // ours is a question about something that we do for the agent.
@@ -196,13 +167,14 @@ func fileError(err error) *jsonrpc.Error {
 // readText reads lines of a file in the agent's directory. No link is followed,
 // whatever changes meanwhile.
 func (p place) readText(in fileRequest) (text string, err error) {
-	err = p.at(in.Path, func(at *safeopen.Place) error {
-		text, err = readWhole(at)
-		return err
-	})
+	data, err := p.machine().Read(in.Path, workdir.MaxFile)
+	if errors.Is(err, safeopen.ErrTooLarge) {
+		err = workdir.TooLarge()
+	}
 	if err != nil {
 		return "", err
 	}
+	text = string(data)
 	if strings.ToValidUTF8(text, "") != text {
 		return "", core.Errorf(core.InvalidInput, "%s is no UTF-8 text", in.Path)
 	}
@@ -219,59 +191,9 @@ func (p place) readText(in fileRequest) (text string, err error) {
 	return strings.Join(lines, ""), nil
 }
 
-// at works on a place in the agent's directory.
-func (p place) at(path string, work func(*safeopen.Place) error) error {
-	rel, err := p.within(path)
-	if err != nil {
-		return err
-	}
-	hidden, err := p.sup.Hidden(p.spec, filepath.Join(p.dir(), rel))
-	if err == nil && hidden {
-		err = fmt.Errorf("%s is hidden: %w", path, fs.ErrNotExist)
-	}
-	if err != nil {
-		return err
-	}
-	root, err := p.own.Root(p.spec.Dir)
-	if err != nil {
-		return fmt.Errorf("open the agent's directory: %w", err)
-	}
-	defer root.Close()
-	return root.At(rel, work)
-}
-
-func readWhole(at *safeopen.Place) (string, error) {
-	data, _, err := at.Read(maxFile)
-	if errors.Is(err, safeopen.ErrTooLarge) {
-		err = core.Errorf(core.InvalidInput, "the file has more than %d bytes", maxFile)
-	}
-	return string(data), err
-}
-
 // writeText replaces a file in the agent's directory as a whole, and returns
-// what was in it. A link is not written through: what was asked for names the
-// file that changes.
+// what was in it.
 func (p place) writeText(in fileRequest) (old string, err error) {
-	if len(*in.Content) > maxFile {
-		return "", core.Errorf(core.InvalidInput, "content has more than %d bytes", maxFile)
-	}
-	if p.spec.Wall.Profile == cell.Reader {
-		return "", core.Errorf(core.Denied, "a reader writes no files")
-	}
-	err = p.at(in.Path, func(at *safeopen.Place) error {
-		if old, err = readWhole(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		_, err = at.Put([]byte(*in.Content), func(f *os.File) error {
-			if u := p.spec.User; u != nil {
-				return f.Chown(int(u.UID), int(u.GID))
-			}
-			return nil
-		})
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", in.Path, err)
-	}
-	return old, nil
+	data, err := p.machine().Write(in.Path, []byte(*in.Content))
+	return string(data), err
 }

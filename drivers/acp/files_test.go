@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
@@ -143,7 +144,7 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 			t.Errorf("line %v limit %v: %q, %v", c.line, c.limit, got, err)
 		}
 	}
-	if err := os.WriteFile(path, make([]byte, maxFile+1), 0o600); err != nil {
+	if err := os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.readText(fileRequest{Path: path}); err == nil {
@@ -155,7 +156,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	s, dir := newStand(t, traits{}, settings{Terminal: true})
 	s.always("approve")
 	s.ends(task.Succeeded, "", "run pwd", "run sh -c exit\u00a03", "run echo", "leave sleep 300")
-	s.heard("message", "exit 0: "+s.handle.(*agent).place.dir())
+	s.heard("message", "exit 0: "+s.handle.(*agent).place.machine().Real())
 	s.always("deny")
 	s.ends(task.Succeeded, "", "run touch "+dir+"/touched")
 	if _, err := os.Stat(filepath.Join(dir, "touched")); err == nil {
@@ -275,7 +276,7 @@ func FuzzWithin(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		rel, err := p.within(path)
+		rel, err := p.machine().Within(path)
 		if err == nil && !filepath.IsLocal(rel) {
 			t.Errorf("%q → %q", path, rel)
 		}

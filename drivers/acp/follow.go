@@ -217,15 +217,30 @@ func (t *turn) lost(end stopped) bool {
 // dies reports whether the program has died, or does so soon after a word that may be its
 // child's.
 func (pe *peer) dies(patience time.Duration) bool {
-	if pe.proc.Dying() {
+	if pe.dying() {
 		return true
 	}
 	select {
 	case <-pe.proc.Done():
 		return true
 	case <-time.After(patience):
-		return pe.proc.Dying()
+		return pe.dying()
 	}
+}
+
+// dying reports a program that has died and may not be told to have yet.
+func (pe *peer) dying() bool {
+	h, is := pe.proc.(*keeper.Here)
+	return is && h.Dying() || pe.proc.Ended()
+}
+
+// census is which processes it consists of now. A host remembers that itself.
+func (pe *peer) census() cell.Census {
+	if h, is := pe.proc.(*keeper.Here); is {
+		return h.Census()
+	}
+	pe.proc.Mark()
+	return cell.Census{}
 }
 
 // lostPatience is how long the end of a program may come after its last word.
@@ -314,14 +329,19 @@ func (t *turn) refused(err error) task.Outcome {
 // process did not have before. In a process where others work too, only what
 // works in this agent's directory can be told to be its own.
 func (pe *peer) sweep(t *turn) {
+	h, is := pe.proc.(*keeper.Here)
+	if !is {
+		pe.proc.Prune(killGrace)
+		return
+	}
 	keep := t.before.Has
 	if pe.othersWork(t.s.a) {
-		dir := t.s.a.place.dir()
+		dir := t.s.a.place.machine().Real()
 		keep = func(pid int, start uint64) bool {
 			cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 			rel, bad := filepath.Rel(dir, cwd)
 			return t.before.Has(pid, start) || err != nil || bad != nil || !filepath.IsLocal(rel)
 		}
 	}
-	pe.proc.Prune(keep, killGrace)
+	h.Process.Prune(keep, killGrace)
 }

@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -27,6 +28,8 @@ type place struct {
 	spec   cell.Spec
 	sup    *cell.Supervisor
 	own    *safeopen.Own        // files that are opened for no agent
+	pins   *pin.Keeper          // of what its commands are bound to
+	there  *there               // the host that it runs on; nil for this machine
 	home   string               // its HOME, "" when its environment names one
 	memory string               // file of what is remembered of its conversation
 	key    string               // agents with the same key share a process
@@ -35,11 +38,14 @@ type place struct {
 	lines  *modelproxy.Lines    // to those; nil before it is open, and for none
 }
 
-func (r *Runtime) place(tenant, name, role string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
-	p := place{tenant: tenant, sup: r.sup, own: r.opt.Own}
+func (r *Runtime) place(tenant, name, role, host string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
+	p := place{tenant: tenant, sup: r.sup, own: r.opt.Own, pins: r.opt.Pins}
 	var err error
 	if p.settings, err = readSettings(options); err != nil {
 		return p, err
+	}
+	if host != "" {
+		return r.placeThere(p, host, fleet.Create{Name: name, Role: role, Command: command, Env: env, Dir: dir, Profile: profile})
 	}
 	if p.spec, err = cell.NewSpec(command, env, dir, r.opt.Dir); err != nil {
 		return p, err
@@ -112,7 +118,7 @@ func (r *Runtime) place(tenant, name, role string, command []string, env map[str
 }
 
 func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
-	p, err := r.place(a.TenantID, a.Name, a.Role, a.Command, a.Env, a.Dir, a.Options, a.Profile)
+	p, err := r.place(a.TenantID, a.Name, a.Role, a.Host, a.Command, a.Env, a.Dir, a.Options, a.Profile)
 	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
 	return p, err
 }

@@ -12,7 +12,7 @@ import (
 func (r *Runtime) Keep(_ context.Context, agents []fleet.Agent) error {
 	var shared []string
 	for _, a := range agents {
-		if p, err := r.placeOf(a); err == nil {
+		if p, err := r.placeOf(a); err == nil && p.there == nil {
 			shared = append(shared, filepath.Dir(p.home))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest/hosttest"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
@@ -18,6 +19,9 @@ import (
 func TestMain(m *testing.M) {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
 		syscall.Exit(code) // os.Exit of a race build takes a second
+	}
+	if code, is := hosttest.Entered(os.Args); is {
+		syscall.Exit(code)
 	}
 	for name, play := range map[string]func(string) int{ // first: they have the other variables as well
 		"ACP_TEST_COPY": playCopier, "ACP_TEST_PLAYER": playSecond,

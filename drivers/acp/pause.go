@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 )
@@ -29,7 +28,7 @@ func (a *agent) Pause(ctx context.Context) error {
 		}
 		return nil
 	}
-	return keeper.UnlessOver(ctx, pe.ended, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, (*cell.Process).Pause)))
+	return keeper.UnlessOver(ctx, pe.ended, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, keeper.Process.Pause)))
 }
 
 // Resume implements fleet.Handle.
@@ -38,7 +37,7 @@ func (a *agent) Resume(ctx context.Context) error {
 	pe, s := a.pe, a.sess
 	a.mu.Unlock()
 	if pe != nil && pe.let(a) {
-		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, (*cell.Process).Resume))
+		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, keeper.Process.Resume))
 		if err := keeper.UnlessOver(ctx, pe.ended, err); err != nil {
 			pe.mu.Lock()
 			pe.frozen = true // it may still stand: the next Resume continues it
@@ -52,7 +51,7 @@ func (a *agent) Resume(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) eachTerminal(ctx context.Context, act func(*cell.Process, context.Context) error) error {
+func (s *session) eachTerminal(ctx context.Context, act func(keeper.Process, context.Context) error) error {
 	if s == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ type peer struct {
 	exit    cell.Exit     // valid after ended, if it ran
 
 	// Set before ready is closed.
-	proc *cell.Process
+	proc keeper.Process
+	outs [2]*os.File       // its standard output and error
 	env  map[string]string // with what its place's refers to
 	mask *secret.Mask
 	conn *jsonrpc.Conn
@@ -92,7 +94,7 @@ func (pe *peer) run() {
 	wg.Go(pe.out.Run)
 	drained := make(chan struct{})
 	var readers sync.WaitGroup
-	readers.Go(func() { _ = pe.conn.Run(pe.proc.Stdout) })
+	readers.Go(func() { _ = pe.conn.Run(pe.outs[0]) })
 	readers.Go(pe.readStderr)
 	go func() {
 		readers.Wait()
@@ -159,7 +161,7 @@ func (pe *peer) launch() error {
 	if err := pe.record(&spec); err != nil {
 		return err
 	}
-	if reach := pe.pool.r.opt.Reach; reach != nil {
+	if reach := pe.pool.r.opt.Reach; reach != nil && pe.place.there == nil {
 		ports, err := reach()
 		if err != nil {
 			return err
@@ -173,14 +175,20 @@ func (pe *peer) launch() error {
 	env, pe.placeheld = pe.place.lines.Conceal(env)
 	spec.Env = env
 	spec.Keep = &cell.Keep{Mask: mask} // its standard output is no text
-	proc, err := pe.pool.r.sup.Start(spec)
+	if t := pe.place.there; t != nil {
+		if err := t.learn(); err != nil {
+			return err
+		}
+	}
+	proc, _, err := pe.place.machine().start(spec, nil) // it is bound to nothing
 	if err != nil {
 		return err
 	}
+	in, outs, errs := proc.Streams()
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
 	pe.env, pe.mask = env, mask
-	pe.proc, pe.out = proc, pipe.NewOutbox(proc.Stdin)
+	pe.proc, pe.outs, pe.out = proc, [2]*os.File{outs, errs}, pipe.NewOutbox(in)
 	pe.conn = jsonrpc.New(jsonrpc.Options{Send: pe.out.Put, Handle: pe.handle, Noise: pe.noise, Mask: mask})
 	return nil
 }
@@ -299,7 +307,7 @@ func (pe *peer) readStderr() {
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := pe.proc.Stderr.Read(buf)
+		n, err := pe.outs[1].Read(buf)
 		_, _ = lines.Write(buf[:n])
 		if err != nil {
 			return

@@ -168,7 +168,7 @@ func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
 	pids := make([]string, 2)
 	var done []<-chan task.Outcome
 	for i, s := range all {
-		dir := s.handle.(*agent).place.dir()
+		dir := s.handle.(*agent).place.machine().Real()
 		pids[i] = filepath.Join(dir, fmt.Sprintf("pid%d", i))
 		done = append(done, s.start("chdir "+dir, "spawn "+pids[i], "hang"))
 		eventually(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })

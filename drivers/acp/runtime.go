@@ -52,6 +52,9 @@ type Options struct {
 	// the engine's loopback that they use. Nil gives none.
 	Read  []string
 	Reach func() ([]int, error)
+	// Hosts run agents that have their place on another machine, which are given no
+	// servers; nil refuses them.
+	Hosts keeper.Hosts
 }
 
 // Runtime keeps agents of the Agent Client Protocol.
@@ -101,8 +104,8 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 // Check implements fleet.Runtime: the options must be known, the command
 // runnable and its directory there.
 func (r *Runtime) Check(c fleet.Create) error {
-	p, err := r.place("t_check", c.Name, c.Role, c.Command, c.Env, c.Dir, c.Options, c.Profile)
-	if err != nil {
+	p, err := r.place("t_check", c.Name, c.Role, c.Host, c.Command, c.Env, c.Dir, c.Options, c.Profile)
+	if err != nil || p.there != nil {
 		return err
 	}
 	return p.spec.Available()
@@ -131,8 +134,11 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
 	a.mu.Lock()
 	a.keep.Greets = p.recall().Session == ""
-	a.keep.Check(p.spec.Available())
+	a.keep.Check(p.machine().available())
 	a.mu.Unlock()
+	if rec.Host != "" {
+		a.unfollow = r.opt.Hosts.Follow(rec.TenantID, rec.Host, func(why error) { go a.linked(why) })
+	}
 	a.unhook = context.AfterFunc(ctx, func() { _ = a.Close() })
 	return a, nil
 }

@@ -53,7 +53,11 @@ const (
 func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	pe.await(1)
 	defer pe.await(-1)
-	servers, err := a.r.opt.Servers(a.rec)
+	var servers []acp.McpServer
+	var err error
+	if a.place.there == nil { // a host has none that lead here
+		servers, err = a.r.opt.Servers(a.rec)
+	}
 	if err != nil {
 		a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the session goes without tools from outside: " + err.Error()})
 	}
@@ -69,7 +73,7 @@ func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 		}
 	}
 	var o opened
-	err = pe.conn.Call(ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: a.place.dir(), McpServers: servers}, &o)
+	err = pe.conn.Call(ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: a.place.machine().Real(), McpServers: servers}, &o)
 	if err != nil {
 		return nil, fmt.Errorf("begin a session: %w", pe.explain(err))
 	}
@@ -112,7 +116,7 @@ func (a *agent) resume(ctx context.Context, pe *peer, m *memory, servers []acp.M
 		return nil, err
 	}
 	var o opened
-	err := pe.conn.Call(ctx, method, acp.LoadSessionRequest{SessionId: acp.SessionId(id), Cwd: a.place.dir(), McpServers: servers}, &o)
+	err := pe.conn.Call(ctx, method, acp.LoadSessionRequest{SessionId: acp.SessionId(id), Cwd: a.place.machine().Real(), McpServers: servers}, &o)
 	if err != nil {
 		pe.drop(s)
 		return nil, err

@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -39,9 +38,9 @@ type terminals struct {
 // terminal is one command. Its process is one of the agent's runs: it is
 // paused and ended with it.
 type terminal struct {
-	proc *cell.Process
-	turn *turn // that it was started in
-	pins *pin.Set
+	proc keeper.Process
+	turn *turn  // that it was started in
+	free func() // lets go of what it was bound to
 	mask *secret.Mask
 	done chan struct{}
 
@@ -101,12 +100,9 @@ func (t *turn) terminalSpec(args core.Raw) (cell.Spec, *int, error) {
 		spec.Argv = []string{"/bin/sh", "-c", in.Command}
 	}
 	if in.Cwd != "" {
-		real, err := filepath.EvalSymlinks(in.Cwd)
+		real, err := p.machine().Sub(in.Cwd)
 		if err != nil {
-			return spec, nil, core.Invalid("cwd", in.Cwd, "an existing directory")
-		}
-		if _, err := p.within(real); err != nil {
-			return spec, nil, core.Invalid("cwd", in.Cwd, "a directory within "+p.spec.Dir)
+			return spec, nil, err
 		}
 		spec.Dir = real
 	}
@@ -126,7 +122,7 @@ func (t *turn) bindTerminal(args core.Raw) []judge.File {
 	if err != nil {
 		return nil
 	}
-	return t.s.a.r.opt.Pins.Look(t.s.a.rec.TenantID, spec.Line())
+	return t.s.a.place.machine().Look(spec)
 }
 
 // startTerminal runs an approved command, if the files that it names are still
@@ -140,22 +136,10 @@ func (t *turn) startTerminal(args core.Raw, files []judge.File) (string, error) 
 	if limit != nil && *limit >= 0 {
 		term.out.Most = min(*limit, keptOutput)
 	}
-	var owner *pin.Owner
-	if u := spec.User; u != nil {
-		owner = &pin.Owner{UID: u.UID, GID: u.GID}
-	}
-	if term.pins, err = t.s.a.r.opt.Pins.Take(spec.Dir, files, owner); err != nil {
-		return "", err
-	}
-	spec.Pinned = term.pins.Pins
-	id, err := t.s.terminals.start(t.s.pe.pool.r.sup, spec, term)
-	if err != nil {
-		term.pins.Release()
-	}
-	return id, err
+	return t.s.terminals.start(t.s.a.place.machine(), spec, files, term)
 }
 
-func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal) (string, error) {
+func (ts *terminals) start(at machine, spec cell.Spec, files []judge.File, term *terminal) (id string, err error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.closed {
@@ -164,13 +148,11 @@ func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal)
 	if len(ts.open) >= maxTerminals {
 		return "", core.Errorf(core.Conflict, "%d terminals are open already", maxTerminals)
 	}
-	proc, err := sup.Start(spec)
-	if err != nil {
+	if term.proc, term.free, err = at.start(spec, files); err != nil {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
-	term.proc = proc
 	ts.last++
-	id := fmt.Sprintf("term-%d", ts.last)
+	id = fmt.Sprintf("term-%d", ts.last)
 	ts.open[id] = term
 	go term.follow()
 	return id, nil
@@ -179,8 +161,9 @@ func (ts *terminals) start(sup *cell.Supervisor, spec cell.Spec, term *terminal)
 // follow keeps what the command prints until nothing of it is left.
 func (term *terminal) follow() {
 	defer close(term.done)
-	defer term.pins.Release()
-	term.proc.Stdin.Close()
+	defer term.free()
+	in, outs, errs := term.proc.Streams()
+	in.Close()
 	var both sync.WaitGroup
 	read := func(from interface{ Read([]byte) (int, error) }) {
 		out := term.mask.Writer(&term.out)
@@ -194,8 +177,8 @@ func (term *terminal) follow() {
 			}
 		}
 	}
-	both.Go(func() { read(term.proc.Stdout) })
-	both.Go(func() { read(term.proc.Stderr) })
+	both.Go(func() { read(outs) })
+	both.Go(func() { read(errs) })
 	drained := make(chan struct{})
 	go func() {
 		both.Wait()
@@ -301,7 +284,7 @@ func (ts *terminals) endOf(t *turn) {
 }
 
 // each applies a change to every command that runs.
-func (ts *terminals) each(ctx context.Context, act func(*cell.Process, context.Context) error) error {
+func (ts *terminals) each(ctx context.Context, act func(keeper.Process, context.Context) error) error {
 	ts.mu.Lock()
 	var list []*terminal
 	for _, term := range ts.open {

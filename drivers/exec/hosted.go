@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"swarmdeck/drivers/cell"
@@ -20,17 +19,8 @@ func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
 	if r.opt.Hosts == nil {
 		return core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
 	}
-	if err := cell.CheckCommand("command", c.Command); err != nil {
+	if _, err := keeper.CheckHosted(c); err != nil {
 		return err
-	}
-	if err := cell.CheckEnv(c.Env); err != nil {
-		return err
-	}
-	if _, err := cell.ParseProfile("profile", c.Profile); err != nil {
-		return err
-	}
-	if c.Dir != "" && (!filepath.IsAbs(c.Dir) || filepath.Clean(c.Dir) != c.Dir) {
-		return core.Invalid("dir", c.Dir, "an absolute directory of the host, or none for one of the agent's own")
 	}
 	with := ""
 	switch given := o.Outside(); {
@@ -72,7 +62,7 @@ func (r *Runtime) openHosted(ctx context.Context, a fleet.Agent, own agentOption
 // start begins the agent's process where it has its place.
 func (a *agent) start(spec cell.Spec) (keeper.Process, error) {
 	if a.host != "" {
-		return a.opt.Hosts.Start(a.tenant, a.host, spec)
+		return a.opt.Hosts.Start(a.tenant, a.host, spec, keeper.Hosted{})
 	}
 	p, err := a.sup.Start(spec)
 	if err != nil {
@@ -102,12 +92,7 @@ func (a *agent) linked(why error) {
 		}
 	}
 	a.mu.Unlock()
-	if s == nil {
-		return
+	if s != nil {
+		s.emit(keeper.Linked(a.host, why))
 	}
-	e := fleet.Event{Type: "log", Level: "INFO", Text: "the link to host " + a.host + " is back"}
-	if why != nil {
-		e.Level, e.Text = "WARN", why.Error()+"; its process goes on there until the lease is over"
-	}
-	s.emit(e)
 }

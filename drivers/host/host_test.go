@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/host"
 )
 
@@ -41,7 +42,7 @@ func TestWhatCantBeStartedSaysWhy(t *testing.T) {
 	if _, err := b.try("/etc/passwd"); !errors.Is(err, os.ErrPermission) {
 		t.Error(err)
 	}
-	if _, err := b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "can't be reached") {
+	if _, err := b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}, keeper.Hosted{}); err == nil || !strings.Contains(err.Error(), "can't be reached") {
 		t.Error("another tenant has it:", err)
 	}
 }

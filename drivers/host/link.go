@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
 )
@@ -340,7 +341,7 @@ func (l *link) available() error {
 
 // start begins a process there. One that its host has not answered for soon is
 // taken to have begun: it says itself if it has not.
-func (l *link) start(spec cell.Spec) (*Process, error) {
+func (l *link) start(spec cell.Spec, o keeper.Hosted) (*Process, error) {
 	l.mu.Lock()
 	switch {
 	case l.session == nil || l.closed:
@@ -350,7 +351,7 @@ func (l *link) start(spec cell.Spec) (*Process, error) {
 		defer l.mu.Unlock()
 		return nil, core.Errorf(core.Unavailable, "host %s holds %d processes already", l.at.name, len(l.runs))
 	}
-	p, err := newProcess(l, spec)
+	p, err := newProcess(l, spec, o)
 	if err != nil {
 		l.mu.Unlock()
 		return nil, err

@@ -1,25 +1,21 @@
 package host_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/drivertest/hosttest"
 	driver "swarmdeck/drivers/host"
 	"swarmdeck/drivers/host/hold"
 	"swarmdeck/drivers/keeper"
@@ -34,77 +30,14 @@ func TestMain(m *testing.M) {
 	if code, is := hold.Entered(os.Args); is {
 		syscall.Exit(code)
 	}
-	if len(os.Args) > 3 && os.Args[1] == dialWord {
-		syscall.Exit(dial(os.Args[2], os.Args[3:]))
+	if code, is := hosttest.Entered(os.Args); is {
+		syscall.Exit(code)
 	}
 	if err := cell.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
-}
-
-// dialWord makes the tests' program what reaches a host: it has whoever listens
-// run a command, as ssh and docker exec do, with its own standard streams.
-const dialWord = "-dial"
-
-func dial(socket string, argv []string) int {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 255
-	}
-	_ = json.NewEncoder(conn).Encode(argv)
-	go func() {
-		_, _ = io.Copy(conn, os.Stdin)
-		_ = conn.(*net.UnixConn).CloseWrite()
-	}()
-	_, _ = io.Copy(os.Stdout, conn)
-	return 0
-}
-
-// listen runs what dial sends, with the host's home. The address is that of the
-// socket.
-func (b *box) listen() string {
-	path := filepath.Join(b.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all sync.WaitGroup
-	b.Cleanup(func() { l.Close(); all.Wait() })
-	all.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { b.serve(conn) })
-		}
-	})
-	return path
-}
-
-func (b *box) serve(conn net.Conn) {
-	defer conn.Close()
-	in := bufio.NewReader(conn)
-	line, err := in.ReadBytes('\n')
-	var argv []string
-	if err != nil || json.Unmarshal(line, &argv) != nil {
-		return
-	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env, cmd.Dir = []string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH")}, "/"
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return
-	}
-	cmd.Stdout = conn
-	go func() {
-		_, _ = io.Copy(stdin, in)
-		stdin.Close()
-	}()
-	_ = cmd.Run()
 }
 
 // box is a host that is this machine with another home, reached by a command.
@@ -122,7 +55,7 @@ type box struct {
 func newBox(t *testing.T, change func(*host.Host)) *box {
 	t.Helper()
 	b := &box{T: t, home: t.TempDir(), agents: []string{"A"}}
-	b.host = host.Host{TenantID: "t_home", Name: "box", Slots: 4, LeaseS: 5, Command: []string{os.Args[0], dialWord, b.listen()}, CreatedAt: time.Now()}
+	b.host = host.Host{TenantID: "t_home", Name: "box", Slots: 4, LeaseS: 5, Command: hosttest.Command(t, b.home), CreatedAt: time.Now()}
 	if change != nil {
 		change(&b.host)
 	}
@@ -177,7 +110,7 @@ func (b *box) start(argv ...string) keeper.Process {
 func (b *box) try(argv ...string) (keeper.Process, error) {
 	return b.pool.Start("t_home", "box", cell.Spec{
 		Argv: argv, Whose: cell.Whose{Tenant: "t_home", Agent: "A"}, Limits: cell.DefaultLimits(),
-	})
+	}, keeper.Hosted{})
 }
 
 // keepers are the processes that hold or link for this host, by what they do; ""

@@ -45,6 +45,10 @@ func (p *Process) came(d wire.Data) error {
 	if out.closed || out.size+int64(len(d.Bytes)) > 2*wire.Window {
 		return fmt.Errorf("%w: output past its bounds", wire.ErrFrame)
 	}
+	if d.At > out.next && p.start.Whole {
+		go p.lose("is lost: its host had no room for what it said")
+		return nil
+	}
 	end := d.At + int64(len(d.Bytes))
 	if gap := d.At - out.next; gap > 0 {
 		d.Bytes = append(fmt.Appendf(nil, "\n[%d bytes are left out here: the host had no room for more while its link was away]\n", gap), d.Bytes...)

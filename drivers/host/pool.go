@@ -149,12 +149,12 @@ func away(name, why string) error {
 }
 
 // Start implements keeper.Hosts.
-func (p *Pool) Start(tenant, name string, spec cell.Spec) (keeper.Process, error) {
+func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keeper.Process, error) {
 	l := p.link(place{tenant, name})
 	if l == nil {
 		return nil, away(name, "")
 	}
-	return l.start(spec)
+	return l.start(spec, o)
 }
 
 // Available implements keeper.Hosts.

@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -52,12 +54,13 @@ type Process struct {
 
 var _ keeper.Process = (*Process)(nil)
 
-func newProcess(l *link, spec cell.Spec) (*Process, error) {
+func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 	p := &Process{
 		l: l, id: rand.Text(), began: time.Now(), begun: make(chan error, 1), done: make(chan struct{}), over: make(chan struct{}), bell: make(chan struct{}, 1), waits: map[uint64]chan error{},
 		start: &wire.Start{
 			Agent: spec.Whose.Agent, Role: spec.Whose.Role, Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env,
 			Limits: wire.LimitsOf(spec.Limits), Profile: string(spec.Wall.Profile),
+			Files: o.Files, Whole: o.Whole, Desk: o.Desk,
 		},
 	}
 	p.turn = sync.NewCond(&p.mu)
@@ -118,6 +121,9 @@ func (p *Process) feed() {
 			p.mu.Unlock()
 		}
 		if err != nil {
+			if errors.Is(err, io.EOF) {
+				p.want(wire.Item{Kind: wire.InputEnd})
+			}
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/judge"
 )
 
 // Process is a run as its agent sees it, on whichever machine that is.
@@ -42,12 +43,25 @@ type Process interface {
 type Hosts interface {
 	// Start begins a run there. Its directory is one there, "" for one of the
 	// agent's own; of its wall the profile counts.
-	Start(tenant, host string, spec cell.Spec) (Process, error)
+	Start(tenant, host string, spec cell.Spec, o Hosted) (Process, error)
 	// Available reports why nothing can be started there now.
 	Available(tenant, host string) error
 	// Follow has tell called when the link comes, with nil, and when it goes. It must
 	// not block.
 	Follow(tenant, host string, tell func(error)) (stop func())
+}
+
+// Hosted is what is said of a run on another machine beside what it is.
+type Hosted struct {
+	// Files are those there that must be as they were judged; copies of what runs of
+	// them run.
+	Files []judge.File
+	// Whole has it held up rather than a part of its output be left out, where there
+	// is no room for it while its link is away.
+	Whole bool
+	// Desk has one request for the agent's files answered (package workdir), in the
+	// place of a command.
+	Desk bool
 }
 
 // Here is a process of this machine.

@@ -16,19 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/safeopen"
 )
 
 // errForget ends the stream of a run that nobody asks for any more.
 var errForget = errors.New("nobody asks for it any more")
 
-// keeper holds the runs of one engine.
-type keeper struct {
+// holder holds the runs of one engine.
+type holder struct {
 	dir    string // absolute
 	id     string
 	digest string
 	boot   string
 	sup    *cell.Supervisor
+	own    *safeopen.Own // what is the keeper's alone
+	pins   *pin.Keeper   // of what agents' commands are bound to
 	tried  chan struct{} // closed when lacks is known
 	lacks  []string
 	end    chan struct{} // closed when it is to end
@@ -61,12 +65,18 @@ func hold(id, digest string) error {
 	if err := cell.BecomeSubreaper(); err != nil {
 		return err
 	}
-	k := &keeper{dir: dir, id: id, digest: digest, boot: rand.Text(), tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
-	hide := []string{socketName, lockName, spoolName, "log"}
+	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
+	hide := []string{socketName, lockName, spoolName, pinsName, "log"}
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
 	}
 	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide}); err != nil {
+		return err
+	}
+	if k.own, err = safeopen.OwnFiles(filepath.Join(dir, "log"), filepath.Join(dir, spoolName), filepath.Join(dir, pinsName)); err != nil {
+		return err
+	}
+	if k.pins, err = pin.New(pinsName, k.own); err != nil {
 		return err
 	}
 	err = k.live()
@@ -76,11 +86,11 @@ func hold(id, digest string) error {
 }
 
 // live takes links until it is to end.
-func (k *keeper) live() error {
+func (k *holder) live() error {
 	if _, err := k.sup.Sweep(context.Background()); err != nil { // what a keeper left that was killed
 		return err
 	}
-	if err := errors.Join(os.RemoveAll(spoolName), os.MkdirAll(spoolName, 0o700), os.MkdirAll(homesName, 0o711)); err != nil {
+	if err := errors.Join(os.RemoveAll(spoolName), os.RemoveAll(pinsName), os.MkdirAll(spoolName, 0o700), os.MkdirAll(homesName, 0o711)); err != nil {
 		return err
 	}
 	go k.try()
@@ -112,7 +122,7 @@ func (k *keeper) live() error {
 }
 
 // try finds out what of the wall this host does not give.
-func (k *keeper) try() {
+func (k *holder) try() {
 	defer close(k.tried)
 	for _, l := range k.sup.Layers(context.Background(), cell.Worker, k.dir) {
 		if l.Needed && !l.OK {
@@ -135,10 +145,10 @@ func own(conn *net.UnixConn) bool {
 }
 
 // stop has the keeper end.
-func (k *keeper) stop() { k.once.Do(func() { close(k.end) }) }
+func (k *holder) stop() { k.once.Do(func() { close(k.end) }) }
 
 // expire ends all, and the keeper, once the lease is over.
-func (k *keeper) expire() {
+func (k *holder) expire() {
 	for {
 		k.mu.Lock()
 		left := k.lease - (sinceBoot() - k.base)
@@ -157,7 +167,7 @@ func (k *keeper) expire() {
 }
 
 // endAll ends runs and forgets them, all at once.
-func (k *keeper) endAll(which func(*run) bool) error {
+func (k *holder) endAll(which func(*run) bool) error {
 	k.mu.Lock()
 	var list []*run
 	for id, r := range k.runs {
@@ -177,7 +187,7 @@ func (k *keeper) endAll(which func(*run) bool) error {
 }
 
 // serve is one link.
-func (k *keeper) serve(conn net.Conn) {
+func (k *holder) serve(conn net.Conn) {
 	defer conn.Close()
 	session, err := yamux.Server(conn, wire.Config())
 	if err != nil {
@@ -247,7 +257,7 @@ func (k *keeper) serve(conn net.Conn) {
 }
 
 // ended ends everything, says so and has the keeper end.
-func (k *keeper) ended(c *wire.Conn, e *wire.End) {
+func (k *holder) ended(c *wire.Conn, e *wire.End) {
 	told := wire.Ended{}
 	if err := k.endAll(func(*run) bool { return true }); err != nil {
 		told.Error = err.Error()
@@ -264,7 +274,7 @@ func (k *keeper) ended(c *wire.Conn, e *wire.End) {
 
 // adopt takes a link in the place of the one before, and ends what the engine
 // does not know of.
-func (k *keeper) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, error) {
+func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, error) {
 	select {
 	case <-k.tried:
 	case <-time.After(patience):
@@ -304,7 +314,7 @@ func (k *keeper) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 
 // beat has the engine show that it is there. A link on which nothing comes back
 // is none.
-func (k *keeper) beat(c *wire.Conn, session *yamux.Session) {
+func (k *holder) beat(c *wire.Conn, session *yamux.Session) {
 	k.mu.Lock()
 	every, most := wire.Beats(k.lease)
 	k.mu.Unlock()
@@ -329,7 +339,7 @@ func (k *keeper) beat(c *wire.Conn, session *yamux.Session) {
 }
 
 // attend is one stream of a run.
-func (k *keeper) attend(s io.ReadWriter, session *yamux.Session) {
+func (k *holder) attend(s io.ReadWriter, session *yamux.Session) {
 	c := wire.New(s, wire.MaxFromEngine)
 	var f wire.FromEngine
 	if err := c.Read(&f); err != nil || f.Open == nil {
@@ -353,7 +363,7 @@ func (k *keeper) attend(s io.ReadWriter, session *yamux.Session) {
 }
 
 // find is a run, begun if it is new.
-func (k *keeper) find(o *wire.Open, session *yamux.Session) *run {
+func (k *holder) find(o *wire.Open, session *yamux.Session) *run {
 	k.mu.Lock()
 	r := k.runs[o.Run]
 	if k.link != session { // it is over, and its runs were looked through
@@ -366,11 +376,12 @@ func (k *keeper) find(o *wire.Open, session *yamux.Session) *run {
 	r = newRun(o.Run, filepath.Join(k.dir, spoolName))
 	k.runs[o.Run] = r
 	k.mu.Unlock()
-	p, err := k.start(o.Start)
+	p, after, err := k.start(o.Start)
 	if err != nil {
 		r.failed(err)
 		return r
 	}
+	r.whole, r.after = o.Start.Whole, after
 	r.begin(p)
 	k.mu.Lock()
 	lost := k.runs[o.Run] != r

@@ -28,6 +28,7 @@ const (
 	lockName   = "lock"
 	homesName  = "agents" // of agents: NAME/home, NAME/work
 	spoolName  = "output"
+	pinsName   = "files" // that commands are bound to
 )
 
 // patience is how long a link waits for the keeper to begin.

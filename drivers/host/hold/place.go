@@ -10,28 +10,58 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
 )
 
 var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 
-// start begins a process in a cell of this host.
-func (k *keeper) start(s *wire.Start) (*cell.Process, error) {
+// start begins a process in a cell of this host, or what is done in its place; after
+// is what is left to do once it is over.
+func (k *holder) start(s *wire.Start) (p keeper.Process, after func(), err error) {
+	spec, err := k.spec(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Desk {
+		dir := workdir.Dir{Cells: k.sup, Own: k.own, Pins: k.pins, Shelf: shelf, Spec: spec}
+		p, err = newJob(dir.Serve)
+		return p, nil, err
+	}
+	set, err := k.pins.Take(spec.Dir, s.Files, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Pinned = set.Pins
+	proc, err := k.sup.Start(spec)
+	if err != nil {
+		set.Release()
+		return nil, nil, err
+	}
+	return keeper.NewHere(proc), set.Release, nil
+}
+
+// shelf is where the keeper has what files held that were looked at.
+const shelf = "host"
+
+// spec is how an agent's process is run here.
+func (k *holder) spec(s *wire.Start) (spec cell.Spec, err error) {
 	profile, err := cell.ParseProfile("profile", s.Profile)
 	if err != nil {
-		return nil, err
+		return spec, err
 	}
 	if !agentName().MatchString(s.Agent) {
-		return nil, fmt.Errorf("no agent can have the name %q", s.Agent)
+		return spec, fmt.Errorf("no agent can have the name %q", s.Agent)
 	}
 	place := filepath.Join(k.dir, homesName, s.Agent)
 	home, work := filepath.Join(place, "home"), filepath.Join(place, "work")
 	for _, dir := range []string{home, work} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
+			return spec, err
 		}
 	}
-	spec := cell.Spec{
+	spec = cell.Spec{
 		Run: "agent:" + s.Agent, Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
 		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
 		Wall:  cell.Wall{Profile: profile, Told: true},
@@ -42,11 +72,11 @@ func (k *keeper) start(s *wire.Start) (*cell.Process, error) {
 	if _, given := s.Env["HOME"]; !given && profile != cell.Open {
 		spec.Wall.Home = home
 	}
-	return k.sup.Start(spec)
+	return spec, nil
 }
 
 // tidy removes the places of agents that are no more.
-func (k *keeper) tidy(agents []string) {
+func (k *holder) tidy(agents []string) {
 	there, err := os.ReadDir(filepath.Join(k.dir, homesName))
 	if err != nil || len(agents) > wire.MaxRuns {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 )
@@ -29,7 +31,9 @@ const (
 // run is one process with what the engine does not know of it yet.
 type run struct {
 	id     string
-	proc   *cell.Process // nil of one that failed to start
+	proc   keeper.Process // nil of one that failed to start
+	whole  bool           // it is held up rather than a part of its output be left out
+	after  func()         // what is left to do once it is over; nil is nothing
 	freeze chan wire.Item
 	gone   chan struct{} // closed when nobody asks for it any more
 
@@ -50,7 +54,7 @@ type run struct {
 	eof    [2]bool
 	leased bool // it is ended because the lease is over
 	over   bool
-	mark   cell.Census
+	shut   bool // no more input comes
 }
 
 func newRun(id, dir string) *run {
@@ -69,12 +73,13 @@ func (r *run) failed(err error) {
 }
 
 // begin follows a process.
-func (r *run) begin(p *cell.Process) {
+func (r *run) begin(p keeper.Process) {
 	r.proc = p
 	r.tell(wire.Event{Kind: wire.Started, PID: p.PID(), Lacks: p.Missing()})
-	go r.feed()
-	go r.read(0, p.Stdout)
-	go r.read(1, p.Stderr)
+	in, out, errs := p.Streams()
+	go r.feed(in)
+	go r.read(0, out)
+	go r.read(1, errs)
 	go r.settle()
 	go r.wait()
 }
@@ -89,13 +94,24 @@ func (r *run) tell(e wire.Event) {
 	r.turn.Broadcast()
 }
 
-// read keeps one stream. While the link is there what is not taken holds the
-// process up, as a pipe would.
+// mayWait is how much of a stream may wait; mu is held. While the link is there what
+// is not taken holds the process up, as a pipe would.
+func (r *run) mayWait() int64 {
+	switch {
+	case r.conn != nil:
+		return heldBack
+	case r.whole:
+		return roomOf - wire.Chunk
+	}
+	return math.MaxInt64
+}
+
+// read keeps one stream.
 func (r *run) read(n int, from *os.File) {
 	buf := make([]byte, wire.Chunk)
 	for {
 		r.mu.Lock()
-		for r.conn != nil && r.out[n].pending() >= heldBack && !r.over {
+		for r.out[n].pending() >= r.mayWait() && !r.over {
 			r.turn.Wait()
 		}
 		r.mu.Unlock()
@@ -122,11 +138,12 @@ func (r *run) ends() [2]int64 { return [2]int64{r.out[0].end, r.out[1].end} }
 // read.
 func (r *run) wait() {
 	exit := r.proc.Exit()
-	unread, _ := pipe.Pending(r.proc.Stdin)
+	in, out, errs := r.proc.Streams()
+	unread, _ := pipe.Pending(in)
 	r.mu.Lock()
 	e := wire.Event{Kind: wire.Exited, Code: exit.Code, Signal: int(exit.Signal), Overran: exit.Overran, Lease: r.leased, Read: r.wrote - int64(unread)}
 	until := r.ends()
-	for n, f := range []*os.File{r.proc.Stdout, r.proc.Stderr} {
+	for n, f := range []*os.File{out, errs} {
 		left, _ := pipe.Pending(f)
 		until[n] += int64(left)
 	}
@@ -141,19 +158,23 @@ func (r *run) wait() {
 }
 
 // feed writes its input.
-func (r *run) feed() {
+func (r *run) feed(in *os.File) {
 	for {
 		r.mu.Lock()
-		for len(r.input) == 0 && !r.over {
+		for len(r.input) == 0 && !r.over && !r.shut {
 			r.turn.Wait()
 		}
-		if r.over {
+		if r.over || len(r.input) == 0 {
+			over := r.over
 			r.mu.Unlock()
+			if !over {
+				in.Close()
+			}
 			return
 		}
 		part := r.input[:min(len(r.input), 4<<10)]
 		r.mu.Unlock()
-		n, err := r.proc.Stdin.Write(part)
+		n, err := in.Write(part)
 		r.mu.Lock()
 		r.wrote += int64(n)
 		if r.input = r.input[n:]; err != nil {
@@ -212,6 +233,7 @@ func (r *run) take(i wire.Item) error {
 		return errors.New("more input than may be on its way")
 	}
 	r.items = i.Seq
+	r.shut = r.shut || i.Kind == wire.InputEnd
 	if i.Kind == wire.Input {
 		r.took += int64(len(i.Data))
 		if !r.deaf {
@@ -221,7 +243,7 @@ func (r *run) take(i wire.Item) error {
 	r.turn.Broadcast()
 	r.mu.Unlock()
 	if r.proc == nil {
-		if i.Kind != wire.Input {
+		if i.Kind != wire.Input && i.Kind != wire.InputEnd {
 			r.answer(i, nil)
 		}
 		return nil
@@ -238,15 +260,10 @@ func (r *run) take(i wire.Item) error {
 	case wire.Signal:
 		r.proc.Interrupt(unix.Signal(i.Signal))
 	case wire.Mark:
-		r.mu.Lock()
-		r.mark = r.proc.Census()
-		r.mu.Unlock()
+		r.proc.Mark()
 	case wire.Prune:
 		go func() {
-			r.mu.Lock()
-			mark := r.mark
-			r.mu.Unlock()
-			r.proc.Prune(mark.Has, time.Duration(i.TerminateMS)*time.Millisecond)
+			r.proc.Prune(time.Duration(i.TerminateMS) * time.Millisecond)
 			r.answer(i, nil)
 		}()
 	}
@@ -286,6 +303,9 @@ func (r *run) drop() error {
 	}
 	for n := range r.out {
 		r.out[n].close()
+	}
+	if r.after != nil {
+		r.after()
 	}
 	return err
 }

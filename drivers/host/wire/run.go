@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 )
 
 // FromEngine is a frame of a run's stream; one member is set.
@@ -36,6 +37,13 @@ type Start struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Limits  Limits            `json:"limits"`
 	Profile string            `json:"profile,omitempty"`
+	// Files are those that must be as they were judged; copies of what runs of them run.
+	Files []judge.File `json:"files,omitempty"`
+	// Whole has it held up rather than its output be left out while the link is away.
+	Whole bool `json:"whole,omitzero"`
+	// Desk has the keeper answer one request for the agent's files (package workdir),
+	// in the place of a command.
+	Desk bool `json:"desk,omitzero"`
 }
 
 // Limits are those of a run that are not the host's own to say.
@@ -49,14 +57,16 @@ type Limits struct {
 
 // What the engine wants of a run.
 const (
-	Input  = "input"  // Data on its standard input
-	Pause  = "pause"  // answered
-	Resume = "resume" // answered
-	Stop   = "stop"   // answered; InterruptMS and TerminateMS as in cell.Grace
-	Signal = "signal" // Signal to its first process's group
-	Mark   = "mark"   // remember its processes of now
-	Prune  = "prune"  // answered: end those that were not there at the last mark, after TerminateMS
-	Forget = "forget" // nobody asks for it any more
+	Input = "input" // Data on its standard input
+	// InputEnd is the end of that: nothing else comes.
+	InputEnd = "input_end"
+	Pause    = "pause"  // answered
+	Resume   = "resume" // answered
+	Stop     = "stop"   // answered; InterruptMS and TerminateMS as in cell.Grace
+	Signal   = "signal" // Signal to its first process's group
+	Mark     = "mark"   // remember its processes of now
+	Prune    = "prune"  // answered: end those that were not there at the last mark, after TerminateMS
+	Forget   = "forget" // nobody asks for it any more
 )
 
 // Item is what the engine wants, in order; Seq counts from 1.
@@ -120,12 +130,15 @@ type Event struct {
 	Read    int64    `json:"read,omitzero"`  // bytes of input that it had read
 }
 
+// maxFiles is how many files a run can be bound to.
+const maxFiles = 1000
+
 // Check reports an open that can't be one.
 func (o *Open) Check() error {
 	if !id(o.Run) {
 		return core.Invalid("run", o.Run, "an id")
 	}
-	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText) {
+	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText || len(s.Files) > maxFiles) {
 		return core.Invalid("start.agent", s.Agent, "a name")
 	}
 	return nil
@@ -134,7 +147,7 @@ func (o *Open) Check() error {
 // Check reports an item that can't be one.
 func (i *Item) Check() error {
 	switch i.Kind {
-	case Input, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
+	case Input, InputEnd, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
 	default:
 		return core.Invalid("item.kind", i.Kind, "a known kind")
 	}

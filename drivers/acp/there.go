@@ -1,0 +1,174 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/workdir"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+)
+
+// there is a host: its keeper does for the agent what is done here for others.
+type there struct {
+	hosts keeper.Hosts
+	name  string
+	spec  cell.Spec // of the agent's process
+	pins  *pin.Keeper
+
+	mu   sync.Mutex
+	real string // the agent's directory, once known
+}
+
+var _ machine = (*there)(nil)
+
+// askPatience is how long a host may take to answer for a file.
+const askPatience = 10 * time.Second
+
+// ask has the keeper do one thing. What is begun is done once, also when the link is
+// lost meanwhile; one that takes too long is given up here.
+func (t *there) ask(r workdir.Request) (a workdir.Answer, err error) {
+	spec := t.spec
+	spec.Argv, spec.Env = []string{"files"}, nil
+	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Desk: true, Whole: true})
+	if err != nil {
+		return a, err
+	}
+	defer p.CloseIO()
+	late, stop := context.WithTimeout(context.Background(), askPatience)
+	defer stop()
+	defer context.AfterFunc(late, p.CloseIO)()
+	in, out, _ := p.Streams()
+	if a, err = workdir.Ask(in, out, r); err != nil && late.Err() != nil {
+		err = core.Errorf(core.Unavailable, "host %s does not answer within %s", t.name, askPatience)
+	}
+	return a, err
+}
+
+// Real implements machine: it is "" while that is not known.
+func (t *there) Real() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.real
+}
+
+// learn finds out where the agent's directory is.
+func (t *there) learn() error {
+	a, err := t.ask(workdir.Request{Op: workdir.OpReal})
+	if err == nil && !filepath.IsAbs(a.Path) {
+		err = core.Errorf(core.Unavailable, "host %s has no directory for the agent", t.name)
+	}
+	if err != nil {
+		return fmt.Errorf("find the agent's directory: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.real = a.Path
+	return nil
+}
+
+// Within implements machine.
+func (t *there) Within(path string) (string, error) {
+	real := t.Real()
+	if real == "" {
+		return "", core.Errorf(core.Unavailable, "host %s has not said where the agent's directory is", t.name)
+	}
+	return workdir.Within(path, real, cmp.Or(t.spec.Dir, real))
+}
+
+// Sub implements machine.
+func (t *there) Sub(path string) (string, error) {
+	a, err := t.ask(workdir.Request{Op: workdir.OpSub, Path: path})
+	return a.Path, err
+}
+
+// Read implements machine.
+func (t *there) Read(path string, most int) ([]byte, error) {
+	a, err := t.ask(workdir.Request{Op: workdir.OpRead, Path: path, Most: most})
+	return a.Content, err
+}
+
+// Write implements machine.
+func (t *there) Write(path string, content []byte) (old []byte, err error) {
+	a, err := t.ask(workdir.Request{Op: workdir.OpWrite, Path: path, Content: content})
+	return a.Content, err
+}
+
+// Look implements machine. What the host can't be asked about is not bound, and is said
+// not to be.
+func (t *there) Look(spec cell.Spec) []judge.File {
+	a, err := t.ask(workdir.Request{Op: workdir.OpLook, Path: cmp.Or(spec.Dir, t.Real()), Argv: spec.Argv, Env: spec.Env})
+	if err != nil {
+		return []judge.File{{Path: core.ClipTo(strings.Join(spec.Argv, " "), 200), Unbound: core.ClipTo(err.Error(), 200)}}
+	}
+	for _, text := range a.Texts {
+		if len(text) > 0 {
+			t.pins.Keep(spec.Whose.Tenant, text)
+		}
+	}
+	return a.Files
+}
+
+func (t *there) start(spec cell.Spec, files []judge.File) (keeper.Process, func(), error) {
+	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Files: files, Whole: true})
+	return p, func() {}, err
+}
+
+func (t *there) available() error { return t.hosts.Available(t.spec.Whose.Tenant, t.name) }
+
+// Hosted implements fleet.Hosted.
+func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
+
+// placeThere is where an agent of a host runs. What needs this machine is refused.
+func (r *Runtime) placeThere(p place, host string, c fleet.Create) (place, error) {
+	if r.opt.Hosts == nil {
+		return p, core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
+	}
+	profile, err := keeper.CheckHosted(c)
+	if err != nil {
+		return p, err
+	}
+	for option, given := range map[string]bool{
+		"user": p.User != "", "shared": p.Shared, "record_models": len(p.RecordModels) > 0, "inspect": p.Inspect,
+		"read, write and hide": p.Any(), "home, skeleton and login": p.Given(),
+	} {
+		if given {
+			return p, core.Invalid("options", option, "only mode, model, fs, terminal, auth, idle_stop, fresh and usage, for an agent on a host")
+		}
+	}
+	p.memory = filepath.Join(r.opt.State, p.tenant, c.Name, "session.json")
+	p.key = strings.Join([]string{"agent", p.tenant, c.Name}, ":")
+	p.spec = cell.Spec{
+		Run: p.key, Argv: c.Command, Env: c.Env, Dir: c.Dir, Limits: r.opt.Limits,
+		Whose: cell.Whose{Tenant: p.tenant, Agent: c.Name, Role: c.Role}, Wall: cell.Wall{Profile: profile},
+	}
+	p.there = &there{hosts: r.opt.Hosts, name: host, spec: p.spec, pins: r.opt.Pins}
+	return p, nil
+}
+
+// linked is told that the link to its host is there, or why it is not.
+func (a *agent) linked(why error) {
+	a.mu.Lock()
+	pe := a.pe
+	if pe == nil && !a.keep.Stopped && !a.keep.Over() && a.turn == nil && a.keep.Paused() == nil {
+		if a.keep.Well(); why != nil {
+			a.keep.Fail(why.Error())
+		} else {
+			a.keep.Quiet()
+			a.keep.Check(a.place.machine().available())
+		}
+	}
+	a.mu.Unlock()
+	if pe != nil {
+		a.hear(keeper.Linked(a.rec.Host, why))
+	}
+}

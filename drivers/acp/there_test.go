@@ -1,0 +1,155 @@
+package acp
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/drivertest/hosttest"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
+)
+
+// onHost is a fake agent that works on a host, in its own directory there.
+func onHost(t *testing.T, as traits, options settings) (s *stand, box *hosttest.Box, dir string, pins *pin.Keeper) {
+	t.Helper()
+	a := fakeAgent(t, as, options)
+	a.Host = "box"
+	box = hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
+	pins, err := pin.New(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, newRuntime(t, Options{Hosts: box, Pins: pins}), a)
+	s.always("approve")
+	s.ends(task.Succeeded, "", "say hello")
+	return s, box, box.Work(t, a.Name), pins
+}
+
+// bound has every question bound, as the fleet does, and approved with what it was bound
+// to; meanwhile runs between the two.
+func (s *stand) bound(meanwhile func([]judge.File)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
+		ans := fleet.ToolAnswer{CallID: e.CallID, Decision: "approve", Args: e.Args}
+		if e.Bind != nil {
+			ans.Files = e.Bind(e.Args)
+			meanwhile(ans.Files)
+		}
+		return ans, nil
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheFilesOfAnAgentOnAHostAreThere(t *testing.T) {
+	s, _, dir, pins := onHost(t, traits{}, settings{FS: "write"})
+	a := filepath.Join(dir, "a.txt")
+	put(t, a, "one\ntwo\n")
+	put(t, filepath.Join(filepath.Dir(dir), "beside"), "no")
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	var seen []judge.File
+	s.bound(func(f []judge.File) { seen = append(seen, f...) })
+	s.ends(task.Succeeded, "", "read "+a, "write "+a+" three", "read "+dir+"/none", "read "+dir+"/link", "read "+dir+"/../beside", "read /etc/passwd", "write "+dir+"/../x y")
+	s.heard("message", "read one\ntwo\n")
+	s.heard("diff", "-one\n-two\n+three")
+	var refused int
+	for _, text := range s.texts("message") {
+		if strings.HasPrefix(text, "error: ") {
+			refused++
+		}
+	}
+	if refused != 5 {
+		t.Errorf("refused %d of 5: %q", refused, s.texts("message"))
+	}
+	if got, err := os.ReadFile(a); string(got) != "three" {
+		t.Errorf("%q %v", got, err)
+	}
+	if len(seen) != 1 || seen[0].Path != "a.txt" || seen[0].Size != 8 {
+		t.Fatalf("bound to %+v", seen)
+	}
+	if text, is := pins.Content("t_test", seen[0].SHA256); !is || string(text) != "one\ntwo\n" {
+		t.Errorf("the card shows %q", text)
+	}
+}
+
+func TestACommandOfAnAgentOnAHostRunsThereAsItWasJudged(t *testing.T) {
+	s, _, dir, _ := onHost(t, traits{}, settings{Terminal: true})
+	script := filepath.Join(dir, "do.sh")
+	put(t, script, "#!/bin/sh\necho judged in $PWD; cat\n")
+	s.bound(func([]judge.File) {})
+	s.ends(task.Succeeded, "", "run ./do.sh now")
+	s.heard("message", "exit 0: judged in "+dir)
+	s.bound(func([]judge.File) { put(t, script, "#!/bin/sh\necho other\n") })
+	put(t, script, "#!/bin/sh\necho judged\n")
+	s.ends(task.Succeeded, "", "run ./do.sh now")
+	s.heard("message", "do.sh is not what was judged")
+	if slices.ContainsFunc(s.texts("message"), func(m string) bool { return strings.Contains(m, "other") }) {
+		t.Error("something else ran")
+	}
+}
+
+func TestALostLinkGivesAPromptOnce(t *testing.T) {
+	s, box, dir, _ := onHost(t, traits{}, settings{FS: "write", Terminal: true})
+	s.mu.Lock()
+	s.answer = nil // held
+	s.mu.Unlock()
+	pid := s.now().PID
+	done := s.start("run sh -c echo${IFS}x>>ran", "write "+dir+"/a once", "say over")
+	for range 2 {
+		eventually(t, "it asks", func() bool { return len(s.of("tool_request")) > len(s.of("tool_result")) })
+		box.Cut()
+		s.release("approve")
+		box.Await(t)
+		eventually(t, "it was done", func() bool { return len(s.of("tool_request")) <= len(s.of("tool_result")) })
+	}
+	if out := s.wait(done); out.Status != task.Succeeded || out.Text != "over" {
+		t.Errorf("%+v %q", out, s.texts("message"))
+	}
+	if now := s.now().PID; now != pid || len(s.of("tool_request")) != 2 {
+		t.Errorf("process %d, before %d; asked %+v", now, pid, s.of("tool_request"))
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "a")); string(got) != "once" {
+		t.Errorf("%q %v: %q", got, err, s.texts("message"))
+	}
+}
+
+func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {
+	r := newRuntime(t, Options{Hosts: &hosttest.Box{}})
+	for options, want := range map[string]string{
+		`{"user":"0:0"}`: "only mode, model", `{"shared":true}`: "only mode, model", `{"read":["/x"]}`: "only mode, model",
+		`{"home":"/x"}`: "only mode, model", `{"record_models":["A"]}`: "only mode, model",
+	} {
+		if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"x"}, Options: core.Raw(options)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", options, err)
+		}
+	}
+	if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"no-such-program"}, Dir: "/no/such", Options: core.Raw(`{"mode":"x","fs":"write"}`)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConformanceOfAnAgentOnAHost(t *testing.T) {
+	drivertest.Run(t, func(t *testing.T) drivertest.Subject {
+		on := subject(t, traits{}, settings{})
+		on.Actor.Host = "box"
+		on.Runtime = newRuntime(t, Options{Hosts: hosttest.New(t, drivertest.Cells(t, cell.Options{}), on.Actor.TenantID, "box", on.Actor.Name)})
+		return on
+	})
+}

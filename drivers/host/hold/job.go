@@ -1,0 +1,123 @@
+package hold
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
+)
+
+// job is work of the keeper's own in the place of a process: it reads its input, writes
+// its answer and is over.
+type job struct {
+	ours [3]*os.File
+	done chan struct{}
+	exit cell.Exit // valid after done
+	once sync.Once
+}
+
+var _ keeper.Process = (*job)(nil)
+
+func newJob(work func(in io.Reader, out io.Writer) error) (*job, error) {
+	j := &job{done: make(chan struct{})}
+	var theirs [3]*os.File
+	for n := range j.ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			j.CloseIO()
+			closeAll(theirs[:])
+			return nil, fmt.Errorf("make a pipe: %w", err)
+		}
+		if j.ours[n], theirs[n] = r, w; n == 0 {
+			j.ours[n], theirs[n] = w, r
+		}
+	}
+	began := time.Now()
+	go func() {
+		if err := work(theirs[0], theirs[1]); err != nil {
+			j.exit.Code = 1
+			_, _ = fmt.Fprintln(theirs[2], err)
+		}
+		j.exit.Duration = time.Since(began)
+		closeAll(theirs[:])
+		close(j.done)
+	}()
+	return j, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Streams implements keeper.Process.
+func (j *job) Streams() (stdin, stdout, stderr *os.File) { return j.ours[0], j.ours[1], j.ours[2] }
+
+// CloseIO implements keeper.Process.
+func (j *job) CloseIO() { j.once.Do(func() { closeAll(j.ours[:]) }) }
+
+// Done implements keeper.Process.
+func (j *job) Done() <-chan struct{} { return j.done }
+
+// Ended implements keeper.Process.
+func (j *job) Ended() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Exit implements keeper.Process.
+func (j *job) Exit() cell.Exit {
+	<-j.done
+	return j.exit
+}
+
+// Stop implements keeper.Process: without its streams it ends by itself.
+func (j *job) Stop(cell.Grace) error {
+	if !j.Ended() {
+		j.CloseIO()
+		<-j.done
+	}
+	return nil
+}
+
+// The rest of keeper.Process has no meaning for it.
+
+// Unread implements keeper.Process.
+func (*job) Unread() bool { return false }
+
+// PID implements keeper.Process.
+func (*job) PID() int { return 0 }
+
+// Missing implements keeper.Process.
+func (*job) Missing() []string { return nil }
+
+// Serves implements keeper.Process.
+func (*job) Serves(string, bool) {}
+
+// Interrupt implements keeper.Process.
+func (*job) Interrupt(syscall.Signal) {}
+
+// Mark implements keeper.Process.
+func (*job) Mark() {}
+
+// Prune implements keeper.Process.
+func (*job) Prune(time.Duration) {}
+
+// Pause implements keeper.Process.
+func (*job) Pause(context.Context) error { return nil }
+
+// Resume implements keeper.Process.
+func (*job) Resume(context.Context) error { return nil }
