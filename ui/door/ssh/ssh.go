@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	gossh "golang.org/x/crypto/ssh"
+
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
@@ -21,6 +23,12 @@ import (
 // Serve lets operators in from elsewhere until end is called. Doors are those
 // that they may open.
 func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors) (end func(), err error) {
+	return ServeAmong(ctx, env, s, v, doors, Others{})
+}
+
+// ServeAmong is Serve for one of several engines, each of which has some of the
+// tenants. The others know this one by its host key.
+func ServeAmong(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors, others Others) (end func(), err error) {
 	key, err := serve.HostKey(v.HostKey)
 	if err != nil {
 		return nil, err
@@ -30,7 +38,7 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Ser
 		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
 	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
-	r := &reception{eng: s.Engine, doors: doors, version: env.Version}
+	r := &reception{eng: s.Engine, doors: doors, version: env.Version, others: others.filled(s.Engine), key: key}
 	r.strangers.Tell = func(t operator.Rejected) {
 		if err := s.Engine.Operators.RecordRejected(ctx, core.DoorSSH, t); err != nil {
 			failed(err)
@@ -52,7 +60,10 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Ser
 		r.strangers.End()
 		r.refusals.End()
 	}
-	if err := server.SSH(l, serve.Door{HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.Refused, Crowded: r.crowded}); err != nil {
+	if err := server.SSH(l, serve.Door{
+		HostKey: key, Admit: r.admit, Settle: r.settle, Follow: r.follow, Refused: r.strangers.Refused, Crowded: r.crowded,
+		Peer: others.Peer, Vouched: r.vouched,
+	}); err != nil {
 		end()
 		return nil, err
 	}
@@ -65,6 +76,8 @@ type reception struct {
 	eng     *engine.Engine
 	doors   command.Doors
 	version string
+	others  Others
+	key     gossh.Signer
 
 	strangers refusal.Strangers
 	refusals  refusal.Operators
@@ -72,7 +85,7 @@ type reception struct {
 
 // admit tells who has a key. The user's name chooses the tenant when it is one.
 func (r *reception) admit(name, print, from string) (serve.Who, error) {
-	grants := r.eng.Operators.Grants(print)
+	grants := r.others.Grants(print)
 	if strings.HasPrefix(name, "t_") {
 		grants = slices.DeleteFunc(grants, func(g operator.Grant) bool { return g.Tenant != name })
 	}
@@ -108,15 +121,15 @@ func (r *reception) crowded(who serve.Who, why error) {
 // settle refuses someone whose tenant is not clear, and who came before their
 // key or role was taken away.
 func (r *reception) settle(who serve.Who) error {
-	if who.Tenant != "" {
-		if ok, _ := r.eng.Operators.Holds(grantOf(who)); !ok {
-			return errChanged
-		}
-		return nil
-	}
 	var tenants []string
-	for _, g := range r.eng.Operators.Grants(who.Key) {
+	for _, g := range r.others.Grants(who.Key) {
+		if g.Tenant == who.Tenant && g.Name == who.Name && string(g.Role) == who.Role {
+			return nil
+		}
 		tenants = append(tenants, g.Tenant)
+	}
+	if who.Tenant != "" {
+		return errChanged
 	}
 	if len(tenants) == 0 {
 		return errChanged
@@ -131,8 +144,15 @@ func grantOf(who serve.Who) operator.Grant {
 	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Proof: who.Key}
 }
 
-// follow tells when who has to go: their key or their role was taken away.
+// follow tells when who has to go: their key or their role was taken away. Whose
+// tenant another engine has is followed there.
 func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} {
+	if who.User != "" {
+		return nil
+	}
+	if _, here, err := r.others.Owner(context.Background(), who.Tenant); !here || err != nil {
+		return nil
+	}
 	gone := make(chan struct{})
 	go func() {
 		for {
@@ -154,7 +174,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 // session carries out one command line, or shows one cockpit, for someone on
 // another machine.
 func (r *reception) session(ctx context.Context, t *serve.Session) int {
-	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Key, Seat: t.Who.From}
+	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Proof(), Seat: seat(t.Who)}
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
@@ -165,6 +185,9 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 			by.Tenant = t.Who.Tenant
 			r.refusals.Refused(by, err)
 		},
+	}
+	if code, elsewhere := r.relay(ctx, t, env); elsewhere {
+		return code
 	}
 	args := t.Args
 	if len(args) > 0 && args[0] == "swarmdeck" { // the same line as for a machine that has the program
@@ -177,15 +200,19 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 // terminal is, and nothing that chooses files or tenants here.
 func foreign(getenv func(string) string) func(string) string {
 	return func(name string) string {
-		switch name {
-		case "TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM":
+		switch {
+		case slices.Contains(foreignVariables(), name):
 			if v := getenv(name); v != "" || name != "LANG" {
 				return v
 			}
 			return "C.UTF-8" // sshd passes LANG on only when asked: today's terminals are UTF-8
-		case "SSH_CONNECTION":
+		case name == "SSH_CONNECTION":
 			return "remote"
 		}
 		return ""
 	}
+}
+
+func foreignVariables() []string {
+	return []string{"TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
 }
