@@ -218,6 +218,21 @@ func TestShownIsTheFirstTime(t *testing.T) {
 	}
 }
 
+func TestShowingWhatWasAnsweredMeanwhileIsNoMistake(t *testing.T) {
+	f := setup(t)
+	a := f.opened(execBy(robot, rmBuild))
+	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "not today"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Shown(t.Context(), alice, a.ApprovalID); err != nil { // she read it while it was open
+		t.Errorf("shown: %v", err)
+	}
+	if got := f.approval(a.ApprovalID); got.Status != judge.Refused || !got.ShownAt.IsZero() {
+		t.Errorf("now %+v", got)
+	}
+	f.healthy()
+}
+
 // An owner that fails to settle must not keep others from their deadline.
 func TestAnUnsettledExpiryIsTriedAgain(t *testing.T) {
 	live(t, func(t *testing.T, f *fixture) {

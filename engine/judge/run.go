@@ -185,7 +185,8 @@ func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason str
 	})
 }
 
-// Shown records when an operator first saw the card of an open approval.
+// Shown records when an operator first saw the card of an open approval. One that
+// was answered meanwhile stays as it is.
 func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 	a, err := j.Approval(ctx, by.Tenant, id)
 	if err == nil && !a.ShownAt.IsZero() {
@@ -198,6 +199,9 @@ func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 		a.ShownAt = tx.Now()
 		return j.save(tx, a, "approval.shown", map[string]any{"by": by.Name})
 	})
+	if errors.Is(err, core.Kind(core.Conflict)) {
+		return nil
+	}
 	return err
 }
 
