@@ -107,7 +107,8 @@ race: need
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, attacked also as root of a container, an engine killed a thousand times,
 # two hundred at work on a repository and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
-# answers by whoever may not, a host's link cut a hundred times, hostile policy programs, the engine's suites on two versions of
+# answers by whoever may not, what clients are told through two hundred kills, and through three hundred faults of
+# engines on a database, a host's link cut a hundred times, hostile policy programs, the engine's suites on two versions of
 # PostgreSQL, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
@@ -126,6 +127,7 @@ trials: need coder agentapi postgres
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	SWARMDECK_ENGINE_SUITES=./engine/... SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
+	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	SWARMDECK_HOST_CUTS=100 go test -count=1 -timeout 60m -run GivenOnceHoweverALinkIsCut -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy

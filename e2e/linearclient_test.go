@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/e2e/history"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
+	"swarmdeck/ui/serve"
+)
+
+// item is a task that clients are at work on.
+type item struct {
+	op    history.Op
+	sleep string // of its process, in seconds
+
+	mu             sync.Mutex
+	task, approval string // as far as anybody was told
+}
+
+// effect is the process of a task: each run writes down when it begins and ends, by
+// the clock of this machine, in a file of its own, as a command may not write to one
+// that it names.
+const effect = `read id </proc/sys/kernel/random/uuid; exec >run-$0.$id; read u _ </proc/uptime; echo $u begin $id; sleep $1; read u _ </proc/uptime; echo $u end $id; exit $2`
+
+// line is the command that an operation is.
+func (it *item) line(op history.Op) []string {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	switch op.Verb {
+	case history.Dispatch:
+		argv := []string{"sh", "-c", effect, op.Key, it.sleep, "0"}
+		if op.Fails {
+			argv[5] = "1"
+		}
+		if op.Asks {
+			argv = append(argv, "ask")
+		}
+		input, _ := json.Marshal(map[string]any{"argv": argv}) // strings alone
+		return []string{"task", "dispatch", "--kind", "exec.run", "--max-attempts", "10", "--idempotency-key", op.Key, "--input", string(input)}
+	case history.Show, history.Cancel:
+		return append(strings.Fields(string(op.Verb)), it.task)
+	case history.StopOn, history.StopOff, history.Deny:
+		return append(append(strings.Fields(string(op.Verb)), "--reason", "trial"), strings.Fields(op.ID)...)
+	default:
+		return append(strings.Fields(string(op.Verb)), strings.Fields(op.ID)...)
+	}
+}
+
+// do asks an engine until one has heard it, and takes the answer down.
+func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item) history.Answer {
+	op := it.op
+	op.Verb = verb
+	if verb == history.Approve || verb == history.Deny || verb == history.ShowApproval {
+		it.mu.Lock()
+		op.ID = it.approval
+		it.mu.Unlock()
+	}
+	line := it.line(op)
+	for n := client; ctx.Err() == nil; n++ {
+		m := int(f.last.Load()) // where one answered lately
+		if n > client {
+			m = n % len(f.machines)
+		}
+		done := f.history().Ask(client, op)
+		out, said, code, err := f.machines[m].ask(f.dir, line)
+		if errors.Is(err, serve.ErrUnbegun) || code == askNobody {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		a := answer(op, code, out, said, err)
+		done(a)
+		if a.Outcome != history.Unknown {
+			f.last.Store(int32(m))
+		}
+		it.mu.Lock()
+		if a.Task != "" {
+			it.task = a.Task
+		}
+		if a.Approval != "" {
+			it.approval = a.Approval
+		}
+		it.mu.Unlock()
+		return a
+	}
+	return history.Answer{}
+}
+
+// askNobody is that there is no engine at that place.
+const askNobody = -2
+
+// ask has the engine of a machine carry a command out.
+func (m *machine) ask(dir string, line []string) (stdout, stderr string, code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	defer cancel()
+	conn, err := serve.Dial(ctx, serve.SocketPath(os.Getenv, socket.Instance(m.path)))
+	if err != nil {
+		return "", "", askNobody, err
+	}
+	var out, said bytes.Buffer
+	code, err = serve.Attach(ctx, conn, serve.Attachment{
+		Line: command.Join(append(line, "-o", "json", "--data", m.path)), Dir: dir, Env: []string{"HOME=" + m.home},
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &said, Patience: time.Second,
+	})
+	return out.String(), said.String(), code, err
+}
+
+// already is how a refusal names the status that it is due to.
+var already = regexp.MustCompile(`is (\w+) already`)
+
+// answer is what a command said.
+func answer(op history.Op, code int, out, said string, err error) history.Answer {
+	a := history.Answer{Said: said}
+	if err != nil {
+		a.Said += err.Error()
+		return a
+	}
+	if code == 0 {
+		var got struct {
+			Task     string `json:"task_id"`
+			Approval string `json:"approval_id"`
+			Status   string `json:"status"`
+			Stopping bool   `json:"cancel_requested"`
+			On       bool   `json:"on"`
+			Result   struct {
+				Error json.RawMessage `json:"error"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			a.Said = fmt.Sprintf("%v: %s", err, out)
+			return a
+		}
+		a = history.Answer{Outcome: history.Done, Approval: got.Approval, On: got.On, Said: string(got.Result.Error)}
+		switch op.Verb {
+		case history.Approve, history.Deny, history.ShowApproval:
+			a.Verdict = got.Status
+		case history.Dispatch, history.Show, history.Cancel:
+			a.Task, a.Status, a.Stopping = got.Task, got.Status, got.Stopping
+		}
+		return a
+	}
+	switch field(said, "code") {
+	case "CONFLICT", "NOT_FOUND", "INVALID_INPUT", "DENIED":
+		a.Outcome, a.Verdict = history.Refused, field(said, "status")
+		a.Stopping = strings.Contains(said, "is being cancelled already")
+		if is := already.FindStringSubmatch(said); is != nil {
+			a.Status = is[1]
+		}
+	}
+	return a
+}
+
+// client works on its own tasks and on those of others until ctx ends.
+func (f *fleet) client(ctx context.Context, n int, random *rand.Rand) {
+	for made := 0; ctx.Err() == nil; {
+		if items := f.items(); len(items) == 0 || made < 10 && random.IntN(4) == 0 {
+			f.do(ctx, n, history.Dispatch, f.item(n, made, random))
+			made++
+		} else {
+			it := items[max(0, len(items)-12)+random.IntN(min(12, len(items)))]
+			f.do(ctx, n, f.verb(it, random), it)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(10+random.IntN(50)) * time.Millisecond):
+		}
+	}
+}
+
+// verb is what a client does next with a task.
+func (f *fleet) verb(it *item, random *rand.Rand) history.Verb {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	n := random.IntN(100)
+	switch {
+	case it.task == "" || n < 10:
+		return history.Dispatch
+	case n < 18:
+		return history.Cancel
+	case n < 60 || it.approval == "":
+		return history.Show
+	case n < 70:
+		return history.ShowApproval
+	case n < 80:
+		return history.Deny
+	default:
+		return history.Approve
+	}
+}
+
+// stopper presses and releases the emergency stop until ctx ends.
+func (f *fleet) stopper(ctx context.Context, n int, random *rand.Rand) {
+	it := &item{}
+	for ctx.Err() == nil {
+		verb := []history.Verb{history.StopOn, history.StopShow, history.StopOff, history.StopOff, history.StopShow}[random.IntN(5)]
+		f.do(ctx, n, verb, it)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(20+random.IntN(200)) * time.Millisecond):
+		}
+	}
+}
