@@ -29,7 +29,7 @@ func current(t *testing.T) {
 func TestACurrentServerIsAsGood(t *testing.T) {
 	current(t)
 	t.Setenv("SWARMDECK_CRASH_ROUNDS", "10")
-	again(t, "TestConformance|TestKilledAtAnyInstant.*|TestACommit.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*|TestMigrations.*|TestAView.*")
+	again(t, "TestConformance|TestKilledAtAnyInstant.*|TestACommit.*|TestAServerThatCrashes.*|TestAnOwnerWho.*|TestALeaseKeeps.*|TestMigrations.*|TestAViewShows.*")
 }
 
 // again runs tests of this package in a process of its own.

@@ -67,6 +67,7 @@ func (b *behind) next(t *testing.T) {
 }
 
 func TestAnOwnerWhoseCommitsAStandbyLacksWritesNothingOnTop(t *testing.T) {
+	t.Parallel()
 	b := newBehind(t, time.Second)
 	for range 3 {
 		if err := b.owner.Update(t.Context(), acme, put("on top", "v")); !errors.Is(err, store.ErrFenced) {
@@ -83,6 +84,7 @@ func TestAnOwnerWhoseCommitsAStandbyLacksWritesNothingOnTop(t *testing.T) {
 }
 
 func TestAnIdleOwnerNoticesThatAStandbyLacksItsCommits(t *testing.T) {
+	t.Parallel()
 	b := newBehind(t, time.Second)
 	select {
 	case err := <-b.lost: // by its next renewal
@@ -99,6 +101,7 @@ func TestAnIdleOwnerNoticesThatAStandbyLacksItsCommits(t *testing.T) {
 }
 
 func TestAnOwnerGoesOnWithAStandbyThatHasAll(t *testing.T) {
+	t.Parallel()
 	primary := postgrestest.Start(t)
 	primary.Database(t, "failover")
 	standby := primary.Standby(t)
@@ -120,6 +123,7 @@ func TestAnOwnerGoesOnWithAStandbyThatHasAll(t *testing.T) {
 }
 
 func TestWhoEndsGivesUpNoLeaseOfAnother(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	db := open(t, cluster.Database(t, "give"), postgres.Options{Lease: time.Hour})
 	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {

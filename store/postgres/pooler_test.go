@@ -13,10 +13,11 @@ import (
 
 func TestAPoolerMayStandBeforeTheServer(t *testing.T) {
 	t.Setenv(postgrestest.PoolerEnv, "1")
-	again(t, "TestConformance|TestACommitWhose.*|TestAServer.*|TestAnOwnerWho.*|TestALease.*")
+	again(t, "TestConformance|TestACommitWhose.*|TestAServerThatCrashes.*|TestAnOwnerWhoWas.*|TestALeaseKeeps.*")
 }
 
 func TestAPoolerThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	cluster.Database(t, "pooled")
 	pooler := cluster.Pooler(t)

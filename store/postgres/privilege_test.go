@@ -21,6 +21,7 @@ const (
 )
 
 func TestARoleThatOwnsNothingWorksOnTablesOfAnother(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "roles")
 	cluster.SQL(t, "roles", "create role worker login; create role reader login")
@@ -42,6 +43,7 @@ func TestARoleThatOwnsNothingWorksOnTablesOfAnother(t *testing.T) {
 }
 
 func TestEachMissingPrivilegeIsNamed(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "grants")
 	cluster.SQL(t, "grants", "create role worker login; create role reader login; create role maker login; revoke create on schema public from public")

@@ -32,6 +32,7 @@ func listening(t *testing.T, ca *postgrestest.Authority, hba string) (c *postgre
 }
 
 func TestEachModeOfTLSMeansWhatItSays(t *testing.T) {
+	t.Parallel()
 	ca, stranger := postgrestest.NewAuthority(t), postgrestest.NewAuthority(t)
 	c, known, other := listening(t, ca, "host all swarm 127.0.0.0/8 scram-sha-256")
 	for _, try := range []struct {
@@ -78,6 +79,7 @@ func clearly(t *testing.T, err error, want string) {
 }
 
 func TestAServerThatIsNotAsTheURLSaysIsRefusedInOneLine(t *testing.T) {
+	t.Parallel()
 	ca := postgrestest.NewAuthority(t)
 	c, known, _ := listening(t, ca, "hostssl tls swarm,stranger 127.0.0.0/8 scram-sha-256")
 	refused := func(want, format string, args ...any) {
@@ -103,6 +105,7 @@ func TestAServerThatIsNotAsTheURLSaysIsRefusedInOneLine(t *testing.T) {
 }
 
 func TestAURLThatIsNoneIsRefusedWithoutItsPassword(t *testing.T) {
+	t.Parallel()
 	for _, dsn := range []string{
 		"postgres://swarm:" + password + "@host:port/x",
 		"postgres://swarm:" + password + "@host:99999999/x",

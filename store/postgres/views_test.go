@@ -10,6 +10,7 @@ import (
 )
 
 func TestAViewShowsTextAsItIs(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "views")
 	db := open(t, dsn, postgres.Options{})
@@ -38,6 +39,7 @@ func TestAViewShowsTextAsItIs(t *testing.T) {
 }
 
 func TestARoleMaySeeTheViewsAlone(t *testing.T) {
+	t.Parallel()
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "analysts")
 	db := open(t, dsn, postgres.Options{})
