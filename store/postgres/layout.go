@@ -14,6 +14,10 @@ import (
 // layouts are the steps from an empty database to the tables that this package
 // knows. The list grows at its end only; the table layout says how many were
 // taken. Names and keys are bytes, whose order is that of the keys.
+//
+// The table kv is one: parted by hash of tenant, 8 to 32 ways, each commit took the
+// server 8 to 20 % more processor time, with one tenant as with sixteen. Who parts it
+// must know that commits and clearings remove rows by ctid, which each part counts anew.
 func layouts() []string {
 	return []string{
 		`
