@@ -91,7 +91,7 @@ func operatorSet() *Op {
 		Params: []*Param{
 			place(&who.Name, "NAME", ""),
 			flag(&role, "role", "what they may do: viewer|operator|approver|admin").enum("viewer", "operator", "approver", "admin"),
-			{Name: "uid", About: "`UID` of a user of this machine who is that person; may be repeated", Into: &users},
+			{Name: "uid", About: "`UID` of a user of this machine who is that person, or UID@ENGINE of that of another engine; may be repeated", Into: &users},
 			{Name: "key", About: "public `KEY` as in authorized_keys, or @FILE of such lines; may be repeated", Into: &keys, Whole: true},
 			{Name: "group", About: "`GROUP` that a rule may ask for; may be repeated", Into: &groups, Whole: true},
 		},

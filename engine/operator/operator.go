@@ -67,21 +67,31 @@ type Key struct {
 
 // User is a user of the system.
 type User struct {
-	UID   uint32    `json:"uid"`
-	Since time.Time `json:"since,omitzero"`
+	UID uint32 `json:"uid"`
+	// Engine is the one whose machine's user it is, where several engines share a
+	// database; "" is this machine's.
+	Engine string    `json:"engine,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
 }
 
-// ParseUser reads a user's number.
+// ParseUser reads a user's number, alone or as in 1000@deck2, of the machine of an
+// engine.
 func ParseUser(uid string) (User, error) {
-	n, err := strconv.ParseUint(uid, 10, 32)
-	if err != nil {
-		return User{}, core.Invalid("uid", core.Clip(uid), "a user's number, as id -u prints it")
+	number, engine, elsewhere := strings.Cut(uid, "@")
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil || elsewhere && !core.IsAgent(engine) {
+		return User{}, core.Invalid("uid", core.Clip(uid), "a user's number, as id -u prints it, or NUMBER@ENGINE for another engine's machine")
 	}
-	return User{UID: uint32(n)}, nil
+	return User{UID: uint32(n), Engine: engine}, nil
 }
 
 // Proof is how a caller of that user is known (core.Caller).
-func (u User) Proof() string { return UserProof(int(u.UID)) }
+func (u User) Proof() string {
+	if u.Engine != "" {
+		return UserProofAt(int(u.UID), u.Engine)
+	}
+	return UserProof(int(u.UID))
+}
 
 // UserProof is how a caller of a user of the system is known.
 func UserProof(uid int) string { return "uid:" + strconv.Itoa(uid) }
@@ -163,8 +173,8 @@ func (o *Operator) Check() error {
 		}
 	}
 	for i, u := range o.Users {
-		if slices.ContainsFunc(o.Users[:i], func(other User) bool { return other.UID == u.UID }) {
-			return core.Invalid("uid", u.UID, "each user once")
+		if slices.ContainsFunc(o.Users[:i], func(other User) bool { return other.Proof() == u.Proof() }) {
+			return core.Invalid("uid", strings.TrimPrefix(u.Proof(), "uid:"), "each user once")
 		}
 	}
 	o.Groups = slices.Compact(slices.Sorted(slices.Values(o.Groups)))

@@ -192,6 +192,7 @@ func TestMistakesInAnOperatorAreNamed(t *testing.T) {
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: many}},
 		{"uid", operator.Operator{Name: "bob", Role: operator.Viewer, Users: []operator.User{{UID: 1}, {UID: 1}}}},
+		{"uid", operator.Operator{Name: "bob", Role: operator.Viewer, Users: []operator.User{{UID: 1, Engine: "deck2"}, {UID: 1, Engine: "deck2"}}}},
 		{"uid", operator.Operator{Name: "bob", Role: operator.Viewer, Users: make([]operator.User, operator.MaxUsers+1)}},
 		{"group", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: many[:1], Groups: []string{"a\nb"}}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: []operator.Key{many[0], many[0]}}},
@@ -199,5 +200,21 @@ func TestMistakesInAnOperatorAreNamed(t *testing.T) {
 		if err := c.who.Check(); core.AsError(err).Details["field"] != c.field {
 			t.Errorf("%+v: %v", c.who, err)
 		}
+	}
+}
+
+func TestAUserOfAnotherEnginesMachineIsAnother(t *testing.T) {
+	for given, proof := range map[string]string{"1000": "uid:1000", "1000@deck2": "uid:1000@deck2", "1000@": "", "1000@a b": "", "@deck2": "", "1@2@3": "", "root": ""} {
+		u, err := operator.ParseUser(given)
+		if (err == nil) != (proof != "") || err == nil && u.Proof() != proof {
+			t.Errorf("%s: %q, %v", given, u.Proof(), err)
+		}
+		if proof != "" && operator.IsUserAt(proof) != (u.Engine != "") {
+			t.Errorf("%s: whose machine?", proof)
+		}
+	}
+	who := operator.Operator{Name: "ann", Role: operator.Admin, Users: []operator.User{{UID: 1000}, {UID: 1000, Engine: "deck2"}}}
+	if err := who.Check(); err != nil || who.Person() != "uid:1000 uid:1000@deck2" {
+		t.Errorf("%q, %v", who.Person(), err)
 	}
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -164,7 +165,7 @@ func (o *Operator) shares(other *Operator) error {
 	theirs := other.since()
 	for _, u := range o.Users {
 		if _, has := theirs[u.Proof()]; has {
-			return core.Errorf(core.Conflict, "user %d is operator %s", u.UID, other.Name).With("field", "uid")
+			return core.Errorf(core.Conflict, "user %s is operator %s", strings.TrimPrefix(u.Proof(), "uid:"), other.Name).With("field", "uid")
 		}
 	}
 	for _, k := range o.Keys {

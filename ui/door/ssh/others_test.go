@@ -189,8 +189,14 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	if code, _, errs := owner.bring(t, first.key, "task list --as bob --key /etc/passwd"); code == 0 || strings.Contains(errs, "/etc/passwd") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
+	if _, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "cleo", Role: operator.Viewer, Users: []operator.User{{UID: 1000, Engine: "deck1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := owner.bring(t, first.key, "session create"); code != 0 {
+		t.Errorf("exit %d, %s", code, errs)
+	}
 	_, log, _ := owner.bring(t, first.key, "audit list -o json")
-	for _, want := range []string{`"bob"`, `"ann"`} {
+	for _, want := range []string{`"bob"`, `"ann"`, `"cleo"`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %s:\n%s", want, log)
 		}
