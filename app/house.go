@@ -310,7 +310,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(sup, terminal.Options{Dir: dir, State: need.Data + ".terminals", Own: own, Secrets: secrets})
+	screens := terminal.NewRuntime(sup, terminal.Options{Hosts: local.Hosts, Dir: dir, State: need.Data + ".terminals", Own: own, Secrets: secrets})
 	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err

@@ -99,3 +99,48 @@ rules:
 	u.ok("host", "remove", "box")
 	u.ok("audit", "verify")
 }
+
+// TestATerminalOnAHostIsSatAt has a person at the terminal of a shell behind a real sshd,
+// whose link is cut while they type.
+func TestATerminalOnAHostIsSatAt(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	address := u.sshTo()
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("host", "add", "box", address)
+	await(t, "the host is up", func() bool {
+		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
+	})
+	u.ok("agent", "create", "shell", "--project", "p", "--host", "box", "--runtime", "terminal", "--env", "PS1=ready$ ", "--", "sh", "-i")
+	s := u.atTerminal().sit(80, 24, "agent", "attach", "shell")
+	s.see(`you type`)
+	s.see(`ready\$`)
+	s.press("echo a$((6*7))b\r")
+	s.see(`a42b`)
+	for _, pid := range u.keepers("link") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	s.press("echo once >> count; echo c$((6*7))d\r")
+	s.see(`c42d`)
+	s.press(detach)
+	s.gone(`you type`)
+	found, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/shell/work/count"))
+	if len(found) != 1 {
+		t.Fatal(found)
+	}
+	if got, err := os.ReadFile(found[0]); string(got) != "once\n" {
+		t.Errorf("%q %v", got, err)
+	}
+	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
+	id := field(u.ok("agent", "assign", "shell", "echo $((40+4)) done", "-o", "json"), "task_id")
+	if out := u.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+		t.Error(out)
+	}
+	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, "44 done") {
+		t.Error(out)
+	}
+	u.ok("agent", "delete", "shell", "--yes")
+	u.ok("host", "remove", "box")
+}

@@ -83,7 +83,8 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	for want, args := range map[string][]string{
-		"no agents of the terminal runtime": {"--runtime", "terminal"}, "no work trees": {"--tree"},
+		"no work trees": {"--tree"}, "only cols, rows": {"--runtime", "terminal", "--options", `{"read":["/x"]}`},
+		"only mode, model":                  {"--runtime", "acp", "--options", `{"shared":true}`},
 		"only interrupt":                    {"--options", `{"read":["/x"]}`},
 		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},
 	} {

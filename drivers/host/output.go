@@ -152,6 +152,8 @@ func (p *Process) happened(e wire.Event) error {
 			delete(p.waits, e.Item)
 			w <- answered(e)
 		}
+	case wire.Looked:
+		p.looked = e
 	case wire.EOF:
 		if out := &p.out[e.Stream]; !out.closed {
 			out.closed = true

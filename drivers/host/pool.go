@@ -149,12 +149,16 @@ func away(name, why string) error {
 }
 
 // Start implements keeper.Hosts.
-func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keeper.Process, error) {
+func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keeper.Screened, error) {
 	l := p.link(place{tenant, name})
 	if l == nil {
 		return nil, away(name, "")
 	}
-	return l.start(spec, o)
+	run, err := l.start(spec, o)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
 }
 
 // Available implements keeper.Hosts.

@@ -48,11 +48,12 @@ type Process struct {
 	seen   wire.Seen
 	out    [2]stream
 	waits  map[uint64]chan error
-	ended  bool // an exit is among what waits in out
+	ended  bool       // an exit is among what waits in out
+	looked wire.Event // how its terminal was last
 	isOver bool
 }
 
-var _ keeper.Process = (*Process)(nil)
+var _ keeper.Screened = (*Process)(nil)
 
 func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 	p := &Process{
@@ -60,7 +61,7 @@ func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 		start: &wire.Start{
 			Agent: spec.Whose.Agent, Role: spec.Whose.Role, Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env,
 			Limits: wire.LimitsOf(spec.Limits), Profile: string(spec.Wall.Profile),
-			Files: o.Files, Whole: o.Whole, Desk: o.Desk,
+			Files: o.Files, Whole: o.Whole, Desk: o.Desk, Terminal: spec.Terminal,
 		},
 	}
 	p.turn = sync.NewCond(&p.mu)
@@ -236,6 +237,27 @@ func (p *Process) Serves(string, bool) {}
 // Interrupt implements keeper.Process.
 func (p *Process) Interrupt(sig syscall.Signal) {
 	p.want(wire.Item{Kind: wire.Signal, Signal: int(sig)})
+}
+
+// Resize implements keeper.Screened. Where the link is away it takes effect when it is
+// back.
+func (p *Process) Resize(to cell.Size) error {
+	p.want(wire.Item{Kind: wire.Resize, Size: to})
+	return nil
+}
+
+// Unseen implements keeper.Screened.
+func (p *Process) Unseen() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looked.Unseen
+}
+
+// Foreground implements keeper.Screened.
+func (p *Process) Foreground() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.looked.Foreground
 }
 
 // Mark implements keeper.Process.

@@ -39,11 +39,25 @@ type Process interface {
 	Stop(g cell.Grace) error
 }
 
+// Screened is a process with a terminal.
+type Screened interface {
+	Process
+	// Resize gives the terminal another size.
+	Resize(to cell.Size) error
+	// Unseen reports whether the program reads a line that the terminal does not show,
+	// and Foreground whether the first process, or one of its group, is what its keys
+	// reach.
+	Unseen() bool
+	Foreground() bool
+}
+
+var _ Screened = (*Here)(nil)
+
 // Hosts run processes on other machines.
 type Hosts interface {
-	// Start begins a run there. Its directory is one there, "" for one of the
+	// Start begins a run there, with a terminal if spec has one. Its directory is one there, "" for one of the
 	// agent's own; of its wall the profile counts.
-	Start(tenant, host string, spec cell.Spec, o Hosted) (Process, error)
+	Start(tenant, host string, spec cell.Spec, o Hosted) (Screened, error)
 	// Available reports why nothing can be started there now.
 	Available(tenant, host string) error
 	// Follow has tell called when the link comes, with nil, and when it goes. It must

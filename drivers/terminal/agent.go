@@ -27,6 +27,9 @@ type agent struct {
 	spec   cell.Spec
 	unhook func() bool
 	home   *home.Home // nil for none that is kept
+	host   string     // that it runs on; "" for this machine
+	// unfollow ends what is told of the link to its host; nil without one.
+	unfollow func()
 
 	mu      sync.Mutex
 	sess    *session // until its process, output and leftovers are gone
@@ -60,7 +63,7 @@ func (a *agent) retry() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.keep.Stopped && !a.keep.Over() && a.sess == nil {
-		a.keep.Check(a.spec.Available())
+		a.keep.Check(a.available())
 	}
 }
 
@@ -82,7 +85,7 @@ func (a *agent) launch(parent string) (*session, error) {
 		return nil, err
 	}
 	spec.Env, spec.Keep = env, &cell.Keep{Stdout: true, Mask: mask}
-	proc, err := a.sup.Start(spec)
+	proc, err := a.start(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +158,7 @@ func (a *agent) Stop(ctx context.Context) error {
 func (a *agent) Restart(ctx context.Context) error {
 	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
 		a.crashed = false
-		return a.spec.Available()
+		return a.available()
 	})
 }
 
@@ -165,6 +168,9 @@ func (a *agent) Close() error {
 	a.keep.Close()
 	a.mu.Unlock()
 	a.unhook()
+	if a.unfollow != nil {
+		a.unfollow()
+	}
 	return a.endProcess(context.Background(), keeper.ByStop)
 }
 

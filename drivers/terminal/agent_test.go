@@ -13,6 +13,8 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/drivertest/hosttest"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
@@ -22,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if code, is := cell.Entered(os.Args, os.Environ()); is {
+		syscall.Exit(code)
+	}
+	if code, is := hosttest.Entered(os.Args); is {
 		syscall.Exit(code)
 	}
 	celltest.Begin()
@@ -44,17 +49,28 @@ type trial struct {
 
 func open(t *testing.T, options string, env map[string]string, command ...string) *trial {
 	t.Helper()
+	return openAt(t, nil, options, env, command...)
+}
+
+// openAt is open of one on a host; nil is this machine.
+func openAt(t *testing.T, on *hosttest.Box, options string, env map[string]string, command ...string) *trial {
+	t.Helper()
+	var hosts keeper.Hosts
+	place := ""
+	if on != nil {
+		hosts, place = on, on.Name
+	}
 	r := NewRuntime(drivertest.Cells(t, cell.Options{Instance: "terminal"}), Options{
-		Dir: t.TempDir(), Grace: 2 * time.Second,
+		Dir: t.TempDir(), Grace: 2 * time.Second, Hosts: hosts,
 		Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
 			return env, secret.NewMask(map[string]string{"KEY": "correct horse battery"}), nil
 		},
 	})
-	if err := r.Check(fleet.Create{Name: "it", Command: command, Env: env, Options: core.Raw(options), Profile: "open"}); err != nil {
+	if err := r.Check(fleet.Create{Name: "it", Host: place, Command: command, Env: env, Options: core.Raw(options), Profile: "open"}); err != nil {
 		t.Fatal(err)
 	}
 	tr := &trial{t: t}
-	h, err := r.Open(t.Context(), fleet.Agent{TenantID: "t_x", Name: "it", Profile: "open", Command: command, Env: env, Options: core.Raw(options)}, func(h fleet.Health) {
+	h, err := r.Open(t.Context(), fleet.Agent{TenantID: "t_x", Name: "it", Host: place, Profile: "open", Command: command, Env: env, Options: core.Raw(options)}, func(h fleet.Health) {
 		tr.mu.Lock()
 		defer tr.mu.Unlock()
 		tr.health = append(tr.health, h)

@@ -28,6 +28,8 @@ type Options struct {
 	Limits cell.Limits
 	// Secrets gives agents what their environment refers to; nil knows none.
 	Secrets secret.Resolver
+	// Hosts run agents that have their place on another machine; nil refuses them.
+	Hosts keeper.Hosts
 	// Grace is how long an interrupted prompt may take until its program is
 	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -78,6 +80,10 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
+	if c.Host != "" {
+		_, err := r.checkHosted(c, o)
+		return err
+	}
 	return r.Local.Check(c, o.Choices)
 }
 
@@ -89,19 +95,22 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	spec, kept, err := r.Spec(a, own.Choices)
+	spec, kept, err := r.place(a, own)
 	if err != nil {
 		return nil, err
 	}
 	spec.Env = ofTerminal(spec.Env)
 	h := &agent{
-		sup: r.Cells, opt: r.opt, own: own, tenant: a.TenantID, spec: spec, home: kept,
+		sup: r.Cells, opt: r.opt, own: own, tenant: a.TenantID, spec: spec, home: kept, host: a.Host,
 		size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{}),
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
-	h.keep.Check(spec.Available())
+	h.keep.Check(h.available())
 	h.mu.Unlock()
+	if a.Host != "" {
+		h.unfollow = r.opt.Hosts.Follow(a.TenantID, a.Host, func(why error) { go h.linked(why) })
+	}
 	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
 	return h, nil
 }

@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,8 @@ const (
 // session is one program with its terminal.
 type session struct {
 	a      *agent
-	proc   *cell.Process
+	proc   keeper.Screened
+	out    *os.File // what it writes
 	mask   *secret.Mask
 	in     *pipe.Outbox
 	screen *emulator.Emulator
@@ -55,9 +57,10 @@ type session struct {
 }
 
 // newSession is for a program that has just started; run follows it.
-func newSession(a *agent, proc *cell.Process, mask *secret.Mask, from uint64) *session {
+func newSession(a *agent, proc keeper.Screened, mask *secret.Mask, from uint64) *session {
+	in, out, _ := proc.Streams()
 	s := &session{
-		a: a, proc: proc, mask: mask, in: pipe.NewOutboxOf(proc.Stdin, maxWaiting), bell: make(chan struct{}, 1),
+		a: a, proc: proc, out: out, mask: mask, in: pipe.NewOutboxOf(in, maxWaiting), bell: make(chan struct{}, 1),
 		began: time.Now(), ended: make(chan struct{}),
 	}
 	s.verdict.Store(&verdict{state: terminal.Working})
@@ -121,7 +124,7 @@ func (s *session) read() {
 	var work time.Duration
 	for {
 		asked := time.Now()
-		n, err := s.proc.Stdout.Read(buf)
+		n, err := s.out.Read(buf)
 		got := time.Now()
 		if got.Sub(asked) > time.Millisecond {
 			work = 0

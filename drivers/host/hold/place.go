@@ -64,7 +64,7 @@ func (k *holder) spec(s *wire.Start) (spec cell.Spec, err error) {
 	spec = cell.Spec{
 		Run: "agent:" + s.Agent, Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
 		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
-		Wall:  cell.Wall{Profile: profile, Told: true},
+		Wall:  cell.Wall{Profile: profile, Told: true}, Terminal: s.Terminal,
 	}
 	if spec.Dir == "" {
 		spec.Dir = work

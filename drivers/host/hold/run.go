@@ -79,7 +79,13 @@ func (r *run) begin(p keeper.Process) {
 	in, out, errs := p.Streams()
 	go r.feed(in)
 	go r.read(0, out)
-	go r.read(1, errs)
+	if errs == nil { // it has a terminal
+		r.eof[1] = true
+		r.tell(wire.Event{Kind: wire.EOF, Stream: 1})
+		go r.look(p)
+	} else {
+		go r.read(1, errs)
+	}
 	go r.settle()
 	go r.wait()
 }
@@ -139,11 +145,17 @@ func (r *run) ends() [2]int64 { return [2]int64{r.out[0].end, r.out[1].end} }
 func (r *run) wait() {
 	exit := r.proc.Exit()
 	in, out, errs := r.proc.Streams()
-	unread, _ := pipe.Pending(in)
+	unread := 0
+	if errs != nil { // of a terminal it would be what it shows
+		unread, _ = pipe.Pending(in)
+	}
 	r.mu.Lock()
 	e := wire.Event{Kind: wire.Exited, Code: exit.Code, Signal: int(exit.Signal), Overran: exit.Overran, Lease: r.leased, Read: r.wrote - int64(unread)}
 	until := r.ends()
 	for n, f := range []*os.File{out, errs} {
+		if f == nil {
+			continue
+		}
 		left, _ := pipe.Pending(f)
 		until[n] += int64(left)
 	}
@@ -259,6 +271,10 @@ func (r *run) take(i wire.Item) error {
 		go func() { r.answer(i, r.proc.Stop(graceOf(i))) }()
 	case wire.Signal:
 		r.proc.Interrupt(unix.Signal(i.Signal))
+	case wire.Resize:
+		if p, is := r.proc.(keeper.Screened); is {
+			_ = p.Resize(i.Size)
+		}
 	case wire.Mark:
 		r.proc.Mark()
 	case wire.Prune:

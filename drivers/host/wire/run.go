@@ -41,6 +41,9 @@ type Start struct {
 	Files []judge.File `json:"files,omitempty"`
 	// Whole has it held up rather than its output be left out while the link is away.
 	Whole bool `json:"whole,omitzero"`
+	// Terminal gives it a terminal of this size in the place of the three pipes: all that
+	// it writes is its standard output.
+	Terminal *cell.Size `json:"terminal,omitempty"`
 	// Desk has the keeper answer one request for the agent's files (package workdir),
 	// in the place of a command.
 	Desk bool `json:"desk,omitzero"`
@@ -60,6 +63,7 @@ const (
 	Input = "input" // Data on its standard input
 	// InputEnd is the end of that: nothing else comes.
 	InputEnd = "input_end"
+	Resize   = "resize" // its terminal, to Size
 	Pause    = "pause"  // answered
 	Resume   = "resume" // answered
 	Stop     = "stop"   // answered; InterruptMS and TerminateMS as in cell.Grace
@@ -77,6 +81,8 @@ type Item struct {
 	Signal      int    `json:"signal,omitzero"`
 	InterruptMS int64  `json:"interrupt_ms,omitzero"`
 	TerminateMS int64  `json:"terminate_ms,omitzero"`
+
+	Size cell.Size `json:"size,omitzero"`
 }
 
 // FromHost is a frame of a run's stream; one member is set.
@@ -109,6 +115,8 @@ const (
 	Answer  = "answer" // to Item, with Error if it failed
 	EOF     = "eof"    // of Stream; all of it has come, but for gaps
 	Exited  = "exited" // its first process; all that was written by then has come
+	// Looked tells how its terminal is, when that has changed: Foreground and Unseen.
+	Looked = "looked"
 )
 
 // Event is what happened, in order; Seq counts from 1.
@@ -126,8 +134,11 @@ type Event struct {
 	Code    int      `json:"code,omitzero"`
 	Signal  int      `json:"signal,omitzero"`
 	Overran uint64   `json:"overran,omitzero"`
-	Lease   bool     `json:"lease,omitzero"` // it was ended because the lease was over
-	Read    int64    `json:"read,omitzero"`  // bytes of input that it had read
+	// As cell.Process has them.
+	Foreground bool  `json:"foreground,omitzero"`
+	Unseen     bool  `json:"unseen,omitzero"`
+	Lease      bool  `json:"lease,omitzero"` // it was ended because the lease was over
+	Read       int64 `json:"read,omitzero"`  // bytes of input that it had read
 }
 
 // maxFiles is how many files a run can be bound to.
@@ -147,7 +158,7 @@ func (o *Open) Check() error {
 // Check reports an item that can't be one.
 func (i *Item) Check() error {
 	switch i.Kind {
-	case Input, InputEnd, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
+	case Input, InputEnd, Resize, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
 	default:
 		return core.Invalid("item.kind", i.Kind, "a known kind")
 	}
