@@ -65,6 +65,10 @@ func TestHistoriesThatOneOrderExplainsAreAccepted(t *testing.T) {
 			line(0, Dispatch, 0, 1, waiting), line(1, ShowApproval, 1, 2, verdict(Done, "open")), line(1, Approve, 2, 3, verdict(Done, "approved")), line(0, Begin, 3, 4, begun),
 			line(1, Show, 5, 6, Answer{Outcome: Done, Task: "tk1", Status: "queued", Approval: "ap2"}), line(1, Approve, 7, 8, verdict(Done, "approved")).of("ap2"),
 			line(0, Begin, 9, 9, begun).of("run2"), line(0, End, 9, 10, begun).of("run2")),
+		"asked anew after a crash, then cancelled": asks(
+			line(0, Dispatch, 0, 1, waiting), line(1, Approve, 2, 3, verdict(Done, "approved")), line(0, Begin, 3, 4, begun), line(0, End, 4, 5, begun),
+			line(2, Cancel, 7, 8, Answer{Outcome: Done, Task: "tk1", Status: "cancelled", Approval: "ap2"}), line(1, ShowApproval, 9, 10, verdict(Done, "void")).of("ap2"),
+			line(1, Show, 11, 12, Answer{Outcome: Done, Task: "tk1", Status: "cancelled", Approval: "ap2"})),
 		"denied, and the other is told": asks(
 			line(0, Dispatch, 0, 1, waiting), line(1, Deny, 2, 5, verdict(Done, "denied")), line(2, Approve, 3, 6, verdict(Refused, "denied")), line(0, Show, 4, 7, done("blocked"))),
 		"a deadline":        asks(line(0, Dispatch, 0, 1, waiting), line(2, Approve, 3, 6, verdict(Refused, "expired")), line(0, Show, 7, 8, done("blocked"))),

@@ -130,7 +130,7 @@ func (w work) cancelled(op Op, a Answer) (work, bool) {
 }
 
 // asked fits the approval that an operation names: the first, or one that was asked
-// anew when an approved run was cut off.
+// anew when an approved run was cut off. A cancellation since then made it void.
 func (w work) asked(op Op) (work, bool) {
 	if !op.Asks || w.task == "" {
 		return w, false
@@ -138,8 +138,11 @@ func (w work) asked(op Op) (work, bool) {
 	switch {
 	case w.approval == "":
 		w.approval = op.ID
-	case w.approval != op.ID && w.verdict == "approved" && w.over == "" && !w.stopping:
+	case w.approval == op.ID || w.verdict != "approved":
+	case w.over == "" && !w.stopping:
 		w.approval, w.verdict = op.ID, ""
+	case w.stopping:
+		w.approval, w.verdict = op.ID, "void"
 	}
 	return w, w.approval == op.ID
 }
