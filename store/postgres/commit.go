@@ -37,39 +37,11 @@ const askSQL = `update owner set session = session + 1 where tenant = $1 and epo
 // patience is how long a commit of unknown outcome is asked after.
 const patience = time.Minute
 
-// wrote reports whether the commit changes anything.
-func (t *tenant) wrote() bool { return len(t.draft.staged.list) > 0 || t.ledger.Dirty() }
-
-// commit writes the draft and makes it the present moment.
-func (t *tenant) commit() error {
-	t.draft.mu.Lock()
-	counters := t.buckets.counters()
-	_ = t.ledger.Write(func(name, value []byte) error { t.put(counters, name, value); return nil })
-	t.draft.mu.Unlock()
-	t.gate <- struct{}{}
-	defer func() { <-t.gate }()
-	err := t.now.freeze(t.db.ctx)
-	if err != nil {
-		err = fmt.Errorf("hold the views: %w", err)
-	} else {
-		err = t.write()
-	}
-	t.ledger.Settle(err == nil)
-	if err != nil {
-		return fmt.Errorf("commit of tenant %.80q: %w", t.name, err)
-	}
-	t.draft.commit++
-	t.draft.staged = nil
-	t.draft.has.shrink(t.db.opt.Memory)
-	t.now, t.draft = t.draft, nil
-	return nil
-}
-
-// write sends the commit until its outcome is known.
-func (t *tenant) write() error {
-	removed, put := t.draft.staged.columns()
+// write sends a commit until its outcome is known.
+func (t *tenant) write(draft *moment) error {
+	removed, put := draft.staged.columns()
 	for deadline := time.Now().Add(patience); ; wait(t.db.ctx, 10*time.Millisecond) {
-		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, t.draft.commit,
+		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, draft.commit,
 			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values, t.db.opt.Engine)
 		switch {
 		case err == nil && len(rows) == 1:
@@ -81,7 +53,7 @@ func (t *tenant) write() error {
 		case !errors.Is(err, errLost):
 			return err
 		}
-		switch done, unknown := t.outcome(deadline); {
+		switch done, unknown := t.outcome(draft.commit, deadline); {
 		case unknown != nil:
 			unknown = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, unknown)
 			t.fail(unknown)
@@ -94,19 +66,19 @@ func (t *tenant) write() error {
 	}
 }
 
-// outcome asks whether the commit that was sent last has happened, until it is told: a
+// outcome asks whether what was sent after a commit has happened, until it is told: a
 // standby refuses to answer for a while.
-func (t *tenant) outcome(deadline time.Time) (done bool, err error) {
+func (t *tenant) outcome(commit int64, deadline time.Time) (done bool, err error) {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if done, err = t.ask(); err == nil || errors.Is(err, store.ErrFenced) || t.db.ctx.Err() != nil || time.Now().After(deadline) {
+		if done, err = t.ask(commit); err == nil || errors.Is(err, store.ErrFenced) || t.db.ctx.Err() != nil || time.Now().After(deadline) {
 			return done, err
 		}
 		wait(t.db.ctx, pause)
 	}
 }
 
-// ask reads back whether the commit that was sent last has happened.
-func (t *tenant) ask() (done bool, err error) {
+// ask reads back whether what was sent after a commit has happened.
+func (t *tenant) ask(commit int64) (done bool, err error) {
 	rows, err := t.db.query(t.db.ctx, nil, askSQL, []byte(t.name), t.epoch, t.db.opt.Engine)
 	switch {
 	case err != nil:
@@ -116,12 +88,12 @@ func (t *tenant) ask() (done bool, err error) {
 	}
 	t.session = integer(rows[0][0])
 	switch integer(rows[0][1]) {
-	case t.draft.commit:
+	case commit:
 		return false, nil
-	case t.draft.commit + 1:
+	case commit + 1:
 		return true, nil
 	}
-	return false, fmt.Errorf("the last commit is %d, not %d or the next: %w", integer(rows[0][1]), t.draft.commit, store.ErrFenced)
+	return false, fmt.Errorf("the last commit is %d, not %d or the next: %w", integer(rows[0][1]), commit, store.ErrFenced)
 }
 
 // wait pauses, shorter when ctx ends.

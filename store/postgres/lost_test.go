@@ -23,6 +23,7 @@ type relay struct {
 	dir, to string
 	listen  net.Listener
 	cutting atomic.Bool
+	mute    atomic.Bool // cuts instead of passing on what a server says
 	cuts    atomic.Int64
 	wg      sync.WaitGroup
 }
@@ -62,17 +63,17 @@ func (r *relay) pass(client net.Conn, n int) {
 	defer server.Close()
 	var both sync.WaitGroup
 	// The two ways are cut after different numbers of bytes, other ones each time.
-	both.Go(func() { r.copy(server, client, 1500+int64(n*7919%6000), server, client) })
-	both.Go(func() { r.copy(client, server, 500+int64(n*104729%700), server, client) })
+	both.Go(func() { r.copy(server, client, new(atomic.Bool), 1500+int64(n*7919%6000), server, client) })
+	both.Go(func() { r.copy(client, server, &r.mute, 500+int64(n*104729%700), server, client) })
 	both.Wait()
 }
 
-// copy passes bytes on; once its part of them has passed it cuts.
-func (r *relay) copy(to io.Writer, from io.Reader, part int64, ends ...net.Conn) {
+// copy passes bytes on; once its part of them has passed, or none shall, it cuts.
+func (r *relay) copy(to io.Writer, from io.Reader, none *atomic.Bool, part int64, ends ...net.Conn) {
 	buf := make([]byte, 512)
 	for {
 		n, err := from.Read(buf)
-		if part -= int64(n); part < 0 && r.cutting.Load() {
+		if part -= int64(n); part < 0 && r.cutting.Load() || none.Load() {
 			r.cuts.Add(1)
 			err = io.ErrClosedPipe
 		} else if _, e := to.Write(buf[:n]); e != nil {

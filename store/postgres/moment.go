@@ -28,6 +28,7 @@ type moment struct {
 	views  int
 	frozen *pgxpool.Conn // in a transaction that began at this commit
 	staged *changes      // what a commit under way has changed already; the writer's
+	after  *flight       // the commit that this one stands on, while it is on its way; the writer's
 }
 
 func newMoment(t *tenant, commit int64) *moment {
@@ -192,6 +193,11 @@ from owner o left join lateral (
 // load reads a page of rows from a bound on, or below it, into memory and returns
 // the span that is known by it. Nil is the end of all keys.
 func (m *moment) load(ctx context.Context, name store.Bucket, bound []byte, reverse bool, limit, size int64) (span, error) {
+	if m.after != nil {
+		if err := m.after.outcome(); err != nil {
+			return span{}, fmt.Errorf("read bucket %s: the commit before: %w", name, err)
+		}
+	}
 	bound = bytes.Clone(bound) // which may be memory of a transaction, and stand in the cache
 	if m.frozen != nil {
 		ctx = context.WithoutCancel(ctx) // or who gives up closes the view of others

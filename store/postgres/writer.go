@@ -39,6 +39,7 @@ type tenant struct {
 	batch   []*request
 	late    []*request  // spare slice for those that join it
 	draft   *moment     // the commit that is being made
+	flight  *flight     // the one before it, on its way
 	tail    *group.Tail // what a copy that is made elsewhere has still to take
 }
 
@@ -101,15 +102,19 @@ func (t *tenant) run() {
 		t.late, closed = t.queue.Take(t.late)
 		t.batch = append(t.batch, t.late...)
 		clear(t.late)
-		if len(t.batch) == 0 {
-			if closed {
-				ended = true
-				return
+		switch {
+		case len(t.batch) > 0:
+			t.group()
+		case t.flight != nil:
+			if t.landed() {
+				_ = t.land()
 			}
+		case closed:
+			ended = true
+			return
+		default:
 			<-t.queue.Bell
-			continue
 		}
-		t.group()
 	}
 }
 
@@ -118,7 +123,15 @@ func (t *tenant) exited() {
 	err := fmt.Errorf("an update stopped the writer's goroutine: %w", store.ErrUnusable)
 	t.fail(err)
 	rest, _ := t.queue.Take(nil)
-	for _, r := range append(t.batch, rest...) {
+	rest = append(t.batch, rest...)
+	if t.flight != nil {
+		_ = t.flight.outcome()
+		if !t.flight.down {
+			<-t.gate
+		}
+		rest = append(t.flight.batch, rest...)
+	}
+	for _, r := range rest {
 		if r != nil && (r.Taken() || r.Take()) {
 			r.Err = err
 			r.Answer()
@@ -129,12 +142,49 @@ func (t *tenant) exited() {
 // maxBytes is how much one commit gathers. A single update may be larger.
 const maxBytes = 16 << 20
 
-// group runs the requests that wait, and those that come in meanwhile, and
-// commits what they changed at once.
+// group runs the requests that wait, and those that come in meanwhile, and sends
+// what they changed at once. As long as the commit before is on its way, it takes
+// more: what they did stands on that one, and is nothing without it.
 func (t *tenant) group() {
 	t.begin()
-	done := 0
+	done := t.work(0)
+	var err error
+	for t.flight != nil {
+		if done == len(t.batch) && done < group.MaxGroup && !t.landed() {
+			t.join()
+			done = t.work(done)
+			continue
+		}
+		if err = t.land(); err != nil {
+			err = fmt.Errorf("the commit before it: %w", err)
+		} else if done < plenty {
+			t.queue.Gather() // those who were just told
+			t.join()
+			done = t.work(done)
+		}
+	}
+	if err == nil {
+		err = t.end(t.batch[:done])
+	}
+	if t.flight == nil { // nothing was sent
+		answer(t.batch[:done], err)
+	}
+	rest := copy(t.batch, t.batch[done:])
+	clear(t.batch[rest:])
+	t.batch = t.batch[:rest]
+}
+
+// plenty is how many requests make a commit that is worth its round trip: what waits
+// beyond them is better run while it is on its way.
+const plenty = 64
+
+// work runs the batch from one request on, as far as a commit has room or until there
+// are plenty and it can be sent, and returns how many were run.
+func (t *tenant) work(done int) int {
 	for ; done < len(t.batch) && t.draft.staged.bytes < maxBytes; done++ {
+		if done >= plenty && (t.flight == nil || t.flight.isOver()) {
+			break
+		}
 		r := t.batch[done]
 		if !r.Take() {
 			t.batch[done] = nil // its caller has gone
@@ -142,13 +192,22 @@ func (t *tenant) group() {
 			r.Err = t.serve(r)
 		}
 		if done == len(t.batch)-1 && len(t.batch) < group.MaxGroup {
-			t.late, _ = t.queue.Take(t.late)
-			t.batch = append(t.batch, t.late...)
-			clear(t.late)
+			t.join()
 		}
 	}
-	err := t.end(t.db.opt.Seal)
-	for _, r := range t.batch[:done] {
+	return done
+}
+
+// join adds those that wait to the batch.
+func (t *tenant) join() {
+	t.late, _ = t.queue.Take(t.late)
+	t.batch = append(t.batch, t.late...)
+	clear(t.late)
+}
+
+// answer tells the callers of a group how it went.
+func answer(batch []*request, err error) {
+	for _, r := range batch {
 		if r == nil {
 			continue
 		}
@@ -157,9 +216,6 @@ func (t *tenant) group() {
 		}
 		r.Answer()
 	}
-	rest := copy(t.batch, t.batch[done:])
-	clear(t.batch[rest:])
-	t.batch = t.batch[:rest]
 }
 
 // serve runs one request. One that creates nothing here is aside of all tenants: it
@@ -173,13 +229,22 @@ func (t *tenant) serve(r *request) error {
 	return t.call(r.Fn)
 }
 
-// begin opens a commit: a moment that nobody else sees.
+// begin opens a commit: a moment that nobody else sees, on top of the commit that
+// is on its way or of the present moment.
 func (t *tenant) begin() {
-	t.now.mu.Lock() // only the writer changes now: it may read it without the gate
-	defer t.now.mu.Unlock()
-	t.draft = newMoment(t, t.now.commit)
-	t.draft.has, t.draft.staged = t.now.has.copy(), &changes{}
-	t.hooks = t.hooks[:0]
+	on, next := t.now, t.now.commit // only the writer changes now: it may read it without the gate
+	if t.flight != nil && t.flight.draft.has.size > t.db.opt.Memory {
+		_ = t.land() // its callers are told; then memory is let go
+		on, next = t.now, t.now.commit
+	}
+	if t.flight != nil {
+		on, next = t.flight.draft, t.flight.draft.commit+1
+	}
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	t.draft = newMoment(t, next)
+	t.draft.has, t.draft.staged, t.draft.after = on.has.copy(), &changes{}, t.flight
+	t.hooks = nil
 	if len(t.buckets.list) > manyBuckets {
 		t.buckets.list = nil
 	}
@@ -261,7 +326,7 @@ func (t *tenant) Cell(name string) (*group.Counter, error) { return t.ledger.Cel
 
 // notify runs the commit's hooks. A panic in one leaves its owner out of step
 // with what is stored: the updates stand, the work ends.
-func (t *tenant) notify() {
+func (t *tenant) notify(hooks []func()) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -269,10 +334,9 @@ func (t *tenant) notify() {
 		}
 	}()
 	defer recovered(&err)
-	for _, fn := range t.hooks {
+	for _, fn := range hooks {
 		fn()
 	}
-	clear(t.hooks)
 }
 
 // migrate brings the tenant to the schema that this program knows, before its
@@ -292,12 +356,13 @@ func (t *tenant) migrate() error {
 		}
 	}
 	t.schema = len(steps)
-	return t.commit()
+	t.send(nil)
+	return t.land()
 }
 
-// end seals and commits. An error means that nothing of the group is to be
-// acknowledged.
-func (t *tenant) end(seal update) error {
+// end seals the group and sends it, or says why nothing of it is to be acknowledged.
+// One that changes nothing has ended by then.
+func (t *tenant) end(batch []*request) error {
 	if err := t.fatal(); err != nil && !errors.Is(err, store.ErrClosed) {
 		t.ledger.Settle(false)
 		return err
@@ -307,18 +372,15 @@ func (t *tenant) end(seal update) error {
 		t.now.mu.Lock()
 		t.now.has = t.draft.has // the same, and more of it in memory
 		t.now.mu.Unlock()
-		t.notify()
+		t.notify(t.hooks)
 		return nil
 	}
-	if seal != nil {
+	if seal := t.db.opt.Seal; seal != nil {
 		if err := t.call(seal); err != nil {
 			t.ledger.Settle(false)
 			return fmt.Errorf("seal commit of tenant %s: %w", t.name, err)
 		}
 	}
-	if err := t.commit(); err != nil {
-		return err
-	}
-	t.notify()
+	t.send(batch)
 	return nil
 }

@@ -89,6 +89,9 @@ func (l *Ledger) Settle(committed bool) {
 	}
 }
 
+// Forget drops all that is in mind: counters are read anew. No update is under way.
+func (l *Ledger) Forget() { *l = Ledger{} }
+
 // Name is the counter's name.
 func (c *Counter) Name() string { return c.name }
 

@@ -1,0 +1,236 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// stopped is a database whose commits stand still: somebody has the owner's row.
+type stopped struct {
+	t       *testing.T
+	cluster *postgrestest.Cluster
+	name    string
+	db      *postgres.DB
+	conn    *pgx.Conn
+}
+
+// commitsThatStandStill stops the commits of a database until goOn.
+func commitsThatStandStill(t *testing.T, name string) *stopped {
+	t.Helper()
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, name)
+	s := &stopped{t: t, cluster: cluster, name: name, db: open(t, dsn, postgres.Options{Lease: -1})}
+	if err := errors.Join(s.db.CreateTenant(t.Context(), acme), s.db.Update(t.Context(), acme, put("old", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.conn, err = pgx.Connect(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.conn.Exec(t.Context(), "begin; select from owner for update"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stopped) goOn() {
+	s.t.Helper()
+	if err := s.conn.Close(context.Background()); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// onTheWay waits until a commit stands still.
+func (s *stopped) onTheWay() {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if s.cluster.SQL(s.t, s.name, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like 'with mine%'") == "1" {
+			return
+		}
+	}
+	s.t.Fatal("no commit is on its way")
+}
+
+// two has one update on its way and another run on top of it. What became of them
+// comes when both have ended; told counts the hooks that ran.
+func (s *stopped) two(told *atomic.Int64) (outcome func() (first, second error)) {
+	s.t.Helper()
+	hook := func(tx store.Tx) { tx.OnCommit(func() { told.Add(1) }) }
+	one, other, ran := make(chan error, 1), make(chan error, 1), make(chan bool)
+	go func() {
+		one <- s.db.Update(s.t.Context(), acme, func(tx store.Tx) error { hook(tx); return put("first", "v")(tx) })
+	}()
+	s.onTheWay()
+	go func() {
+		other <- s.db.Update(s.t.Context(), acme, func(tx store.Tx) error {
+			hook(tx)
+			v, err := tx.Get("b", []byte("first"))
+			ran <- v != nil && err == nil && tx.Counter("n") == 2
+			return errors.Join(err, put("second", "v")(tx))
+		})
+	}()
+	if !<-ran {
+		s.t.Error("an update does not see the one before it, which is on its way")
+	}
+	return func() (error, error) { return <-one, <-other }
+}
+
+func TestWhatRanOnACommitThatFailsFailsWithIt(t *testing.T) {
+	s := commitsThatStandStill(t, "follow")
+	defer closed(t, s.db)
+	var told atomic.Int64
+	outcome := s.two(&told)
+	s.cluster.SQL(t, s.name, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'")
+	first, second := outcome()
+	if first == nil || !errors.Is(second, store.ErrUnusable) || told.Load() != 0 {
+		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
+	}
+	s.goOn()
+	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old"}) || n != 1 {
+		t.Errorf("%q, counter %d", have, n)
+	}
+	if err := s.db.Update(t.Context(), acme, put("third", "v")); err != nil {
+		t.Error(err)
+	}
+	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old", "third"}) || n != 2 {
+		t.Errorf("after another: %q, counter %d", have, n)
+	}
+}
+
+func TestACommitThatIsSentAgainKeepsWhatRanOnIt(t *testing.T) {
+	s := commitsThatStandStill(t, "again")
+	defer closed(t, s.db)
+	var told atomic.Int64
+	outcome := s.two(&told)
+	s.cluster.SQL(t, s.name, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'")
+	s.goOn()
+	first, second := outcome()
+	if first != nil || second != nil || told.Load() != 2 {
+		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
+	}
+	if have, n := keys(t, s.db); !slices.Equal(have, []string{"first", "old", "second"}) || n != 3 {
+		t.Errorf("%q, counter %d", have, n)
+	}
+}
+
+func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, "answer")
+	r, through := newRelay(t, dsn)
+	db := open(t, through, postgres.Options{Lease: -1})
+	defer closed(t, db)
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("old", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	r.mute.Store(true)
+	first, second, ran := make(chan error, 1), make(chan error, 1), make(chan struct{})
+	go func() { first <- db.Update(t.Context(), acme, put("first", "v")) }()
+	for cluster.SQL(t, "answer", "select count(*) from kv where key = 'first'") != "1" {
+		time.Sleep(5 * time.Millisecond)
+	}
+	go func() {
+		second <- db.Update(t.Context(), acme, func(tx store.Tx) error { close(ran); return put("second", "v")(tx) })
+	}()
+	<-ran
+	select {
+	case err := <-first:
+		t.Errorf("the first is told %v without an answer", err)
+	case err := <-second:
+		t.Errorf("the second is told %v before the first", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	r.mute.Store(false)
+	if err := errors.Join(<-first, <-second); err != nil {
+		t.Error(err)
+	}
+	if have, n := keys(t, db); !slices.Equal(have, []string{"first", "old", "second"}) || n != 3 {
+		t.Errorf("%q, counter %d", have, n)
+	}
+}
+
+func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
+	s := commitsThatStandStill(t, "see")
+	defer closed(t, s.db)
+	entered, look, seen := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		seen <- s.db.View(t.Context(), acme, func(tx store.Tx) error {
+			close(entered)
+			<-look
+			if v, err := tx.Get("b", []byte("first")); v != nil || err != nil {
+				t.Errorf("a view from before sees %q, %v", v, err)
+			}
+			if n := tx.Counter("n"); n != 1 {
+				t.Errorf("a view from before counts %d", n)
+			}
+			return nil
+		})
+	}()
+	<-entered
+	var told atomic.Int64
+	outcome := s.two(&told)
+	close(look)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.db.View(ctx, acme, func(store.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a view that came meanwhile: %v", err)
+	}
+	s.goOn()
+	if first, second := outcome(); first != nil || second != nil || <-seen != nil {
+		t.Error(first, second)
+	}
+}
+
+func TestWhatAViewSeesIsInTheDatabase(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "seen")
+	for _, memory := range []int64{3000, postgres.DefaultMemory} { // with little each group waits for the one before
+		db := open(t, dsn, postgres.Options{Memory: memory})
+		if err := db.CreateTenant(t.Context(), acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
+			t.Fatal(err)
+		}
+		other := open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
+		var order []int64 // of the hooks, which share a goroutine
+		var begun int64
+		_, begun = keys(t, db)
+		var wg sync.WaitGroup
+		const callers, each = 8, 40
+		for c := range callers {
+			wg.Go(func() {
+				for i := range each {
+					told := false
+					if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+						n := tx.Add("n", 1)
+						tx.OnCommit(func() { told = true; order = append(order, n) })
+						return tx.Put("b", []byte{byte(c), byte(i)}, []byte("v"))
+					}); err != nil || !told {
+						t.Errorf("update: %v; its hook ran: %v", err, told)
+					}
+				}
+			})
+			wg.Go(func() {
+				for range each / 2 {
+					_, now := keys(t, db)
+					if _, there := keys(t, other); there < now {
+						t.Errorf("a view counts %d, the database has %d", now, there)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if len(order) != callers*each || !slices.IsSorted(order) || order[0] != begun+1 {
+			t.Errorf("%d hooks, not in the order of their commits: %v", len(order), order)
+		}
+		closed(t, other)
+		closed(t, db)
+	}
+}
