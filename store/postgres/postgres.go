@@ -6,7 +6,7 @@
 // on the database's clock. Every commit checks epoch and the number of the last
 // commit in the statement that writes, so that an owner who was replaced commits
 // nothing, whatever it believes. One writer per tenant commits what waits in one
-// statement, which is one round trip.
+// statement, which is one round trip; meanwhile it runs the next group, see flight.
 //
 // Since the owner alone writes, it reads from memory what it has read or written
 // before; see records. A connection lost during a commit leaves its outcome open:
