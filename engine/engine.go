@@ -235,7 +235,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
-		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes,
+		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)

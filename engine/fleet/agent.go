@@ -59,6 +59,7 @@ type Agent struct {
 	Env       secret.Env   `json:"env,omitempty"` // shows references only
 	Dir       string       `json:"dir,omitempty"`
 	Host      string       `json:"host,omitempty"`    // that it runs on, whose the directory is; "" for the engine's machine
+	On        string       `json:"on,omitempty"`      // the labels by which that host was chosen; "" if it was named
 	Options   core.Raw     `json:"options,omitempty"` // what its runtime alone understands
 	Profile   string       `json:"profile,omitempty"` // how much of the machine its processes reach: reader, worker, open; "" where its runtime has no say
 	SessionID string       `json:"session_id,omitempty"`
@@ -164,7 +165,8 @@ type Create struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
-	Host    string   // that it runs on; "" is the engine's machine
+	Host    string   // that it runs on; "" is the engine's machine, or chosen by On
+	On      string   // the labels that its host must have, see host.ParseSelector; "" is no choice
 	Options core.Raw // JSON object for the runtime; nil means {}
 	Profile string   // reader, worker or open; "" is the runtime's default
 	Session string   // session of the first task

@@ -26,48 +26,7 @@ import (
 // task. When the agent was made but its task was refused, both are returned:
 // the agent and the error.
 func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, error) {
-	if err := f.checkCreate(ctx, by, &c); err != nil {
-		return Agent{}, err
-	}
-	if f.opt.Taken != nil && f.opt.Taken(by.Tenant, c.Name) {
-		return Agent{}, taken(c.Name)
-	}
-	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
-	if err != nil {
-		return Agent{}, err
-	}
-	if _, err := f.conceal(ctx, by, &c); err != nil {
-		return Agent{}, err
-	}
-	earlier, err := f.opt.Tasks.List(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
-	if err != nil {
-		return Agent{}, err
-	}
-	var a Agent
-	err = f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := f.agents.Load(tx, c.Name)
-		if err != nil {
-			return err
-		}
-		if old != nil {
-			return taken(c.Name)
-		}
-		if err := f.addRole(tx, c.Project, c.Role); err != nil {
-			return err
-		}
-		a = Agent{
-			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: core.ClipTo(c.Task, maxLast), Runtime: c.Runtime,
-			Command: c.Command, Env: c.Env, Dir: c.Dir, Host: c.Host, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
-			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, c), Forked: c.Forked,
-			Prompt: c.Prompt, Tools: c.Tools,
-		}
-		if c.Limits != nil {
-			if err := f.opt.Swarm.Budgets.Give(tx, c.Limits.of(c.Name)); err != nil {
-				return fmt.Errorf("budget: %w", err)
-			}
-		}
-		return f.agents.Save(tx, record.Event{Type: "agent.created", Detail: createdDetail(c)}, nil, &a)
-	})
+	a, err := f.add(ctx, by, &c)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -81,9 +40,66 @@ func (f *Fleet) Create(ctx context.Context, by core.Caller, c Create) (Agent, er
 	return *m.rec.Load(), nil
 }
 
+// add makes an agent without a task. Those that get their places on hosts are made one
+// after the other, so that none has more than it takes.
+func (f *Fleet) add(ctx context.Context, by core.Caller, c *Create) (a Agent, err error) {
+	if c.Host != "" || c.On != "" {
+		f.placing.Lock()
+		defer f.placing.Unlock()
+	}
+	if err := f.checkCreate(ctx, by, c); err != nil {
+		return Agent{}, err
+	}
+	if f.opt.Taken != nil && f.opt.Taken(by.Tenant, c.Name) {
+		return Agent{}, taken(c.Name)
+	}
+	seen, err := f.logEnd(ctx, by.Tenant, c.Name)
+	if err != nil {
+		return Agent{}, err
+	}
+	if _, err := f.conceal(ctx, by, c); err != nil {
+		return Agent{}, err
+	}
+	earlier, err := f.opt.Tasks.List(ctx, by.Tenant, core.Filter{Agent: c.Name, Size: 1})
+	if err != nil {
+		return Agent{}, err
+	}
+	err = f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		old, err := f.agents.Load(tx, c.Name)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			return taken(c.Name)
+		}
+		if err := f.addRole(tx, c.Project, c.Role); err != nil {
+			return err
+		}
+		a = Agent{
+			Name: c.Name, Status: Starting, Role: c.Role, Project: c.Project, LastTask: core.ClipTo(c.Task, maxLast), Runtime: c.Runtime,
+			Command: c.Command, Env: c.Env, Dir: c.Dir, Host: c.Host, On: c.On, Options: c.Options, Profile: c.Profile, SessionID: c.Session,
+			LogFrom: seen, Reused: earlier.Info.Total > 0, WorkspaceID: workspaceID(by.Tenant, *c), Forked: c.Forked,
+			Prompt: c.Prompt, Tools: c.Tools,
+		}
+		if c.Limits != nil {
+			if err := f.opt.Swarm.Budgets.Give(tx, c.Limits.of(c.Name)); err != nil {
+				return fmt.Errorf("budget: %w", err)
+			}
+		}
+		return f.agents.Save(tx, record.Event{Type: "agent.created", Detail: createdDetail(*c)}, nil, &a)
+	})
+	if err != nil {
+		return Agent{}, err
+	}
+	return a, nil
+}
+
 // checkCreate fills the defaults in and reports the first bad field.
 func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) error {
 	c.Runtime, c.Role = cmp.Or(c.Runtime, "exec"), cmp.Or(c.Role, "coder")
+	if err := f.choose(ctx, by.Tenant, c); err != nil {
+		return err
+	}
 	if bad := f.Check(*c); len(bad) > 0 {
 		return bad[0]
 	}
@@ -110,17 +126,6 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 	return nil
 }
 
-// checkHost reports why an agent can't have its place on a host.
-func (f *Fleet) checkHost(ctx context.Context, by core.Caller, c *Create) error {
-	if c.Host == "" {
-		return nil
-	}
-	if f.opt.Host == nil {
-		return core.Missing("host", c.Host)
-	}
-	return f.opt.Host(ctx, by.Tenant, c.Host, c.Name)
-}
-
 // conceal keeps credentials that are given in clear as secrets, so that the
 // record only refers to them. It reports whether one has a new value.
 func (f *Fleet) conceal(ctx context.Context, by core.Caller, c *Create) (changed bool, err error) {
@@ -144,6 +149,7 @@ func (f *Fleet) Check(c Create) (bad []error) {
 			bad = append(bad, err)
 		}
 	}
+	c.Host = cmp.Or(c.Host, c.On) // whichever is chosen
 	add(CheckNewName(c.Name))
 	add(checkLabel("project", c.Project))
 	add(checkLabel("role", cmp.Or(c.Role, "coder")))
@@ -188,12 +194,13 @@ func createdDetail(c Create) any {
 		Command []string `json:"command,omitempty"`
 		Dir     string   `json:"dir,omitempty"`
 		Host    string   `json:"host,omitempty"`
+		On      string   `json:"on,omitempty"`
 		Options core.Raw `json:"options,omitempty"`
 		Profile string   `json:"profile,omitempty"`
 		Env     []string `json:"env,omitempty"` // names only
 		Tools   []string `json:"tools,omitempty"`
 		Forked  *Origin  `json:"forked,omitempty"`
-	}{c.Command, c.Dir, c.Host, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Tools, c.Forked}
+	}{c.Command, c.Dir, c.Host, c.On, c.Options, c.Profile, slices.Sorted(maps.Keys(c.Env)), c.Tools, c.Forked}
 }
 
 // addRole records a project and a role of it that are not there yet.
@@ -221,8 +228,8 @@ func (f *Fleet) Update(ctx context.Context, by core.Caller, name string, c Creat
 	}
 	c.Name, c.Task = name, ""
 	c.Runtime = cmp.Or(c.Runtime, m.rec.Load().Runtime)
-	if was := m.rec.Load().Host; c.Host != was {
-		return Agent{}, core.Errorf(core.Conflict, "host: agent %s has its place on %s: it can't move; delete it and make it again", name, cmp.Or(was, "the engine's machine")).With("field", "host")
+	if err := c.stays(m.rec.Load()); err != nil {
+		return Agent{}, err
 	}
 	if err := f.checkCreate(ctx, by, &c); err != nil {
 		return Agent{}, err

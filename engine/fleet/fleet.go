@@ -39,6 +39,8 @@ type Options struct {
 	Past func(context.Context, Agent) (string, error)
 	// Host reports why an agent can't have its place on a host; nil knows none.
 	Host func(ctx context.Context, tenant, host, agent string) error
+	// Choose chooses a host by the labels that it must have; nil knows none.
+	Choose func(ctx context.Context, tenant, selector string) (host string, err error)
 	// Secrets keep credentials out of records; nil keeps none.
 	Secrets *secret.Secrets
 	Health  *health.Troubles
@@ -56,6 +58,8 @@ type Fleet struct {
 	projects record.Table[Project]
 	roles    record.Table[Role]
 	messages record.Table[Message]
+
+	placing sync.Mutex // is held while an agent gets its place on a host
 
 	mu      sync.RWMutex
 	fleet   map[string]map[string]*member // tenant → name

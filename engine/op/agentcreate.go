@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/host"
 )
 
 func agentCreate() *Op {
@@ -41,6 +42,7 @@ func agentCreate() *Op {
 	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
 	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own").from("host")
+	chosen := flag(&a.On, "on", "run it on the least full host with these `LABELS`: LABEL=VALUE, with commas")
 	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
 	return define(Op{
 		Name: "agent create", Short: "Make an agent, or several that try the same", Undo: "agent delete", Done: "created",
@@ -57,7 +59,7 @@ func agentCreate() *Op {
 			Name: "create_agent", Need: []string{"task"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
 			Names: map[string]string{
-				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-", "host": "-",
+				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-", "host": "-", "on": "-",
 			},
 		},
 		Params: []*Param{
@@ -73,7 +75,7 @@ func agentCreate() *Op {
 			alike,
 			tree,
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
-			dir, onHost,
+			dir, onHost, chosen,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
 			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
@@ -101,10 +103,21 @@ func agentCreate() *Op {
 			if a.Command = append(line, after...); shell != "" {
 				a.Command = []string{"sh", "-c", shell}
 			}
+			if chosen.Given {
+				if a.Host != "" {
+					return usage("on", "agent create: --host names a host and --on has one chosen: give one of them")
+				}
+				want, err := host.ParseSelector("on", a.On)
+				if err != nil {
+					return err
+				}
+				a.On = want.String()
+			}
+			hosted := a.Host != "" || a.On != ""
 			switch {
-			case a.Host != "" && (treed || base != "" || times > 0):
-				return core.Invalid("tree", true, "none beside --host: agents on hosts have no work trees")
-			case a.Host != "": // the directory is there
+			case hosted && (treed || base != "" || times > 0):
+				return core.Invalid("tree", true, "none beside --host and --on: agents on hosts have no work trees")
+			case hosted: // the directory is there
 			case own || a.Dir != "" || from != "":
 				a.Dir = c.path(a.Dir)
 			}
@@ -142,10 +155,12 @@ func agentCreate() *Op {
 				of := c.Trees.EnvOf(c.By.Tenant, other.Project, t)
 				maps.DeleteFunc(a.Env, func(name, value string) bool { its, is := of[name]; return is && its == value })
 			}
-			if a.Host = cmp.Or(a.Host, other.Host); a.Host == other.Host {
-				a.Dir = cmp.Or(a.Dir, other.Dir)
+			if a.On == "" {
+				if a.Host = cmp.Or(a.Host, other.Host); a.Host == other.Host {
+					a.Dir = cmp.Or(a.Dir, other.Dir)
+				}
 			}
-			if a.Host != "" && (treed || base != "" || times > 0) {
+			if (a.Host != "" || a.On != "") && (treed || base != "" || times > 0) {
 				return made, core.Invalid("tree", true, "none: agents on hosts have no work trees")
 			}
 		}
@@ -161,7 +176,7 @@ func agentCreate() *Op {
 			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
 		case base != "", times > 0 && a.Runtime != "coder":
 			treed = true
-		case !tree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "":
+		case !tree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "" && a.On == "":
 			treed = c.Trees.Repository(a.Dir)
 		}
 		if times == 0 {
@@ -228,7 +243,7 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 		maps.Copy(env, a.Env) // what is said of the agent itself counts
 		a.Env = env
 	}
-	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" && a.Host == "" {
+	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" && a.Host == "" && a.On == "" {
 		c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
 	}
 	made, err = c.Fleet.Create(ctx, c.By, a)

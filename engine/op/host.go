@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -79,15 +80,40 @@ func hostDrain() *Op {
 	var undo bool
 	return define(Op{
 		Name: "host drain", Short: "Have a host take no more agents", Done: "draining",
-		Long:   "Have a host take no more agents. Those that are there stay and work; delete them to empty it, and then host remove.",
+		Long: "Have a host take no more agents, and say who is still there. They stay and work; delete them to empty it, and then host\n" +
+			"remove.",
 		Params: []*Param{place(&name, "NAME", "host"), flag(&undo, "undo", "have it take agents again")},
 	}, func(ctx context.Context, c *Call) (host.Status, error) {
 		h, err := c.Hosts.Drain(ctx, c.By, name, !undo)
 		if err != nil {
 			return host.Status{}, err
 		}
-		return c.Hosts.Shown(h), nil
+		st := c.Hosts.Shown(h)
+		c.Note(name + ": " + remains(st))
+		return st, nil
 	})
+}
+
+// maxRemains is how many agents are named of those that remain on a host.
+const maxRemains = 20
+
+// remains says what is on a host.
+func remains(h host.Status) string {
+	if len(h.Agents) == 0 {
+		return "no agents are there"
+	}
+	who := strings.Join(h.Agents[:min(len(h.Agents), maxRemains)], ", ")
+	if more := len(h.Agents) - maxRemains; more > 0 {
+		who += fmt.Sprintf(" and %d more", more)
+	}
+	said := fmt.Sprintf("%d agents have their place there: %s", len(h.Agents), who)
+	if len(h.Agents) == 1 {
+		said = "one agent has its place there: " + who
+	}
+	if h.State == host.Up || h.State == host.Away {
+		said += fmt.Sprintf("; processes: %d", h.Runs)
+	}
+	return said
 }
 
 func hostRemove() *Op {

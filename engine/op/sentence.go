@@ -139,6 +139,9 @@ func (o *Op) Sentence(out any) string {
 	case resource.Shown:
 		return o.told("snapshot", v.ID, "")
 	case host.Status:
+		if o.Name == "host drain" {
+			return o.told("host", v.Name, remains(v))
+		}
 		return o.told("host", v.Name, v.Reason)
 	case witness.Status:
 		return o.told("witness", v.Name, "")

@@ -329,7 +329,7 @@ func (a *applier) roleOf(file *swarmfile.File, want swarmfile.Agent) (t *fleet.T
 func (a *applier) wanted(want swarmfile.Agent, from *fleet.Template) fleet.Create {
 	c := fleet.Create{
 		Name: want.Name, Project: want.Project, Role: want.Role, Task: want.Task, Runtime: want.Runtime,
-		Command: want.Command, Env: want.Env, Dir: want.Dir, Options: want.Options, Profile: want.Profile, Session: a.sessionID(want.Session),
+		Command: want.Command, Env: want.Env, Dir: want.Dir, Host: want.Host, On: want.On, Options: want.Options, Profile: want.Profile, Session: a.sessionID(want.Session),
 	}
 	if from != nil {
 		from.Fill(&c)
@@ -370,6 +370,9 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	if t, has := a.eng.Trees.Has(a.by.Tenant, want.Name); has && want.Tree {
 		make.Dir = t.Dir()
 		a.treeEnv(&make, t)
+	}
+	if make.On != "" && make.On == have.On {
+		make.Host = have.Host // it stays where it was placed
 	}
 	if have.As(&make) {
 		a.did("unchanged", "agent", have.Name, have.WorkspaceID)

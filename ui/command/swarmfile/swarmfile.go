@@ -4,7 +4,6 @@
 package swarmfile
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
-	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 )
@@ -85,6 +83,8 @@ type Agent struct {
 	Dir     string
 	Tree    bool     // it works in a tree of the directory, of its own
 	Base    string   // the branch that the tree is made from; "" is the one that is checked out
+	Host    string   // that it runs on; "" is the engine's machine, or one that On chooses
+	On      string   // the labels that its host must have; "" is no choice
 	From    string   // role of the project that it is made from; "" is none
 	Times   int      // as so many agents, NAME-1 and on, that try the same; 0 is as one
 	Options core.Raw // for the runtime; nil for none
@@ -185,78 +185,6 @@ func (r reader) session(v value) Session {
 		"budget": func(v value) { r.Object(v, r.limits(&s.Budget)) },
 	}, "name")
 	return s
-}
-
-func (r reader) agent(v value, vars Vars) Agent {
-	a := Agent{Dir: vars.Dir, Line: v.Line()}
-	a.Lines = r.Object(v, map[string]func(value){
-		"name":    func(v value) { a.Name = r.Word(v) },
-		"runtime": func(v value) { a.Runtime = r.Word(v) },
-		"project": func(v value) { a.Project = r.Word(v) },
-		"role":    func(v value) { a.Role = r.Word(v) },
-		"from":    func(v value) { a.From = r.Word(v) },
-		"command": func(v value) { a.Command = r.command(v, vars) },
-		"env":     func(v value) { a.Env = r.texts(v, vars) },
-		"dir": func(v value) {
-			a.Dir = vars.expand(r.Text(v))
-			if !filepath.IsAbs(a.Dir) {
-				a.Dir = filepath.Join(vars.Dir, a.Dir)
-			}
-		},
-		"tree": func(v value) { a.Tree = r.Bool(v) },
-		"base": func(v value) { a.Base = r.Word(v) },
-		"times": func(v value) {
-			if a.Times = int(r.Integer(v)); a.Times < 1 || a.Times > fleet.MaxTimes {
-				r.Bad(v, a.Times, fmt.Sprintf("1-%d", fleet.MaxTimes))
-			}
-		},
-		"options": func(v value) { a.Options = r.options(v, vars) },
-		"profile": func(v value) { a.Profile = r.Word(v) },
-		"session": func(v value) { a.Session = r.Word(v) },
-		"task":    func(v value) { a.Task = r.Text(v) },
-	}, "name", "project")
-	switch {
-	case a.From == "":
-		a.Runtime = cmp.Or(a.Runtime, "exec")
-	case a.Role != "":
-		r.Fail(v.Child("from"), "from says the role: give no other")
-	default:
-		a.Role = a.From
-	}
-	if !a.Tree && (a.Base != "" || a.Times > 1) {
-		r.Fail(v, "base and times are of an agent with a tree: tree: true")
-	}
-	if a.From == "" && (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
-		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)
-	}
-	return a
-}
-
-// tries are the agents of a file, with each that is there several times as so many.
-func tries(all []Agent) (out []Agent) {
-	for _, a := range all {
-		if a.Times == 0 {
-			out = append(out, a)
-			continue
-		}
-		for _, name := range fleet.Attempts(a.Name, a.Times) {
-			one := a
-			one.Name, one.Times = name, 0
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
-func (r reader) command(v value, vars Vars) []string {
-	words := document.Each(r.Reader, v, r.Text)
-	for i := range words {
-		words[i] = vars.expand(words[i])
-	}
-	if len(words) > 0 && (strings.HasPrefix(words[0], "./") || strings.HasPrefix(words[0], "../")) {
-		words[0] = filepath.Join(vars.Dir, words[0])
-	}
-	return words
 }
 
 // options are for the agent's runtime, which checks them.

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestAgentsGetTheirPlacesByLabels: none of the hosts is there, which their places do
+// not need.
+func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("host", "add", "ant", "--command", "no-such-ant", "--label", "arch=amd64", "--slots", "2")
+	u.ok("host", "add", "bee", "--command", "no-such-bee", "--label", "arch=amd64", "--label", "gpu=yes", "--slots", "2")
+	make := func(name string, args ...string) (int, string, string) {
+		return u.run(append(append([]string{"agent", "create", name, "--project", "p", "-o", "json"}, args...), "--", "true")...)
+	}
+	var all sync.WaitGroup
+	codes := [6]int{}
+	for i := range codes { // two are too many
+		all.Go(func() { codes[i], _, _ = make(fmt.Sprint("agent", i), "--on", "arch=amd64") })
+	}
+	all.Wait()
+	if list := u.ok("host", "list"); strings.Count(list, "2 of 2") != 2 {
+		t.Errorf("%v\n%s", codes, list)
+	}
+	_, _, stderr := make("more", "--on", "arch=amd64")
+	if !strings.Contains(stderr, "ant: it is full, with 2 of 2 agents; bee: it is full") {
+		t.Error(stderr)
+	}
+	for want, args := range map[string][]string{
+		"give one of them": {"--host", "ant", "--on", "gpu=yes"}, "none beside --host and --on": {"--on", "gpu=yes", "--tree"}, "LABEL=VALUE": {"--on", "gpu"},
+	} {
+		if code, _, stderr := make("bad", args...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %d %s", args, code, stderr)
+		}
+	}
+	u.ok("host", "add", "bee", "--command", "no-such-bee", "--label", "arch=amd64", "--label", "gpu=yes", "--slots", "3")
+	_, out, _ := make("last", "--on", "gpu=yes")
+	if field(out, "host") != "bee" || field(out, "on") != "gpu=yes" {
+		t.Error(out)
+	}
+	if out := u.ok("agent", "show", "last"); !strings.Contains(out, "gpu=yes") {
+		t.Error(out)
+	}
+	if code, out, stderr := u.run("host", "drain", "bee"); code != 0 || !strings.Contains(out+stderr, "3 agents have their place there: agent") {
+		t.Error(code, out, stderr)
+	}
+	file := filepath.Join(u.home, "swarm.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.ok("host", "add", "cat", "--command", "no-such-cat", "--label", "disk=large")
+	write("agents:\n  - {name: far, project: p, command: [\"true\"], on: disk=large}\n  - {name: by-name, project: p, command: [\"true\"], host: cat, dir: /srv}\n")
+	u.ok("up", file)
+	if out := u.ok("agent", "show", "far", "-o", "json"); field(out, "host") != "cat" || field(out, "on") != "disk=large" || field(out, "dir") != "" {
+		t.Error(out)
+	}
+	if out := u.ok("agent", "show", "by-name", "-o", "json"); field(out, "host") != "cat" || field(out, "dir") != "/srv" {
+		t.Error(out)
+	}
+	u.ok("host", "drain", "cat")
+	if out := u.ok("up", file); strings.Count(out, "unchanged") != 2 { // they stay
+		t.Error(out)
+	}
+	write("agents:\n  - {name: far, project: p, command: [\"true\"], on: disk=small}\n")
+	if code, _, stderr := u.run("up", file); code == 0 || !strings.Contains(stderr, "has its place on cat") {
+		t.Error(code, stderr)
+	}
+	u.ok("audit", "verify")
+}
