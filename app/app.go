@@ -58,26 +58,27 @@ func Run(args []string) int {
 		return command.ExitFailed
 	}
 	defer keyring.Forget(os.Getenv)
-	house := &house{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
+	own := &machine{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &socket.Input{File: os.Stdin}
-	house.here = in.Stay
+	own.here = in.Stay
+	engines := newDeck(own)
 	env := &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof(), Seat: socket.Seat()},
 		Dir:    dir,
 		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,
-		Open:   house.open,
-		Close:  house.close,
+		Open:   engines.open,
+		Close:  engines.close,
 		Doctor: doctor, Troubles: troubles,
-		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: house.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
+		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
-		return socket.Talk(ctx, house.conn, dir, args, in, out, errs)
+		return socket.Talk(ctx, own.conn, dir, args, in, out, errs)
 	}
 	elsewhere := socket.Elsewhere{In: in}
 	for {
 		code := command.Run(ctx, env, args)
-		if err := house.close(); err != nil {
+		if err := engines.close(); err != nil {
 			fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
 			if code == command.ExitOK {
 				code = command.ExitFailed
@@ -86,7 +87,7 @@ func Run(args []string) int {
 		if code != command.ExitElsewhere {
 			return code
 		}
-		code, again := elsewhere.Run(ctx, env, house.conn, args)
+		code, again := elsewhere.Run(ctx, env, own.conn, args)
 		if !again {
 			return code
 		}

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -26,10 +27,9 @@ type onDatabase struct {
 // Close implements store.Store.
 func (o onDatabase) Close() error { return errors.Join(o.DB.Close(), o.lock.Close()) }
 
-// openDatabase opens the database that a data file points to. An engine on another
-// machine keeps its tenants: who comes waits until its lease would have run out.
-func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string, opt store.Options) (_ store.Store, err error) {
-	lock, err := store.Lock(need.Data+".lock", !opt.ReadOnly)
+// openDatabase opens the database that a data file points to.
+func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Store, err error) {
+	lock, err := store.Lock(need.Data+".lock", !need.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,12 @@ func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string,
 			_ = lock.Close()
 		}
 	}()
-	o := postgres.Options{Options: opt, Wait: postgres.DefaultLease + LockPatience, Held: h.lease.hold, Lost: h.lost}
-	if need.NoWait {
-		o.Wait = 0
-	}
-	db, err := postgres.Open(ctx, dsn, o)
+	db, err := postgres.Open(ctx, command.DatabaseIn(need.Data), postgres.Options{
+		Options: store.Options{ReadOnly: need.ReadOnly, Seal: func(tx store.Tx) error { return d.sealer.Seal(tx) }},
+		Engine:  self().Host + "-" + rand.Text()[:8],
+		Held:    func(tenant string, until time.Time) { d.lease(tenant).hold(until) },
+		Lost:    d.lost,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +53,7 @@ func (h *house) openDatabase(ctx context.Context, need command.Need, dsn string,
 	return onDatabase{db, lock}, nil
 }
 
-// lost ends the command of an engine that another took a tenant from: what it has in
-// memory is past. Its cells stand still from before then until they are ended.
-func (h *house) lost(err error) {
-	h.fail(&command.ExitError{Code: command.ExitStore, Err: fmt.Errorf("the engine stopped: %w", err)})
-}
-
-// lease hands on until when the data is surely this engine's.
+// lease hands on until when a tenant is surely this process's.
 type lease struct {
 	mu    sync.Mutex
 	until time.Time

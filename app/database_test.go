@@ -16,12 +16,12 @@ import (
 
 func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "engine")
-	point := func() (string, *house) {
+	point := func() (string, *deck) {
 		path := filepath.Join(t.TempDir(), "data")
 		if err := os.WriteFile(path, []byte(dsn+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return path, &house{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }}
+		return path, newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	}
 	path, first := point()
 	need := command.Need{Data: path, Log: command.Log{Format: "text", Level: "error", File: filepath.Join(t.TempDir(), "log")}}
@@ -32,7 +32,7 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	if err := eng.Store().CreateTenant(t.Context(), "t_acme"); err != nil {
 		t.Fatal(err)
 	}
-	beside := &house{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }}
+	beside := newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	at := need
 	at.NoWait = true
 	if _, err := beside.open(t.Context(), at); !errors.As(err, new(store.LockedError)) {

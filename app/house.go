@@ -45,25 +45,40 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
+	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
 
-// house holds the one engine this process has open, and all it stands on.
-type house struct {
+// machine is what all engines of this process share.
+type machine struct {
 	dir  string      // where commands run that name no directory
 	fail func(error) // ends the command because the engine can't go on
 	warn func(error) // tells the operator what does not end the command
 	here func()      // is told that the command is carried out here
 	conn net.Conn    // to the process that has the data file, after command.ExitElsewhere
+}
+
+// house holds one engine, and all it stands on.
+type house struct {
+	*machine
+	failed func(error) // is told that the engine can't go on
+
+	// Of an engine that works on one tenant of a database.
+	tenant string
+	base   store.Store    // nil for the engine of a data file
+	part   *postgres.Part // nil for one that only looks at all tenants
+	sealer *audit.Sealer
+	lease  *lease
 
 	mu   sync.Mutex
 	need command.Need
 	eng  *engine.Engine
 	// running is eng for those who are called while mu is held.
 	running atomic.Pointer[engine.Engine]
-	sup     *cell.Supervisor // nil for who only reads
+	sup     *cell.Supervisor                // nil for who only reads
+	cells   atomic.Pointer[cell.Supervisor] // sup for those who are called while mu is held
 	// gateway is where agents call the engine.
 	gateway *mcp.Gateway
 	client  *mcp.Client // uses the servers of others; nil for who only reads
@@ -71,8 +86,7 @@ type house struct {
 	egress *egress.Proxy
 	// shared has the processes that several agents share; nil for who only reads.
 	shared  atomic.Pointer[acp.Runtime]
-	tracing tracing
-	lease   lease
+	tracing atomic.Pointer[tracing]
 	// closers are called in reverse order.
 	closers []func() error
 }
@@ -82,7 +96,7 @@ type house struct {
 func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.eng != nil && need.Data == h.need.Data && (need.Dir == "" || need.Dir == h.need.Dir) &&
+	if h.eng != nil && (h.base != nil || need.Data == h.need.Data) && (need.Dir == "" || need.Dir == h.need.Dir) &&
 		(need.ReadOnly || !h.need.ReadOnly) && (!need.Active || h.need.Active) {
 		return h.eng, nil
 	}
@@ -108,39 +122,77 @@ func (h *house) shut() error {
 	for i := len(h.closers) - 1; i >= 0; i-- {
 		errs = append(errs, h.closers[i]())
 	}
-	h.closers, h.eng, h.sup, h.client, h.gateway, h.egress, h.tracing = nil, nil, nil, nil, nil, nil, tracing{}
+	h.closers, h.eng, h.sup, h.client, h.gateway, h.egress = nil, nil, nil, nil, nil, nil
+	h.tracing.Store(nil)
 	h.shared.Store(nil)
+	h.cells.Store(nil)
 	return errors.Join(errs...)
+}
+
+// working gives the engine while it is open.
+func (h *house) working() (*engine.Engine, error) {
+	if eng := h.running.Load(); eng != nil {
+		return eng, nil
+	}
+	return nil, core.Errorf(core.Unavailable, "the engine is not open")
+}
+
+// Of implements command.Engines: the one engine has all tenants.
+func (h *house) Of(context.Context, string) (*engine.Engine, error) { return h.working() }
+
+// All implements command.Engines.
+func (h *house) All() []*engine.Engine {
+	if eng, err := h.working(); err == nil {
+		return []*engine.Engine{eng}
+	}
+	return nil
+}
+
+// beside is what the paths of all that belongs to the engine begin with. What belongs to
+// the store alone lies beside the data file.
+func (h *house) beside(data string) string {
+	if h.tenant == "" {
+		return data
+	}
+	return data + "." + h.tenant
+}
+
+// stands gives the store that the engine stands on, and what seals its commits. The key
+// is made only once the data file has proved usable; nothing is committed before that.
+func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *audit.Sealer, error) {
+	switch {
+	case h.part != nil:
+		return h.part, h.sealer, nil
+	case h.base != nil:
+		return h.base, h.sealer, nil
+	}
+	var sealer *audit.Sealer
+	db, err := h.openStore(ctx, need, func() (store.Store, error) {
+		return store.Open(need.Data, store.Options{ReadOnly: need.ReadOnly, OnFull: h.full, Seal: func(tx store.Tx) error { return sealer.Seal(tx) }})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	h.here()
+	h.closers = append(h.closers, db.Close)
+	sealer, err = openSealer(need)
+	return db, sealer, err
 }
 
 // build opens the data file and makes an engine over it; what it opened is
 // among the closers even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill"}
-	// The key is made only once the data file has proved usable; nothing is
-	// committed before that.
-	var sealer *audit.Sealer
-	db, err := h.openStore(ctx, need, store.Options{
-		ReadOnly: need.ReadOnly,
-		OnFull:   h.full,
-		Seal:     func(tx store.Tx) error { return sealer.Seal(tx) },
-	})
-	if err != nil {
+	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data)}
+	var err error
+	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {
 		return nil, err
 	}
-	h.here()
-	h.closers = append(h.closers, db.Close)
-	if sealer, err = openSealer(need); err != nil {
-		return nil, err
-	}
-	opt.Sealer = sealer
 	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {
 		return nil, err
 	}
 	if opt.Slots, err = slotsFrom(need.Slots, os.Getenv); err != nil {
 		return nil, err
 	}
-	opt.Store = db
 	var values atomic.Pointer[secret.Secrets]
 	log, end, err := logger(need.Log, &values)
 	if err != nil {
@@ -174,13 +226,15 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		h.closers = append(h.closers, h.egress.Close) // before the engine, which writes the sums down
 	}
 	if need.Active {
-		keep := core.HeapFloor()
-		h.closers = append(h.closers, func() error { keep(); return nil })
 		if err := h.trace(ctx, need, eng); err != nil {
 			return nil, err
 		}
 		h.gateway.Open(eng)
-		h.closers = append(h.closers, h.gateway.Close, h.start(ctx, need, eng), h.listen(need, eng))
+		h.closers = append(h.closers, h.gateway.Close, h.start(ctx, need, eng))
+		if h.base == nil {
+			keep := core.HeapFloor()
+			h.closers = append(h.closers, func() error { keep(); return nil }, h.listen(need.Data))
+		}
 	}
 	return eng, nil
 }
@@ -227,7 +281,8 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Own = own
 	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", QueryWord}}
 	opt.Static = builtin.Definitions()
-	instance := socket.Instance(need.Data)
+	at := h.beside(need.Data)
+	instance := socket.Instance(at)
 	if need.ReadOnly { // another name than the engine's, which ends what a former one left
 		instance += "-reader"
 	}
@@ -238,7 +293,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
 	if !need.ReadOnly {
-		cells.Keep, cells.Leased = need.Data+".cells", command.DatabaseIn(need.Data) != ""
+		cells.Keep, cells.Leased = at+".cells", h.base != nil
 		h.egress = egress.New(egress.Options{})
 		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
 	}
@@ -247,6 +302,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return err
 	}
 	h.closers = append(h.closers, sup.Close)
+	h.cells.Store(sup)
 	if cells.Leased {
 		h.lease.bind(sup)
 		h.closers = append(h.closers, func() error { h.lease.bind(nil); return nil })
@@ -259,7 +315,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	}
 	h.closers = append(h.closers, programs.Close)
 	opt.Programs = programs
-	pins, err := pin.New(need.Data+".spill/approved", own)
+	pins, err := pin.New(need.Data+".spill/approved", at+".spill/approved/runs", own)
 	if err != nil {
 		return err
 	}
@@ -289,7 +345,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: need.Data + ".homes", Own: own, Models: models, Secrets: secrets}
+	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
 	if !cells.Leased { // what runs elsewhere would outlive the lease on the data
 		hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost})
 		opt.Hosts, local.Hosts = hosts, hosts
@@ -298,7 +354,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
-	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: need.Data + ".servers", Getenv: os.Getenv, Secrets: secrets})
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + ".servers", Getenv: os.Getenv, Secrets: secrets})
 	h.closers = append(h.closers, h.client.Close)
 	opt.Tools = h.client
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
@@ -310,13 +366,13 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(sup, terminal.Options{Hosts: local.Hosts, Dir: dir, State: need.Data + ".terminals", Own: own, Secrets: secrets})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: need.Data + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
+	screens := terminal.NewRuntime(sup, terminal.Options{Hosts: local.Hosts, Dir: dir, State: at + ".terminals", Own: own, Secrets: secrets})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}
 	h.shared.Store(protocol)
-	remote, err := coder.New(coder.Options{State: need.Data + ".workspaces"})
+	remote, err := coder.New(coder.Options{State: at + ".workspaces"})
 	if err != nil {
 		return err
 	}
@@ -326,7 +382,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Notices = telling
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "terminal": screens, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
-	return resources(sup, need.Data, dir, opt)
+	return resources(sup, need.Data, at, dir, opt)
 }
 
 // ownFiles are the files of an engine that nobody else is to open.
@@ -335,25 +391,25 @@ func ownFiles(data string) (*safeopen.Own, error) {
 }
 
 // resources fills in what looks after the things that agents work on.
-func resources(sup *cell.Supervisor, data, dir string, opt *engine.Options) error {
-	kept, err := files.New(files.Options{Dir: data + ".snapshots", Own: data, Dest: dir})
+func resources(sup *cell.Supervisor, data, at, dir string, opt *engine.Options) error {
+	kept, err := files.New(files.Options{Dir: at + ".snapshots", Own: data, Dest: dir})
 	if err != nil {
 		return err
 	}
-	if opt.ForkDir, err = filepath.Abs(data + ".trees"); err != nil {
+	if opt.ForkDir, err = filepath.Abs(at + ".trees"); err != nil {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir, opt.Changes = dir, kept
-	made, err := tree.New(tree.Options{Cells: sup, Dir: opt.ForkDir, Kept: data + ".snapshots", Own: opt.Own})
+	made, err := tree.New(tree.Options{Cells: sup, Dir: opt.ForkDir, Kept: at + ".snapshots", Own: opt.Own})
 	if err != nil {
 		return err
 	}
 	opt.Trees = made
-	trees, err := git.New(git.Options{Cells: sup, Dir: data + ".snapshots", Files: kept})
+	trees, err := git.New(git.Options{Cells: sup, Dir: at + ".snapshots", Files: kept})
 	if err != nil {
 		return err
 	}
-	containers, err := docker.New(docker.Options{Cells: sup, Dir: data + ".snapshots/docker"})
+	containers, err := docker.New(docker.Options{Cells: sup, Dir: at + ".snapshots/docker"})
 	if err != nil {
 		return err
 	}
@@ -380,11 +436,7 @@ func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine
 	go func() {
 		defer close(done)
 		if err := run(); err != nil && ctx.Err() == nil {
-			code := command.ExitFailed
-			if store.IsFault(err) {
-				code = command.ExitStore
-			}
-			h.fail(&command.ExitError{Code: code, Err: fmt.Errorf("the engine stopped: %w", err)})
+			h.failed(err)
 		}
 	}()
 	return func() error {

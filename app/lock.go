@@ -32,14 +32,10 @@ const (
 
 const lockPoll = 20 * time.Millisecond
 
-// openStore opens the data file. One that another process has is worked on
+// openStore opens the data file, or the database. One that another process has is worked on
 // there when that process listens. Short commands don't, and take turns: one
 // that finds the file locked waits a while for the other to end.
-func (h *house) openStore(ctx context.Context, need command.Need, opt store.Options) (store.Store, error) {
-	open := func() (store.Store, error) { return store.Open(need.Data, opt) }
-	if dsn := command.DatabaseIn(need.Data); dsn != "" {
-		open = func() (store.Store, error) { return h.openDatabase(ctx, need, dsn, opt) }
-	}
+func (p *machine) openStore(ctx context.Context, need command.Need, open func() (store.Store, error)) (store.Store, error) {
 	patience, told := LockPatience, false
 	if need.Alone {
 		patience = AlonePatience
@@ -63,10 +59,10 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 		}
 		switch {
 		case unheard == nil && (!need.Alone || has.stays()): // which knows who may be told that it has the file
-			if h.conn != nil {
-				_ = h.conn.Close()
+			if p.conn != nil {
+				_ = p.conn.Close()
 			}
-			h.conn = conn
+			p.conn = conn
 			return nil, &command.ExitError{Code: command.ExitElsewhere}
 		case unheard == nil:
 			_ = conn.Close()
@@ -77,7 +73,7 @@ func (h *house) openStore(ctx context.Context, need command.Need, opt store.Opti
 			err = has.has(need.Data)
 			if !told {
 				told = true
-				h.warn(fmt.Errorf("%w; waiting up to %s for it to end", err, patience))
+				p.warn(fmt.Errorf("%w; waiting up to %s for it to end", err, patience))
 			}
 		}
 		if time.Now().After(end) {

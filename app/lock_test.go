@@ -23,7 +23,7 @@ func TestCompletionWaitsForNoDataFile(t *testing.T) {
 		defer owner.Close()
 		for _, hasty := range []bool{true, false} {
 			began := time.Now()
-			_, err := (&house{}).openStore(t.Context(), command.Need{Data: path, NoWait: hasty}, store.Options{})
+			_, err := (&machine{}).openStore(t.Context(), command.Need{Data: path, NoWait: hasty}, func() (store.Store, error) { return store.Open(path, store.Options{}) })
 			if took := time.Since(began); !errors.Is(err, store.ErrLocked) || hasty != (took < LockPatience) {
 				t.Errorf("hasty %t: %v after %v", hasty, err, took)
 			}

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -22,7 +23,7 @@ import (
 )
 
 // serve runs an engine without a screen until ctx ends.
-func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
+func (d *deck) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer func() { // in this order: what has begun ends with ctx
@@ -36,6 +37,7 @@ func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v 
 			}
 		})
 	}
+	s.Engines = d
 	if v.SSH != "" {
 		end, err := ssh.Serve(ctx, env, s, v, command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP})
 		if err != nil {
@@ -58,9 +60,11 @@ func (h *house) serve(ctx context.Context, env *command.Env, s command.Start, v 
 			return err
 		}
 		fmt.Fprintf(env.Stderr, "serving figures at http://%s/metrics\n", l.Addr())
-		begin(func(ctx context.Context) error { return metrics.Serve(ctx, l, token, s.Engine, h.tracing.write) })
+		begin(func(ctx context.Context) error {
+			return metrics.Serve(ctx, l, token, d.All, func(w io.Writer) { d.tracing().write(w) })
+		})
 	}
-	h.tracing.say(env.Stderr)
+	d.tracing().say(env.Stderr)
 	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
 	<-ctx.Done()
 	return nil
@@ -82,13 +86,29 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// listen lets this user's other processes in.
-func (h *house) listen(need command.Need, eng *engine.Engine) func() error {
+// listen lets this user's other processes in to the engines of this one.
+func listen(data string, o socket.Options) func() error {
+	o.Data, o.Doctor, o.Busy = data, doctor, func() error { return holderBy(os.Getpid(), true).has(data) }
+	o.Doors = command.Doors{Cockpit: cockpit.Show, Script: cockpit.PlayFor, MCP: serveMCP, Connect: connectMCP}
+	return socket.Listen(o)
+}
+
+func (h *house) listen(data string) func() error {
 	sup := h.sup
-	return socket.Listen(socket.Options{
-		Data: need.Data, Engine: eng, Doctor: doctor, Busy: func() error { return holderBy(os.Getpid(), true).has(need.Data) },
-		Find:     func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
-		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) { return inspected(ctx, eng) },
-		Doors:    command.Doors{Cockpit: cockpit.Show, Script: cockpit.PlayFor, MCP: serveMCP, Connect: connectMCP},
+	return listen(data, socket.Options{
+		Engines: h,
+		Open:    func(context.Context, command.Need) (*engine.Engine, error) { return h.working() },
+		Find:    func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
+		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) {
+			eng, err := h.working()
+			if err != nil {
+				return nil, err
+			}
+			return inspected(ctx, eng)
+		},
 	})
+}
+
+func (d *deck) listen(data string) func() error {
+	return listen(data, socket.Options{Engines: d, Open: d.openFor, Find: d.find, Troubles: d.troubles})
 }

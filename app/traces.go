@@ -29,14 +29,14 @@ type tracing struct {
 func (h *house) trace(ctx context.Context, need command.Need, eng *engine.Engine) error {
 	to, err := otlp.FromEnvironment(os.Getenv)
 	if to == nil || err != nil {
-		h.tracing.err = err
+		h.tracing.Store(&tracing{err: err})
 		return nil
 	}
-	x, err := otlp.Follow(ctx, eng, to, programVersion(), socket.Instance(need.Data))
+	x, err := otlp.Follow(ctx, eng, to, programVersion(), socket.Instance(h.beside(need.Data)))
 	if err != nil {
 		return fmt.Errorf("trace the engine: %w", err)
 	}
-	h.tracing = tracing{Exporter: x, host: to.Host}
+	h.tracing.Store(&tracing{Exporter: x, host: to.Host})
 	h.closers = append(h.closers, x.Close)
 	return nil
 }
@@ -49,22 +49,40 @@ func programVersion() string {
 	return ""
 }
 
+// tracings are those of several engines.
+type tracings []*tracing
+
 // say tells who starts a service where its traces go.
-func (t tracing) say(w io.Writer) {
-	switch {
-	case t.err != nil:
-		fmt.Fprintf(w, "swarmdeck: no traces: %v\n", t.err)
-	case t.Exporter != nil:
-		fmt.Fprintf(w, "sending traces to %s\n", t.host)
+func (all tracings) say(w io.Writer) {
+	for _, t := range all {
+		switch {
+		case t == nil:
+			continue
+		case t.err != nil:
+			fmt.Fprintf(w, "swarmdeck: no traces: %v\n", t.err)
+		case t.Exporter != nil:
+			fmt.Fprintf(w, "sending traces to %s\n", t.host)
+		default:
+			continue
+		}
+		return // the others do the same
 	}
 }
 
 // write writes what became of the spans in the text format of Prometheus.
-func (t tracing) write(w io.Writer) {
-	if t.Exporter == nil {
+func (all tracings) write(w io.Writer) {
+	var f otlp.Figures
+	some := false
+	for _, t := range all {
+		if t != nil && t.Exporter != nil {
+			one := t.Figures()
+			f.Exported, f.Rejected, f.Failures, f.Skipped = f.Exported+one.Exported, f.Rejected+one.Rejected, f.Failures+one.Failures, f.Skipped+one.Skipped
+			some = true
+		}
+	}
+	if !some {
 		return
 	}
-	f := t.Figures()
 	fmt.Fprint(w, "# HELP swarmdeck_trace_spans_total Spans by what became of them.\n# TYPE swarmdeck_trace_spans_total counter\n")
 	fmt.Fprintf(w, "swarmdeck_trace_spans_total{result=\"exported\"} %d\nswarmdeck_trace_spans_total{result=\"rejected\"} %d\n", f.Exported, f.Rejected)
 	fmt.Fprintf(w, "# HELP swarmdeck_trace_failures_total Requests to the collector that failed.\n# TYPE swarmdeck_trace_failures_total counter\nswarmdeck_trace_failures_total %d\n", f.Failures)

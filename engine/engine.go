@@ -52,6 +52,7 @@ type Options struct {
 	Clock    core.Clock               // nil means the system clock
 	Runners  map[string]swarm.Runner  // by task kind
 	Runtimes map[string]fleet.Runtime // by agent runtime
+	Base     string                   // path that all which belongs to the records, and lies outside the store, begins with
 	Spill    string                   // directory for outputs past the inline limit
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
 	Stuck    fleet.StuckLimits        // when an agent counts as stuck
@@ -152,11 +153,11 @@ type Places struct {
 	Key       string // signs the log; "" for who only reads without one
 	SecretKey string // the secrets are encrypted to it
 	Spill     string // directory of outputs that are too large for a record
+	Base      string // what else there is begins with it; "" is nothing
 }
 
-// Base is the path of the data file, or of what stands for a database, that the others
-// lie beside.
-func (p Places) Base() string { return strings.TrimSuffix(p.SecretKey, ".secrets.key") }
+// Data is the path of the data file, or of what stands for a database.
+func (p Places) Data() string { return strings.TrimSuffix(p.SecretKey, ".secrets.key") }
 
 // Places tells where they are.
 func (e *Engine) Places() Places { return e.places }
@@ -166,7 +167,7 @@ func (e *Engine) Places() Places { return e.places }
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	ctx = store.IfFull(ctx, store.UseReserve)
 	e := &Engine{store: opt.Store, sealer: opt.Sealer, looker: &looker{changes: opt.Changes, left: map[string]bool{}}, dir: opt.Dir}
-	e.places = Places{SecretKey: opt.SecretKey, Spill: opt.Spill}
+	e.places = Places{SecretKey: opt.SecretKey, Spill: opt.Spill, Base: opt.Base}
 	if opt.Sealer != nil {
 		e.places.Key = opt.Sealer.Path()
 	}
@@ -186,21 +187,21 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		approved: func(tx *audit.Tx, id string) (judge.Approval, error) { return e.Judge.ApprovalIn(tx, id) },
 		decision: func(tx *audit.Tx, id string) (*judge.GateDecision, error) { return e.Judge.DecisionIn(tx, id) },
 	}
-	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Tenants, Health: e.Health, Limit: e.messageLimit, Record: told})
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Here, Health: e.Health, Limit: e.messageLimit, Record: told})
 	var err error
-	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Tenants); err != nil {
+	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Here); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Tenants, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Here, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{
-		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
+		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Here, Watch: e.world.watch, Health: e.Health,
 	})
 	e.Witnesses = witness.New(witness.Options{
-		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Tenants, Watch: e.world.watch, Health: e.Health,
+		Ledger: e.Audit, Driver: opt.Witnesses, Tenants: opt.Store.Here, Watch: e.world.watch, Health: e.Health,
 	})
-	e.Hosts = host.New(host.Options{Ledger: e.Audit, Driver: opt.Hosts, Tenants: opt.Store.Tenants, Health: e.Health, Agents: e.onHost})
+	e.Hosts = host.New(host.Options{Ledger: e.Audit, Driver: opt.Hosts, Tenants: opt.Store.Here, Health: e.Health, Agents: e.onHost})
 	e.Tasks = task.New(task.Options{
 		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
 		Session: func(tenant, name string) (string, bool) { return e.Swarm.Sessions.Named(tenant, name) },
@@ -218,15 +219,15 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Egress, err = egress.New(ctx, egress.Options{
-		Ledger: e.Audit, Swarm: e.Swarm, Tasks: e.Tasks, Tenants: opt.Store.Tenants, Halted: e.halted, Work: e.workOf, Patience: opt.EgressPatience, Health: e.Health,
+		Ledger: e.Audit, Swarm: e.Swarm, Tasks: e.Tasks, Tenants: opt.Store.Here, Halted: e.halted, Work: e.workOf, Patience: opt.EgressPatience, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
 	told.egress = e.Egress
-	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Tenants, Own: opt.Own, Health: e.Health}); err != nil {
+	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Here, Own: opt.Own, Health: e.Health}); err != nil {
 		return nil, fmt.Errorf("open the file rules: %w", err)
 	}
-	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Tenants, Halted: e.halted, Health: e.Health})
+	e.Intents = control.New(control.Options{Ledger: e.Audit, DAG: e.DAG, Judge: e.Judge, Tenants: opt.Store.Here, Halted: e.halted, Health: e.Health})
 	for action, kind := range opt.Effects {
 		if err := e.Intents.Register(action, kind); err != nil {
 			return nil, fmt.Errorf("open the intents: %w", err)
@@ -242,7 +243,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
-		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Tenants, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
+		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
 		SetUp: e.setUp, Task: e.Tasks.Get,
 		There:   e.Fleet.Known,
 		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
@@ -294,7 +295,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.EStops.Freezer(e.Intents)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
-	tenants, err := opt.Store.Tenants(ctx)
+	tenants, err := opt.Store.Here(ctx)
 	if err == nil {
 		err = e.Health.Tenants(ctx, "judge", tenants, func(tenant string) error {
 			_, err := e.Audit.Counts(ctx, tenant)
@@ -316,7 +317,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateNet, e.Egress)
 	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	if e.Retention, err = retention.New(ctx, retention.Options{
-		Ledger: e.Audit, Tenants: opt.Store.Tenants, Health: e.Health,
+		Ledger: e.Audit, Tenants: opt.Store.Here, Health: e.Health,
 		Prune: map[string]retention.Prune{
 			retention.Tasks: e.Tasks.Prune, retention.Logs: e.Tasks.PruneLogs,
 			retention.Executions: e.Skills.PruneExecutions, retention.Decisions: e.Judge.PruneDecisions,
@@ -425,7 +426,7 @@ func (e *Engine) Snapshot(tenant string) *Snapshot { return e.world.snapshot(ten
 // Inspect looks for records of live tasks that can't be read, in every tenant,
 // and reports them to Health.
 func (e *Engine) Inspect(ctx context.Context) error {
-	tenants, err := e.store.Tenants(ctx)
+	tenants, err := e.store.Here(ctx)
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}

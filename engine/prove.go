@@ -119,7 +119,7 @@ func (e *Engine) RotateKey(ctx context.Context, by core.Caller) (audit.Key, erro
 // KeyFaults tells, for each tenant whose log has one, of signing keys that came
 // without a rotation.
 func (e *Engine) KeyFaults(ctx context.Context) error {
-	tenants, err := e.store.Tenants(ctx)
+	tenants, err := e.store.Here(ctx)
 	faults := []error{err}
 	for _, t := range tenants {
 		if err := e.Audit.KeyFault(ctx, t, e.sealer); err != nil {

@@ -252,7 +252,7 @@ func hostUse(all []egress.HostSum) (use []dag.HostUse) {
 
 // closeRuns ends the runs in the record whose engine died.
 func (e *Engine) closeRuns(ctx context.Context) error {
-	tenants, err := e.store.Tenants(ctx)
+	tenants, err := e.store.Here(ctx)
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}

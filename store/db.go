@@ -111,6 +111,9 @@ func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
+// Here implements Store: a file is one opener's alone.
+func (db *DB) Here(ctx context.Context) ([]string, error) { return db.Tenants(ctx) }
+
 // read runs fn in a bbolt read transaction, whatever fn or a damaged page
 // does.
 func (db *DB) read(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {

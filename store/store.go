@@ -46,6 +46,9 @@ type Store interface {
 	CreateTenant(ctx context.Context, tenant string) error
 	// Tenants lists the tenants in order.
 	Tenants(ctx context.Context) ([]string, error)
+	// Here lists those of them that are worked on by who has opened the store.
+	// The others are somebody else's, and only looked at.
+	Here(ctx context.Context) ([]string, error)
 	Close() error
 }
 

@@ -169,7 +169,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 }
 
 func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
-	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"), nil)
+	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

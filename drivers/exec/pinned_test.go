@@ -16,7 +16,7 @@ import (
 
 func newPins(t *testing.T) *pin.Keeper {
 	t.Helper()
-	k, err := pin.New(filepath.Join(t.TempDir(), "approved"), nil)
+	k, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

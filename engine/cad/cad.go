@@ -110,11 +110,11 @@ const component = "cad"
 
 // eachTenant does something for every tenant; what fails is a trouble of its own.
 func (c *Controller) eachTenant(ctx context.Context, do func(tenant string) error) error {
-	all, err := c.opt.Swarm.Tenants(ctx)
+	ids, err := c.opt.Swarm.Here(ctx)
 	if err != nil {
 		return err
 	}
-	return c.opt.Health.Tenants(ctx, component, namesOf(all, func(t swarm.Tenant) string { return t.TenantID }), do)
+	return c.opt.Health.Tenants(ctx, component, ids, do)
 }
 
 // foreign audits err when it says that something belongs to another tenant.

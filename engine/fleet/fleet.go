@@ -99,11 +99,7 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 
 // everywhere does something for each tenant.
 func (f *Fleet) everywhere(ctx context.Context, do func(tenant string) error) error {
-	var ids []string
-	tenants, err := f.opt.Swarm.Tenants(ctx)
-	for _, t := range tenants {
-		ids = append(ids, t.TenantID)
-	}
+	ids, err := f.opt.Swarm.Here(ctx)
 	if err != nil {
 		return err
 	}

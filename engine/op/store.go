@@ -125,7 +125,7 @@ func storeBackup() *Op {
 		}, func(open openStore, ctx context.Context) (Backup, error) {
 			return copied(open.Path(), func() (*store.Report, error) { return open.Backup(ctx, to) })
 		}, func(ctx context.Context, st store.Store) (Backup, error) {
-			return copied(c.Places().Base(), func() (*store.Report, error) { return transfer.Backup(ctx, st, to) })
+			return copied(c.Places().Data(), func() (*store.Report, error) { return transfer.Backup(ctx, st, to) })
 		})
 	})
 }

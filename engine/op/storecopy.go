@@ -293,7 +293,7 @@ func (w *copying) beside(ctx context.Context) error {
 		}
 		w.with(filepath.Join(to+".spill", dir))
 	}
-	base := at.Base()
+	base := at.Base
 	for _, stays := range [][2]string{
 		{".homes", "homes of local agents"},
 		{".agents", "sessions of local agents"},
@@ -305,7 +305,7 @@ func (w *copying) beside(ctx context.Context) error {
 		{".workspaces", "what is known of Coder workspaces"},
 		{".cells", "what runs left when an engine died"},
 	} {
-		if _, err := os.Lstat(base + stays[0]); err == nil && base != at.SecretKey {
+		if _, err := os.Lstat(base + stays[0]); err == nil && base != "" {
 			w.made.Left = append(w.made.Left, base+stays[0]+" ("+stays[1]+")")
 		}
 	}

@@ -187,14 +187,7 @@ var _ judge.Settler = (*Skills)(nil)
 // done. It starts nothing. The caller makes it known to the swarm (Runner of
 // KindInvoke) and to the judge (Own GateSkill).
 func New(ctx context.Context, opt Options) (*Skills, error) {
-	tenants := func(ctx context.Context) (ids []string, err error) {
-		all, err := opt.Swarm.Tenants(ctx)
-		for _, t := range all {
-			ids = append(ids, t.TenantID)
-		}
-		return ids, err
-	}
-	ids, err := tenants(ctx)
+	ids, err := opt.Swarm.Here(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the skills: %w", err)
 	}
@@ -207,7 +200,7 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	}
 	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
 	s.crew = loop.Crew[Reaction]{
-		Component: component, Kind: s.kind, Health: opt.Health, Tenants: tenants, Work: s.attend, Changed: make(chan struct{}, 1),
+		Component: component, Kind: s.kind, Health: opt.Health, Tenants: opt.Swarm.Here, Work: s.attend, Changed: make(chan struct{}, 1),
 		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
 	}
 	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())

@@ -118,7 +118,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	s.judge.Recalls(s)
 	s.tasks.Follow(s.taskChanged)
 	s.tasks.Leaver(s)
-	ids, err := opt.Store.Tenants(ctx)
+	ids, err := opt.Store.Here(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}

@@ -65,7 +65,16 @@ func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
 	return t, err
 }
 
-// Tenants lists the tenants by id.
+// Here lists the ids of those that are worked on here, as store.Store has it.
+func (s *Swarm) Here(ctx context.Context) ([]string, error) {
+	ids, err := s.store.Here(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	return ids, nil
+}
+
+// Tenants lists the tenants by id, those of other engines too.
 func (s *Swarm) Tenants(ctx context.Context) ([]Tenant, error) {
 	ids, err := s.store.Tenants(ctx)
 	if err != nil {

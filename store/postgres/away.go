@@ -65,12 +65,12 @@ func (db *DB) Arrive(ctx context.Context, from store.AwayError, epoch uint64) er
 	if err := errors.Join(group.CheckTenant(from.Tenant), db.closed()); err != nil {
 		return err
 	}
-	for ; ; wait(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(db.opt.Wait); ; wait(ctx, 50*time.Millisecond) {
 		begun, err := db.announce(ctx, from, epoch)
 		if begun {
 			break
 		}
-		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || !time.Now().Before(db.patience) {
+		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || !time.Now().Before(end) {
 			return err
 		}
 	}

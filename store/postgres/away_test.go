@@ -16,7 +16,7 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	const lease = 600 * time.Millisecond
 	var lost atomic.Pointer[error]
 	var held atomic.Int64
-	db := open(t, dsn, postgres.Options{Lease: lease, Lost: func(err error) { lost.Store(&err) }, Held: func(until time.Time) { held.Store(until.UnixNano()) }})
+	db := open(t, dsn, postgres.Options{Lease: lease, Lost: func(_ string, err error) { lost.Store(&err) }, Held: func(_ string, until time.Time) { held.Store(until.UnixNano()) }})
 	defer closed(t, db)
 	const other = "t_other"
 	for _, tenant := range []string{acme, other} {

@@ -38,6 +38,17 @@ create table owner (
 	until   timestamptz not null default '-infinity' -- end of the lease
 ) with (fillfactor = 50);`,
 		`alter table owner add column away text not null default '' -- why the tenant is not here, see store.AwayError`,
+		`
+create table engine (
+	name    text primary key,
+	address text not null, -- of its SSH door
+	key     text not null, -- that the door proves
+	host    text not null,
+	version text not null,
+	since   timestamptz not null default clock_timestamp(),
+	seen    timestamptz not null default clock_timestamp(),
+	until   timestamptz not null -- it is live
+) with (fillfactor = 50);`,
 		viewsSQL(),
 	}
 }

@@ -27,14 +27,15 @@ where o.tenant = mine.tenant and o.engine = $4 and o.epoch::text = convert_from(
 	and o.commit >= convert_from(mine.commit, 'UTF8')::bigint
 returning o.tenant`
 
-	releaseSQL = `update owner set engine = '', until = '-infinity' where tenant = $1 and epoch = $2 and engine = $3`
+	releaseSQL = `update owner set engine = $3, until = case $3 when '' then '-infinity' else clock_timestamp() + $4 * interval '1 microsecond' end
+where tenant = $1 and epoch = $2 and engine = $5`
 )
 
 // take makes a tenant ours, once no lease of another engine holds it.
 func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
-	for ; ; wait(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(db.opt.Wait); ; wait(ctx, 50*time.Millisecond) {
 		t, err := db.attempt(ctx, name)
-		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || !time.Now().Before(db.patience) || db.closed() != nil {
+		if !errors.Is(err, store.ErrLocked) || ctx.Err() != nil || !time.Now().Before(end) || db.closed() != nil {
 			return t, err
 		}
 	}
@@ -42,6 +43,7 @@ func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
 
 // attempt raises the epoch in one statement unless another has the tenant.
 func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
+	since := time.Now()
 	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0), db.hosted(name))
 	if err != nil {
 		return nil, fmt.Errorf("take tenant %.80q: %w", name, err)
@@ -54,9 +56,10 @@ func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
 	t.now = newMoment(t, integer(rows[0][2]))
 	if err := t.migrate(); err != nil {
 		t.fail(err)
-		t.release()
+		t.release("")
 		return nil, err
 	}
+	db.hold(name, since)
 	go t.run()
 	return t, nil
 }
@@ -113,15 +116,18 @@ func (db *DB) keep() {
 			return
 		case <-tick.C:
 			db.renew()
+			ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2)
+			_ = db.seen(ctx) // the next time tells
+			cancel()
 		}
 	}
 }
 
-// hold tells until when what is ours can't be taken, by a lease that the database
-// gave after an instant.
-func (db *DB) hold(since time.Time) {
-	if db.opt.Held != nil {
-		db.opt.Held(since.Add(db.opt.Lease * 2 / 3))
+// hold tells until when a tenant can't be taken, by a lease that the database gave
+// after an instant.
+func (db *DB) hold(name string, since time.Time) {
+	if db.opt.Held != nil && db.opt.Lease > 0 {
+		db.opt.Held(name, since.Add(db.opt.Lease*2/3))
 	}
 }
 
@@ -132,11 +138,8 @@ func (db *DB) renew() {
 	var names, epochs, commits [][]byte
 	ours, since := map[string]*tenant{}, time.Now()
 	for _, t := range db.owned() {
-		if t.handed.Load() {
+		if t.handed.Load() || t.fatal() != nil { // what an engine left is not held
 			continue
-		}
-		if t.fatal() != nil {
-			return // the engine ends; what it left is not held
 		}
 		ours[t.name] = t
 		names, epochs, commits = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch)), append(commits, fmt.Append(nil, t.last()))
@@ -150,17 +153,13 @@ func (db *DB) renew() {
 		}
 		for _, row := range rows {
 			delete(ours, string(row[0]))
+			db.hold(string(row[0]), since)
 		}
 	}
-	for name, t := range ours {
-		if t.handed.Load() { // meanwhile
-			delete(ours, name)
-			continue
+	for _, t := range ours {
+		if !t.handed.Load() { // meanwhile
+			t.fail(t.fenced())
 		}
-		t.fail(t.fenced())
-	}
-	if len(ours) == 0 {
-		db.hold(since)
 	}
 }
 
@@ -176,9 +175,10 @@ func (t *tenant) last() int64 {
 	}
 }
 
-// release gives the tenant up, so that the next engine need not wait.
-func (t *tenant) release() {
+// release gives the tenant up, so that the next engine need not wait: to one, or to
+// whoever comes.
+func (t *tenant) release(to string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, _ = t.db.query(ctx, nil, releaseSQL, []byte(t.name), t.epoch, t.db.opt.Engine) // else the lease runs out
+	_, _ = t.db.query(ctx, nil, releaseSQL, []byte(t.name), t.epoch, to, max(t.db.opt.Lease, 0), t.db.opt.Engine) // else the lease runs out
 }

@@ -170,8 +170,8 @@ func TestAnOwnerIsToldUntilWhenItsTenantsAreItsOwn(t *testing.T) {
 	held, lost := make(chan time.Time, 1000), make(chan error, 10)
 	db := open(t, cluster.Database(t, "held"), postgres.Options{
 		Lease: 3 * time.Second,
-		Held:  func(until time.Time) { held <- until },
-		Lost:  func(err error) { lost <- err },
+		Held:  func(_ string, until time.Time) { held <- until },
+		Lost:  func(_ string, err error) { lost <- err },
 	})
 	defer closed(t, db)
 	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {

@@ -43,16 +43,16 @@ type Options struct {
 	// it; 0 means DefaultLease. With a negative one nobody waits: whoever comes
 	// takes the tenant over.
 	Lease time.Duration
-	// Wait is how long after Open a tenant that another engine has is waited
-	// for, before ErrLocked says so.
+	// Wait is how long a tenant that another engine has is waited for, before
+	// ErrLocked says so.
 	Wait time.Duration
-	// Held is told, at Open and at each renewal, until when no other engine can take
-	// what this one has: two thirds of a lease after the question was sent. It hears
-	// nothing more once a tenant is lost. With a negative Lease it is never told.
-	Held func(until time.Time)
+	// Held is told, when a tenant is taken and at each renewal, until when no other
+	// engine can take it: two thirds of a lease after the question was sent. With a
+	// negative Lease it is never told.
+	Held func(tenant string, until time.Time)
 	// Lost is told once of each tenant that another engine took over. It must not
 	// call the store.
-	Lost func(error)
+	Lost func(tenant string, err error)
 	// Memory bounds what is kept of one tenant, in bytes; 0 means DefaultMemory.
 	Memory int64
 }
@@ -68,14 +68,14 @@ const statementTime = 30 * time.Second
 
 // DB is a store in a PostgreSQL database.
 type DB struct {
-	opt      Options
-	pool     *pgxpool.Pool
-	patience time.Time // until then tenants are waited for
+	opt  Options
+	pool *pgxpool.Pool
 
 	mu      sync.Mutex
 	tenants map[string]*tenant // owned, or owned once
 	over    error              // why nothing is taken any more
 
+	me       *Engine          // nil until it has joined
 	arriving *store.AwayError // the tenant that is copied here
 
 	opening sync.Mutex // one tenant is taken at a time
@@ -105,14 +105,13 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
 	}
-	db := &DB{opt: opt, pool: pool, patience: time.Now().Add(opt.Wait), tenants: map[string]*tenant{}}
+	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}}
 	if err := db.layOut(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	db.ctx, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if opt.Lease > 0 && !opt.ReadOnly {
-		db.hold(time.Now()) // what is taken later is ours for longer
 		db.keeper.Go(db.keep)
 	}
 	return db, nil
@@ -234,6 +233,9 @@ func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
+// Here implements store.Store: whoever asks a database for a tenant has it, once it is free.
+func (db *DB) Here(ctx context.Context) ([]string, error) { return db.Tenants(ctx) }
+
 // Close commits what was accepted and gives the tenants up.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
@@ -248,8 +250,9 @@ func (db *DB) Close() error {
 		for _, t := range db.owned() {
 			<-t.stopped
 			t.fail(store.ErrClosed)
-			t.release()
+			t.release("")
 		}
+		db.left()
 		db.cancel()
 		db.keeper.Wait()
 		db.pool.Close()

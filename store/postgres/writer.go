@@ -54,7 +54,7 @@ func (t *tenant) fail(err error) {
 	first := t.dead.CompareAndSwap(nil, &err)
 	t.queue.Close(err)
 	if first && t.db.opt.Lost != nil && errors.Is(err, store.ErrFenced) {
-		t.db.opt.Lost(err)
+		t.db.opt.Lost(t.name, err)
 	}
 }
 

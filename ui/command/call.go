@@ -92,7 +92,7 @@ func (c *call) do(s spec, args []string) error {
 	if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
 		// Who only reads can't audit that another tenant's record was named,
 		// so name it once more where it can be written down.
-		if _, openErr := c.open(Need{Data: c.g.Data}); openErr != nil {
+		if _, openErr := c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant}); openErr != nil {
 			return errors.Join(err, openErr)
 		}
 		err = s.run(c, args)
@@ -192,7 +192,7 @@ func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Slots: c.slots, NoWait: c.hasty, Log: c.log}
+	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Slots: c.slots, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.looks && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.
@@ -203,7 +203,7 @@ func (c *call) engine() (*engine.Engine, error) {
 }
 
 func (c *call) open(need Need) (*engine.Engine, error) {
-	if c.eng != nil && (need == c.opened || !c.opened.ReadOnly && !need.Active || c.opened.Active) {
+	if c.eng != nil && need.Tenant == c.opened.Tenant && (need == c.opened || !c.opened.ReadOnly && !need.Active || c.opened.Active) {
 		return c.eng, nil
 	}
 	if c.env.Open == nil {
@@ -258,6 +258,11 @@ func (c *call) scope() error {
 	return nil
 }
 
+// wanted is the tenant that the flag, the door or the environment names.
+func (c *call) wanted() string {
+	return cmp.Or(c.g.Tenant, c.env.Caller.Tenant, c.env.getenv("SWARMDECK_TENANT"))
+}
+
 // tenant picks the tenant: flag, door, environment, the only one there is. On
 // a data file without any it makes DefaultTenant.
 func (c *call) tenant(by core.Caller) (string, error) {
@@ -269,12 +274,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("list tenants: %w", err)
 	}
-	want := c.env.getenv("SWARMDECK_TENANT")
-	for _, t := range []string{c.env.Caller.Tenant, c.g.Tenant} {
-		if t != "" {
-			want = t
-		}
-	}
+	want := c.wanted()
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.TenantID
@@ -298,7 +298,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	case c.g.ReadOnly:
 		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
 	}
-	if _, err = c.open(Need{Data: c.g.Data, Active: c.active}); err != nil {
+	if _, err = c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant, Active: c.active}); err != nil {
 		return "", err
 	}
 	by.Tenant = DefaultTenant
@@ -306,6 +306,12 @@ func (c *call) tenant(by core.Caller) (string, error) {
 		by.Name = userName(by.Proof)
 	}
 	made, err := c.eng.Swarm.CreateTenant(c.ctx, by, DefaultTenant)
+	if err != nil {
+		return "", err
+	}
+	need := c.opened
+	need.Tenant = made.TenantID // which an engine of its own may have
+	_, err = c.open(need)
 	return made.TenantID, err
 }
 

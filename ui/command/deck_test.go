@@ -66,7 +66,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 	db, err := store.Open(d.data, store.Options{Seal: sealer.Seal})
 	d.no(err)
 	sup := drivertest.Cells(t, cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
-	pins, err := pin.New(filepath.Join(dir, "spill", "approved"), nil)
+	pins, err := pin.New(filepath.Join(dir, "spill", "approved"), filepath.Join(dir, "runs"), nil)
 	d.no(err)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
 	d.no(err)

@@ -91,6 +91,7 @@ type Env struct {
 // Need says what a command asks of the engine.
 type Need struct {
 	Data     string // path of the data file, never ""
+	Tenant   string // whose work it is about, as given; "" is any, or none
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
 	Alone    bool   // another process that has the data file is not asked to carry it out
@@ -98,6 +99,15 @@ type Need struct {
 	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
 	Log      Log    // what is logged of the engine; the zero one is nothing
 	Dir      string // where work runs that names no directory; "" is the engine's own choice
+}
+
+// Engines are those of a process: one for a data file, and of a database one for each
+// tenant that is worked on here.
+type Engines interface {
+	// Of gives the engine that works on a tenant.
+	Of(ctx context.Context, tenant string) (*engine.Engine, error)
+	// All are those that work now.
+	All() []*engine.Engine
 }
 
 // Log says where the engine's log goes, and what of it.
@@ -130,8 +140,9 @@ type Start struct {
 	Caller core.Caller // with the tenant resolved, except for a script
 	// Engine is open and active (read-only with --read-only); nil for a
 	// script, which opens its own through Open.
-	Engine *engine.Engine
-	Open   func(ctx context.Context, need Need) (*engine.Engine, error)
+	Engine  *engine.Engine
+	Engines Engines // of those doors that serve several tenants
+	Open    func(ctx context.Context, need Need) (*engine.Engine, error)
 	// Dir is the directory the door was opened in.
 	Dir string
 	// Terminal is the agent whose terminal a cockpit opens first; "" for none.

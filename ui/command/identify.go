@@ -152,7 +152,7 @@ func (c *call) signer() func(text string, keys []operator.Key) ([]byte, error) {
 func (c *call) notThem(by core.Caller, why string) error {
 	name := by.Name
 	if by.Name = userName(by.Proof); c.opened.ReadOnly && !c.g.ReadOnly { // who only reads can't write it down
-		if _, err := c.open(Need{Data: c.g.Data}); err != nil {
+		if _, err := c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant}); err != nil {
 			return err
 		}
 	}

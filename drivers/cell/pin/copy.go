@@ -82,7 +82,7 @@ func (k *Keeper) Take(dir string, files []judge.File, owner *Owner) (_ *Set, err
 // copyOf makes the place for one copy: it has the file's own name.
 func (k *Keeper) copyOf(set *Set, sub, name string) (string, error) {
 	if set.dir == "" {
-		parent := k.runs()
+		parent := k.runs
 		if err := os.MkdirAll(parent, 0o700); err != nil {
 			return "", err
 		}
@@ -98,8 +98,6 @@ func (k *Keeper) copyOf(set *Set, sub, name string) (string, error) {
 	}
 	return filepath.Join(dir, path.Base(name)), nil
 }
-
-func (k *Keeper) runs() string { return filepath.Join(k.dir, "runs") }
 
 func write(to string, data []byte, exec bool, owner *Owner) error {
 	perm := os.FileMode(0o400)
@@ -122,7 +120,7 @@ func (k *Keeper) Sweep() error {
 	if k == nil {
 		return nil
 	}
-	if err := os.RemoveAll(k.runs()); err != nil {
+	if err := os.RemoveAll(k.runs); err != nil {
 		return fmt.Errorf("remove the copies of a former engine: %w", err)
 	}
 	return nil

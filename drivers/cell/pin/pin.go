@@ -33,21 +33,25 @@ const (
 
 // Keeper looks at files and keeps copies of them below one directory.
 type Keeper struct {
-	dir string
-	own *safeopen.Own
+	dir, runs string
+	own       *safeopen.Own
 
 	mu   sync.Mutex
 	kept map[string]*shelf // by tenant
 }
 
-// New returns a keeper with a directory of its own, which it makes when it
-// first needs it. Files of the engine's own are neither read nor bound.
-func New(dir string, own *safeopen.Own) (*Keeper, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("find a place for copies: %w", err)
+// New returns a keeper with a directory for what was approved, which engines may
+// share, and one of its own for what runs. It makes them when it first needs them.
+// Files of the engine's own are neither read nor bound.
+func New(dir, runs string, own *safeopen.Own) (*Keeper, error) {
+	for _, d := range []*string{&dir, &runs} {
+		abs, err := filepath.Abs(*d)
+		if err != nil {
+			return nil, fmt.Errorf("find a place for copies: %w", err)
+		}
+		*d = abs
 	}
-	return &Keeper{dir: dir, own: own, kept: map[string]*shelf{}}, nil
+	return &Keeper{dir: dir, runs: runs, own: own, kept: map[string]*shelf{}}, nil
 }
 
 // Look finds what a command line names, as it is now. A nil keeper binds

@@ -30,7 +30,7 @@ func put(t *testing.T, path, text string, perm os.FileMode) {
 // world is a keeper and a work directory without links in its path.
 func world(t *testing.T) (*Keeper, string) {
 	t.Helper()
-	k, err := New(filepath.Join(t.TempDir(), "approved"), nil)
+	k, err := New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestTheCopiesAreWhatWasJudged(t *testing.T) {
 	}
 	set.Release()
 	set.Release()
-	if left, _ := filepath.Glob(filepath.Join(k.runs(), "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(k.runs, "*")); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
 }
@@ -214,7 +214,7 @@ func TestNoKeeperBindsNothing(t *testing.T) {
 }
 
 func BenchmarkLook(b *testing.B) {
-	k, err := New(filepath.Join(b.TempDir(), "approved"), nil)
+	k, err := New(filepath.Join(b.TempDir(), "approved"), filepath.Join(b.TempDir(), "runs"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func hold(id, digest string) error {
 	if k.own, err = safeopen.OwnFiles(filepath.Join(dir, "log"), filepath.Join(dir, spoolName), filepath.Join(dir, pinsName)); err != nil {
 		return err
 	}
-	if k.pins, err = pin.New(pinsName, k.own); err != nil {
+	if k.pins, err = pin.New(pinsName, filepath.Join(pinsName, "runs"), k.own); err != nil {
 		return err
 	}
 	err = k.live()

@@ -19,12 +19,12 @@ import (
 	"swarmdeck/engine/health"
 )
 
-// Serve serves the figures of an engine until ctx ends, to who has the token; ""
+// Serve serves the figures of engines until ctx ends, to who has the token; ""
 // asks for none. More adds others.
-func Serve(ctx context.Context, l net.Listener, token string, eng *engine.Engine, more func(io.Writer)) error {
+func Serve(ctx context.Context, l net.Listener, token string, engines func() []*engine.Engine, more func(io.Writer)) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		text, err := figures(r.Context(), eng, more)
+		text, err := figures(r.Context(), engines(), more)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -42,14 +42,19 @@ func Serve(ctx context.Context, l net.Listener, token string, eng *engine.Engine
 
 // figures writes each tenant's live world: its size is that of the living, not
 // of the history.
-func figures(ctx context.Context, eng *engine.Engine, more func(io.Writer)) ([]byte, error) {
-	tenants, err := eng.Store().Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
-	}
-	snaps := make([]*engine.Snapshot, len(tenants))
-	for i, t := range tenants {
-		snaps[i] = eng.Snapshot(t)
+func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)) ([]byte, error) {
+	var tenants []string
+	var snaps []*engine.Snapshot
+	var troubles []health.Trouble
+	for _, eng := range engines {
+		here, err := eng.Store().Here(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list tenants: %w", err)
+		}
+		for _, t := range here {
+			tenants, snaps = append(tenants, t), append(snaps, eng.Snapshot(t))
+		}
+		troubles = append(troubles, eng.Health.All()...)
 	}
 	var out bytes.Buffer
 	family := func(name, kind, help string, of func(s *engine.Snapshot, put func(labels string, v float64))) {
@@ -84,7 +89,7 @@ func figures(ctx context.Context, eng *engine.Engine, more func(io.Writer)) ([]b
 		}
 		put("", on)
 	})
-	degraded(&out, eng.Health.All())
+	degraded(&out, troubles)
 	family("audit_events_total", "counter", "Events of the audit log.", func(s *engine.Snapshot, put func(string, float64)) {
 		put("", float64(s.AuditSeq))
 	})

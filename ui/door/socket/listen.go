@@ -15,8 +15,10 @@ import (
 
 // Options of Listen.
 type Options struct {
-	Data   string // the data file
-	Engine *engine.Engine
+	Data    string // the data file
+	Engines command.Engines
+	// Open gives the engine for a command line.
+	Open func(ctx context.Context, need command.Need) (*engine.Engine, error)
 	// Find tells whose a process is.
 	Find     func(pid int, alive func() bool) operator.Origin
 	Doors    command.Doors // what a session may open
@@ -33,7 +35,7 @@ func Listen(o Options) (end func() error) {
 	if err != nil {
 		return func() error { return nil }
 	}
-	own := newOwn(o.Engine)
+	own := newOwn(o.Engines)
 	s := serve.New(serve.Options{
 		Split: command.Split, Find: o.Find,
 		Run: func(ctx context.Context, t *serve.Session) int {
@@ -61,11 +63,11 @@ func env(o Options, t *serve.Session) *command.Env {
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Doctor: o.Doctor,
 		Troubles: o.Troubles, Doors: o.Doors,
-		Open: func(_ context.Context, asked command.Need) (*engine.Engine, error) {
+		Open: func(ctx context.Context, asked command.Need) (*engine.Engine, error) {
 			if Instance(asked.Data) != Instance(o.Data) {
 				return nil, core.Errorf(core.InvalidInput, "data: this engine has %s, not %s", o.Data, asked.Data).With("field", "data")
 			}
-			return o.Engine, nil
+			return o.Open(ctx, asked)
 		},
 	}
 }

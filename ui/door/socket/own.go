@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
@@ -21,15 +20,22 @@ type own struct{ refusals refusal.Operators }
 // tried it.
 const maxTried = 200
 
-func newOwn(eng *engine.Engine) *own {
+func newOwn(engines command.Engines) *own {
 	o := &own{refusals: refusal.Operators{Most: maxTried}}
+	ctx := context.Background()
 	o.refusals.Tell = func(by core.Caller, cause error) {
 		var tried attempt
 		errors.As(cause, &tried)
-		_ = eng.Operators.RefusedProcess(context.Background(), by, tried.from, tried.command, cause) // it is refused all the same
+		eng, err := engines.Of(ctx, by.Tenant)
+		if err != nil {
+			return
+		}
+		_ = eng.Operators.RefusedProcess(ctx, by, tried.from, tried.command, cause) // it is refused all the same
 	}
 	o.refusals.TellAgain = func(by core.Caller, a operator.Again) {
-		_ = eng.Operators.RefusedProcessAgain(context.Background(), by, a)
+		if eng, err := engines.Of(ctx, by.Tenant); err == nil {
+			_ = eng.Operators.RefusedProcessAgain(ctx, by, a)
+		}
 	}
 	return o
 }

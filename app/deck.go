@@ -1,0 +1,385 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/origin"
+	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/operator"
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/ui/command"
+)
+
+// deck is the engines of this process. A data file has one, which has all its tenants.
+// A database has one for each tenant that is worked on here, as other processes have
+// the others: a tenant comes and goes with its engine.
+type deck struct {
+	*machine
+	file *house // of a data file
+
+	opening sync.Mutex // one thing is opened or closed at a time
+	sealer  *audit.Sealer
+	end     []func() error // closes what serves all engines, in reverse order
+
+	mu     sync.Mutex
+	at     command.Need
+	base   *onDatabase       // nil while no database is open
+	houses map[string]*house // by tenant; that of "" works on none
+	leases map[string]*lease
+	named  map[string]bool // tenants that the command of this process is about
+	drops  sync.WaitGroup
+}
+
+func newDeck(p *machine) *deck {
+	return &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}}
+}
+
+// open gives the engine for a need of this process's command.
+func (d *deck) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	if command.DatabaseIn(need.Data) == "" {
+		return d.file.open(ctx, need)
+	}
+	return d.engine(ctx, need, true)
+}
+
+// openFor gives the engine for a need of another process's command.
+func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, error) {
+	d.mu.Lock()
+	at, base, h := d.at, d.base, d.houses[need.Tenant]
+	d.mu.Unlock()
+	switch {
+	case base == nil:
+		return d.file.working()
+	case h != nil && need.Tenant != "":
+		if eng, err := h.working(); err == nil {
+			return eng, nil
+		}
+	}
+	at.Tenant, at.ReadOnly, at.NoWait = need.Tenant, false, need.NoWait
+	return d.engine(ctx, at, false)
+}
+
+// Of implements command.Engines.
+func (d *deck) Of(ctx context.Context, tenant string) (*engine.Engine, error) {
+	return d.openFor(ctx, command.Need{Tenant: tenant})
+}
+
+// All implements command.Engines.
+func (d *deck) All() (all []*engine.Engine) {
+	for _, h := range d.all() {
+		if eng, err := h.working(); err == nil {
+			all = append(all, eng)
+		}
+	}
+	return all
+}
+
+// all are the houses, in the order of their tenants.
+func (d *deck) all() []*house {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.base == nil {
+		return []*house{d.file}
+	}
+	var all []*house
+	for _, tenant := range slices.Sorted(maps.Keys(d.houses)) {
+		all = append(all, d.houses[tenant])
+	}
+	return all
+}
+
+// takenError is that another engine has a tenant.
+type takenError struct{ error }
+
+func (e takenError) Unwrap() error { return e.error }
+
+// engine gives the engine for a need on a database. A tenant that another engine has is
+// waited for, until its lease would have run out.
+func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+	wait := postgres.DefaultLease + LockPatience
+	if need.NoWait {
+		wait = 0
+	}
+	for end := time.Now().Add(wait); ; {
+		eng, err := d.try(ctx, need, mine)
+		if !errors.As(err, new(takenError)) || !time.Now().Before(end) {
+			return eng, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	if mine {
+		if err := d.enter(ctx, need); err != nil {
+			return nil, err
+		}
+	} else if d.base == nil {
+		return nil, store.ErrClosed
+	}
+	h, err := d.house(ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	if need.Tenant = h.tenant; mine && h.tenant != "" {
+		d.mu.Lock()
+		d.named[h.tenant] = true
+		d.mu.Unlock()
+	}
+	if need.Active = need.Active && h.tenant != ""; !mine {
+		need.Active = h.tenant != "" && d.at.Active
+	}
+	eng, err := h.open(ctx, need)
+	if err != nil {
+		return nil, errors.Join(err, d.leave(h, ""))
+	}
+	return eng, nil
+}
+
+// enter opens the database, unless it is open in the way that is needed. The caller
+// holds opening.
+func (d *deck) enter(ctx context.Context, need command.Need) error {
+	if d.base != nil && (need.Data != d.at.Data || d.at.ReadOnly && !need.ReadOnly) {
+		if err := d.shut(); err != nil {
+			return err
+		}
+	}
+	if d.base == nil {
+		st, err := d.openStore(ctx, need, func() (store.Store, error) { return d.openDatabase(ctx, need) })
+		if err != nil {
+			return err
+		}
+		d.here()
+		base := st.(onDatabase)
+		if d.sealer, err = openSealer(need); err != nil {
+			return errors.Join(err, base.Close())
+		}
+		d.mu.Lock()
+		d.base, d.at = &base, need
+		d.at.Active = false
+		d.mu.Unlock()
+	}
+	if need.Active && !d.at.Active {
+		d.mu.Lock()
+		d.at = need
+		d.mu.Unlock()
+		return d.begin(ctx, need)
+	}
+	return nil
+}
+
+// begin has this process share the tenants with the others, and lets this user's other
+// processes in.
+func (d *deck) begin(ctx context.Context, need command.Need) error {
+	if err := d.base.Join(ctx, self()); err != nil {
+		return err
+	}
+	keep := core.HeapFloor()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.share(ctx)
+	}()
+	d.end = append(d.end, func() error {
+		keep()
+		cancel()
+		<-done
+		return nil
+	}, d.listen(need.Data))
+	return nil
+}
+
+// house gives the place of the engine for a need. A tenant that is not there, or is in
+// another store, has the one that works on none, whose commands say so.
+func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
+	tenant := need.Tenant
+	if tenant == "" {
+		all, err := d.base.Tenants(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 1 {
+			tenant = all[0]
+		}
+	}
+	d.mu.Lock()
+	h := d.houses[tenant]
+	d.mu.Unlock()
+	if h != nil {
+		return h, nil
+	}
+	if tenant != "" && !d.at.ReadOnly {
+		err := d.base.Take(ctx, tenant)
+		switch {
+		case errors.Is(err, store.ErrNoTenant), errors.As(err, new(*store.AwayError)):
+			need.Tenant = ""
+			if tenant = ""; d.houses[""] != nil {
+				return d.houses[""], nil
+			}
+		case errors.Is(err, store.ErrLocked):
+			return nil, takenError{err}
+		case err != nil:
+			return nil, err
+		}
+	}
+	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, lease: d.lease(tenant)}
+	h.failed = func(err error) { d.lost(tenant, err) }
+	h.base, h.part = d.base, d.base.Part(tenant)
+	if tenant == "" && d.at.ReadOnly { // it looks at all
+		h.part = nil
+	}
+	d.mu.Lock()
+	d.houses[tenant] = h
+	d.mu.Unlock()
+	return h, nil
+}
+
+// leave closes an engine and gives its tenant up, to another engine or to whoever
+// comes. The caller holds opening.
+func (d *deck) leave(h *house, to string) error {
+	d.mu.Lock()
+	delete(d.houses, h.tenant)
+	delete(d.leases, h.tenant)
+	d.mu.Unlock()
+	err := h.close()
+	if h.part != nil {
+		h.part.Bequeath(to)
+		err = errors.Join(err, h.part.Close())
+	}
+	return err
+}
+
+// lost is told that the work on a tenant is over, which another engine has taken for
+// example: what its engine here has in memory is past. Its cells stand still from before
+// then until they are ended.
+func (d *deck) lost(tenant string, why error) {
+	d.mu.Lock()
+	h, named := d.houses[tenant], d.named[tenant]
+	d.mu.Unlock()
+	if named {
+		d.fail(stopped(why))
+		return
+	}
+	if h == nil {
+		return
+	}
+	d.drops.Go(func() {
+		d.opening.Lock()
+		defer d.opening.Unlock()
+		if d.houses[tenant] != h {
+			return
+		}
+		if eng, err := h.working(); err == nil {
+			eng.Health.Log().Warn("a tenant was given up", "tenant", tenant, "error", why)
+		}
+		_ = d.leave(h, "") // what is left of it is the next engine's to end
+	})
+}
+
+// stopped ends the command whose engine can't go on.
+func stopped(why error) error {
+	code := command.ExitFailed
+	if store.IsFault(why) {
+		code = command.ExitStore
+	}
+	return &command.ExitError{Code: code, Err: fmt.Errorf("the engine stopped: %w", why)}
+}
+
+// lease gives the lease that a tenant is worked on by.
+func (d *deck) lease(tenant string) *lease {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.leases[tenant]
+	if l == nil {
+		l = &lease{}
+		d.leases[tenant] = l
+	}
+	return l
+}
+
+// find tells whose a process of this machine is.
+func (d *deck) find(pid int, alive func() bool) operator.Origin {
+	found := operator.Origin{Kind: operator.Person}
+	for _, h := range d.all() {
+		if sup := h.cells.Load(); sup != nil && found.Kind == operator.Person {
+			found = origin.Find(sup, pid, alive)
+		}
+	}
+	return found
+}
+
+// troubles are what is wrong in all engines here.
+func (d *deck) troubles(ctx context.Context, _ string) (all []health.Trouble, err error) {
+	var errs []error
+	for _, eng := range d.All() {
+		found, err := inspected(ctx, eng)
+		all, errs = append(all, found...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// tracing is how the engines here tell of their work.
+func (d *deck) tracing() (all tracings) {
+	for _, h := range d.all() {
+		all = append(all, h.tracing.Load())
+	}
+	return all
+}
+
+func (d *deck) close() error {
+	err := d.file.close()
+	d.opening.Lock()
+	err = errors.Join(err, d.shut())
+	d.opening.Unlock()
+	d.drops.Wait()
+	return err
+}
+
+// shut closes all engines on a database, and it. The caller holds opening.
+func (d *deck) shut() error {
+	if d.base == nil {
+		return nil
+	}
+	d.opening.Unlock() // who shares or serves may wait for it
+	var errs []error
+	for _, end := range slices.Backward(d.end) {
+		errs = append(errs, end())
+	}
+	d.opening.Lock()
+	d.end = nil
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, h := range d.all() {
+		all.Go(func() {
+			err := d.leave(h, "")
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	all.Wait()
+	errs = append(errs, d.base.Close())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.base, d.at, d.named = nil, command.Need{}, map[string]bool{}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,136 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"swarmdeck/engine"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/store/postgres"
+	"swarmdeck/ui/command"
+)
+
+// shareEvery is how often an engine looks for tenants that nobody has: who stops hands
+// them over, and no command is to wait for a second.
+const shareEvery = 250 * time.Millisecond
+
+// self is this process, as other engines are to know it.
+func self() postgres.Engine {
+	host, _ := os.Hostname() // which is for people
+	return postgres.Engine{Host: host, Version: programVersion()}
+}
+
+// share takes tenants that no engine has, and hands some over to an engine that has
+// fewer, until ctx ends.
+func (d *deck) share(ctx context.Context) {
+	tick := time.NewTicker(shareEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		engines, owned, err := d.base.Engines(ctx)
+		if err != nil {
+			continue // the lease tells when that lasts
+		}
+		s := shareOf(d.base.Engine(), engines, owned)
+		for _, tenant := range append(s.take, d.without(s.mine)...) {
+			if ctx.Err() == nil {
+				d.admit(ctx, tenant)
+			}
+		}
+		if s.to != "" {
+			d.hand(s.mine, s.to)
+		}
+	}
+}
+
+// without are those of our tenants that no engine works on: a command just made them.
+func (d *deck) without(mine []string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil })
+}
+
+// admit opens the engine of a tenant that nobody has. What fails is tried again.
+func (d *deck) admit(ctx context.Context, tenant string) {
+	need := d.at
+	need.Tenant, need.NoWait = tenant, true
+	_, _ = d.engine(ctx, need, false)
+}
+
+// hand gives one tenant to another engine: one whose work is not at this machine now.
+func (d *deck) hand(mine []string, to string) {
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	for _, tenant := range mine {
+		d.mu.Lock()
+		h, named := d.houses[tenant], d.named[tenant]
+		d.mu.Unlock()
+		if h == nil || named {
+			continue
+		}
+		if eng, err := h.working(); err == nil && idle(eng.Snapshot(tenant)) {
+			_ = d.leave(h, to)
+			return
+		}
+	}
+}
+
+// idle says that nothing of a tenant runs, and no agent has its place here.
+func idle(s *engine.Snapshot) bool {
+	for _, a := range s.Agents {
+		if !a.Stopped && a.Status != fleet.Offline && a.Status != fleet.Failed {
+			return false
+		}
+	}
+	return s.Counts.ByStatus["running"] == 0
+}
+
+// plan is what one engine is to do for an even share.
+type plan struct {
+	take []string // tenants that nobody has
+	mine []string // of which one goes to an engine that has fewer
+	to   string   // that engine; "" is none
+}
+
+// shareOf plans the share of one engine: as many tenants as any other, or one more.
+func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned) (p plan) {
+	has := map[string]int{me: 0}
+	for _, e := range engines {
+		if e.Live {
+			has[e.Name] = 0
+		}
+	}
+	var free []string
+	for _, o := range owned {
+		_, there := has[o.Engine]
+		switch {
+		case o.Free:
+			free = append(free, o.Tenant)
+		case o.Engine == me:
+			p.mine = append(p.mine, o.Tenant)
+			fallthrough
+		case there:
+			has[o.Engine]++
+		}
+	}
+	least := len(owned) / len(has)
+	most := (len(owned) + len(has) - 1) / len(has)
+	p.take = free[:min(len(free), max(0, most-has[me]))]
+	for _, e := range engines {
+		if n, there := has[e.Name]; there && e.Name != me && len(free) == 0 && n < has[me]-1 && (n < least || has[me] > most) {
+			p.to = e.Name
+			break
+		}
+	}
+	return p
+}
+
+var _ command.Engines = (*deck)(nil)

@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"swarmdeck/store"
+)
+
+// Engine is one of those that share a database, as the others know it.
+type Engine struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"` // HOST:PORT of its SSH door; "" has none
+	Key     string `json:"key,omitempty"`     // public host key of the door, as in authorized_keys
+	Host    string `json:"host"`              // name of its machine
+	Version string `json:"version"`
+	// Since is when it began, Seen when it last said that it is there, on the
+	// database's clock; Live, that it did so within a lease.
+	Since time.Time `json:"since"`
+	Seen  time.Time `json:"seen"`
+	Live  bool      `json:"live"`
+}
+
+// Owned is a tenant and who has it.
+type Owned struct {
+	Tenant string `json:"tenant"`
+	Engine string `json:"engine,omitempty"` // who has it, or had it last; "" gave it up
+	Free   bool   `json:"free"`             // whoever takes it has it
+}
+
+// What is said to the table engine.
+const (
+	seenSQL = `insert into engine as e (name, address, key, host, version, until) values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 microsecond')
+on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, until = excluded.until, seen = clock_timestamp()`
+
+	enginesSQL = `select name, address, key, host, version, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp()
+from engine order by name`
+
+	ownersSQL = `select tenant, engine, until <= clock_timestamp() from owner where away = '' order by tenant`
+)
+
+// Join has the other engines know of this one, until the store is closed, by the name
+// of Options.Engine. Live and times of me are ignored.
+func (db *DB) Join(ctx context.Context, me Engine) error {
+	if db.opt.ReadOnly {
+		return store.ErrReadOnly
+	}
+	me.Name = db.opt.Engine
+	db.mu.Lock()
+	db.me = &me
+	db.mu.Unlock()
+	if _, err := db.query(ctx, nil, `delete from engine where until < clock_timestamp() - interval '1 day'`); err != nil {
+		return fmt.Errorf("forget engines that are no more: %w", err)
+	}
+	return db.seen(ctx)
+}
+
+// seen says that this engine is there, if it has joined.
+func (db *DB) seen(ctx context.Context) error {
+	db.mu.Lock()
+	me := db.me
+	db.mu.Unlock()
+	if me == nil {
+		return nil
+	}
+	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
+		return fmt.Errorf("join the engines: %w", err)
+	}
+	return nil
+}
+
+// left takes this engine out of the others' sight.
+func (db *DB) left() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	db.mu.Lock()
+	me := db.me
+	db.mu.Unlock()
+	if me != nil {
+		_, _ = db.query(ctx, nil, `delete from engine where name = $1`, me.Name) // else it is not live soon
+	}
+}
+
+// Engines lists those that joined, and who has which tenant.
+func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err error) {
+	rows, err := db.query(ctx, nil, enginesSQL)
+	tenants, unread := db.query(ctx, nil, ownersSQL)
+	if err = errors.Join(err, unread); err != nil {
+		return nil, nil, fmt.Errorf("list the engines: %w", err)
+	}
+	for _, r := range rows {
+		engines = append(engines, Engine{
+			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]),
+			Since: time.UnixMicro(integer(r[5])).UTC(), Seen: time.UnixMicro(integer(r[6])).UTC(), Live: truth(r[7]),
+		})
+	}
+	for _, r := range tenants {
+		owned = append(owned, Owned{Tenant: string(r[0]), Engine: string(r[1]), Free: truth(r[2])})
+	}
+	return engines, owned, nil
+}
+
+// Engine is this engine's name in the tables.
+func (db *DB) Engine() string { return db.opt.Engine }
