@@ -16,9 +16,9 @@ group by tab order by tab`
 
 // mayUse is an error that names the tables and privileges which the role lacks.
 func (db *DB) mayUse(ctx context.Context) error {
-	needs := [][2]string{{"kv", "select"}, {"owner", "select"}}
+	needs := [][2]string{{"kv", "select"}, {"owner", "select"}, {"engine", "select"}}
 	if !db.opt.ReadOnly {
-		needs = append(needs, [][2]string{{"kv", "insert"}, {"kv", "update"}, {"kv", "delete"}, {"owner", "insert"}, {"owner", "update"}}...)
+		needs = append(needs, [][2]string{{"kv", "insert"}, {"kv", "update"}, {"kv", "delete"}, {"owner", "insert"}, {"owner", "update"}, {"engine", "insert"}, {"engine", "update"}, {"engine", "delete"}}...)
 	}
 	var tables, privileges []string
 	for _, need := range needs {

@@ -16,8 +16,8 @@ func as(dsn, role string) string { return strings.Replace(dsn, "user=postgres", 
 
 // what the documentation says to grant.
 const (
-	writerGrants = "grant select on layout to worker; grant select, insert, update, delete on kv to worker; grant select, insert, update on owner to worker"
-	readerGrants = "grant select on layout, kv, owner to reader"
+	writerGrants = "grant select on layout to worker; grant select, insert, update, delete on kv, engine to worker; grant select, insert, update on owner to worker"
+	readerGrants = "grant select on layout, kv, owner, engine to reader"
 )
 
 func TestARoleThatOwnsNothingWorksOnTablesOfAnother(t *testing.T) {
@@ -64,9 +64,9 @@ func TestEachMissingPrivilegeIsNamed(t *testing.T) {
 	refused(as(dsn, "worker"), false, "lacks SELECT on table layout")
 	refused(as(dsn, "reader"), true, "lacks SELECT on table layout")
 	cluster.SQL(t, "grants", "grant select on layout to worker, reader")
-	refused(as(dsn, "worker"), false, "role worker lacks DELETE, INSERT, SELECT, UPDATE on table kv; INSERT, SELECT, UPDATE on table owner")
+	refused(as(dsn, "worker"), false, "role worker lacks DELETE, INSERT, SELECT, UPDATE on table engine; DELETE, INSERT, SELECT, UPDATE on table kv; INSERT, SELECT, UPDATE on table owner")
 	cluster.SQL(t, "grants", writerGrants+";"+readerGrants)
-	for table, needs := range map[string]string{"kv": "select insert update delete", "owner": "select insert update"} {
+	for table, needs := range map[string]string{"kv": "select insert update delete", "owner": "select insert update", "engine": "select insert update delete"} {
 		for _, need := range strings.Fields(needs) {
 			cluster.SQL(t, "grants", fmt.Sprintf("revoke %s on %s from worker, reader", need, table))
 			want := fmt.Sprintf("lacks %s on table %s", strings.ToUpper(need), table)
@@ -80,6 +80,6 @@ func TestEachMissingPrivilegeIsNamed(t *testing.T) {
 			}
 		}
 	}
-	refused(as(dsn, "reader"), false, "role reader lacks DELETE, INSERT, UPDATE on table kv; INSERT, UPDATE on table owner")
+	refused(as(dsn, "reader"), false, "role reader lacks DELETE, INSERT, UPDATE on table engine; DELETE, INSERT, UPDATE on table kv; INSERT, UPDATE on table owner")
 	closed(t, open(t, as(dsn, "worker"), postgres.Options{}))
 }

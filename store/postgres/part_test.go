@@ -1,0 +1,99 @@
+package postgres_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "part")
+	first, second := open(t, dsn, postgres.Options{Engine: "first"}), open(t, dsn, postgres.Options{Engine: "second"})
+	defer closed(t, second)
+	defer closed(t, first)
+	nobody := first.Part("")
+	for _, tenant := range []string{acme, "t_other"} {
+		if err := errors.Join(nobody.CreateTenant(t.Context(), tenant), nobody.Update(t.Context(), tenant, put("k", "v"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if here, err := nobody.Here(t.Context()); len(here) != 0 || err != nil {
+		t.Errorf("a part of nothing works on %q, %v", here, err)
+	}
+	if err := second.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("while the first has what it made: %v", err)
+	}
+	closed(t, nobody)
+	part := second.Part(acme)
+	if here, err := part.Here(t.Context()); !slices.Equal(here, []string{acme}) || err != nil {
+		t.Errorf("it works on %q, %v", here, err)
+	}
+	if err := errors.Join(second.Take(t.Context(), acme), part.Update(t.Context(), acme, put("l", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := part.Update(t.Context(), "t_other", put("l", "v")); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("it writes to another tenant: %v", err)
+	}
+	if err := part.View(t.Context(), "t_other", func(tx store.Tx) error {
+		if v, err := tx.Get("b", []byte("k")); string(v) != "v" || err != nil {
+			t.Errorf("another tenant has %q, %v", v, err)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	// What it looks at stays with whoever has it.
+	if err := first.Take(t.Context(), "t_other"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "hand")
+	const lease = 2 * time.Second
+	var engines []*postgres.DB
+	for _, name := range []string{"first", "second", "third"} {
+		db := open(t, dsn, postgres.Options{Engine: name, Lease: lease})
+		defer closed(t, db)
+		if err := db.Join(t.Context(), postgres.Engine{Host: "here"}); err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, db)
+	}
+	first, second, third := engines[0], engines[1], engines[2]
+	if err := errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "second")); err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("another than the heir: %v", err)
+	}
+	if err := second.Take(t.Context(), acme); err != nil {
+		t.Errorf("the heir: %v", err)
+	}
+	if have, n := keys(t, second); len(have) != 1 || n != 1 {
+		t.Errorf("it has %q, counter %d", have, n)
+	}
+	known, owned, err := third.Engines(t.Context())
+	if err != nil || len(known) != 3 || !known[0].Live || known[0].Name != "first" {
+		t.Errorf("engines %+v, %v", known, err)
+	}
+	if len(owned) != 1 || owned[0] != (postgres.Owned{Tenant: acme, Engine: "second"}) {
+		t.Errorf("owned %+v", owned)
+	}
+	// An heir that does not come loses it again, and who had it may take it back.
+	if err := second.Give(acme, "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	await := time.Now().Add(3 * lease)
+	for third.Take(t.Context(), acme) != nil {
+		if time.Now().After(await) {
+			t.Fatal("it is nobody's for ever")
+		}
+		time.Sleep(lease / 20)
+	}
+}
