@@ -24,7 +24,7 @@ func onHost(t *testing.T, as traits, options settings) (s *stand, box *hosttest.
 	a := fakeAgent(t, as, options)
 	a.Host = "box"
 	box = hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
-	pins, err := pin.New(t.TempDir(), nil)
+	pins, err := pin.New(t.TempDir(), filepath.Join(t.TempDir(), "runs"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

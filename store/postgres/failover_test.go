@@ -26,7 +26,7 @@ func newBehind(t *testing.T, lease time.Duration) *behind {
 	primary.Database(t, "failover")
 	standby := primary.Standby(t)
 	b := &behind{dsn: primary.Either("failover", standby), lost: make(chan error, 1)}
-	b.owner = open(t, b.dsn, postgres.Options{Lease: lease, Engine: "owner", Lost: func(err error) { b.lost <- err }})
+	b.owner = open(t, b.dsn, postgres.Options{Lease: lease, Engine: "owner", Lost: func(_ string, err error) { b.lost <- err }})
 	if err := b.owner.CreateTenant(t.Context(), acme); err != nil {
 		t.Fatal(err)
 	}
