@@ -20,6 +20,7 @@ import (
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
 )
 
 // deck is the engines of this process. A data file has one, which has all its tenants.
@@ -27,7 +28,8 @@ import (
 // the others: a tenant comes and goes with its engine.
 type deck struct {
 	*machine
-	file *house // of a data file
+	file  *house // of a data file
+	peers others
 
 	opening sync.Mutex // one thing is opened or closed at a time
 	sealer  *audit.Sealer
@@ -43,7 +45,9 @@ type deck struct {
 }
 
 func newDeck(p *machine) *deck {
-	return &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}}
+	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}}
+	d.peers.d = d
+	return d
 }
 
 // open gives the engine for a need of this process's command.
@@ -67,7 +71,7 @@ func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, 
 			return eng, nil
 		}
 	}
-	at.Tenant, at.ReadOnly, at.NoWait = need.Tenant, false, need.NoWait
+	at.Tenant, at.ReadOnly, at.NoWait, at.Shared = need.Tenant, false, need.NoWait, need.Shared
 	return d.engine(ctx, at, false)
 }
 
@@ -101,7 +105,10 @@ func (d *deck) all() []*house {
 }
 
 // takenError is that another engine has a tenant.
-type takenError struct{ error }
+type takenError struct {
+	error
+	tenant string
+}
 
 func (e takenError) Unwrap() error { return e.error }
 
@@ -114,8 +121,16 @@ func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engin
 	}
 	for end := time.Now().Add(wait); ; {
 		eng, err := d.try(ctx, need, mine)
-		if !errors.As(err, new(takenError)) || !time.Now().Before(end) {
+		var taken takenError
+		if !errors.As(err, &taken) || !time.Now().Before(end) {
 			return eng, err
+		}
+		if !mine && !need.NoWait {
+			if _, here, unknown := d.peers.owner(ctx, taken.tenant); unknown != nil {
+				return nil, unknown
+			} else if !here {
+				return nil, &socket.OtherEngineError{Tenant: taken.tenant}
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -212,7 +227,7 @@ func (d *deck) begin(ctx context.Context, need command.Need) error {
 // another store, has the one that works on none, whose commands say so.
 func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 	tenant := need.Tenant
-	if tenant == "" {
+	if tenant == "" && !need.Shared {
 		all, err := d.base.Tenants(ctx)
 		if err != nil {
 			return nil, err
@@ -236,7 +251,7 @@ func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 				return d.houses[""], nil
 			}
 		case errors.Is(err, store.ErrLocked):
-			return nil, takenError{err}
+			return nil, takenError{err, tenant}
 		case err != nil:
 			return nil, err
 		}

@@ -23,6 +23,11 @@ import (
 
 // serveMCP is the door for clients of the Model Context Protocol.
 func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
+	if s.Engines != nil {
+		if s.Engine, err = s.Engines.Of(ctx, s.Caller.Tenant); err != nil {
+			return err
+		}
+	}
 	server := mcp.NewServer(s.Engine, mcp.Options{
 		Version: env.Version, Dir: s.Dir,
 		Log: logOf(s.Engine.Health.Log(), func() *slog.Logger {

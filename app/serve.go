@@ -39,7 +39,11 @@ func (d *deck) serve(ctx context.Context, env *command.Env, s command.Start, v c
 	}
 	s.Engines = d
 	if v.SSH != "" {
-		end, err := ssh.Serve(ctx, env, s, v, command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP})
+		others, err := d.others(ctx, v)
+		if err != nil {
+			return err
+		}
+		end, err := ssh.Serve(ctx, env, s, v, command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP}, others)
 		if err != nil {
 			return err
 		}
@@ -110,5 +114,5 @@ func (h *house) listen(data string) func() error {
 }
 
 func (d *deck) listen(data string) func() error {
-	return listen(data, socket.Options{Engines: d, Open: d.openFor, Find: d.find, Troubles: d.troubles})
+	return listen(data, socket.Options{Engines: d, Open: d.openFor, Pass: d.peers.pass, Find: d.find, Troubles: d.troubles})
 }

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"os"
 	"slices"
 	"time"
 
@@ -20,8 +19,7 @@ const shareEvery = 250 * time.Millisecond
 
 // self is this process, as other engines are to know it.
 func self() postgres.Engine {
-	host, _ := os.Hostname() // which is for people
-	return postgres.Engine{Host: host, Version: programVersion()}
+	return postgres.Engine{Host: command.Machine(), Version: programVersion()}
 }
 
 // share takes tenants that no engine has, and hands some over to an engine that has

@@ -101,6 +101,15 @@ func UserProof(uid int) string { return "uid:" + strconv.Itoa(uid) }
 // be both.
 func UserProofAt(uid int, engine string) string { return UserProof(uid) + "@" + engine }
 
+// At is the proof of a user of this machine as one of the machine that has a name;
+// others stay.
+func At(proof, machine string) string {
+	if !strings.HasPrefix(proof, "uid:") || IsUserAt(proof) {
+		return proof
+	}
+	return proof + "@" + machine
+}
+
 // IsUserAt says whether a proof is one that UserProofAt made.
 func IsUserAt(proof string) bool {
 	return strings.HasPrefix(proof, "uid:") && strings.Contains(proof, "@")

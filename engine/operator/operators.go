@@ -72,15 +72,28 @@ func (o *Operators) follow(tenant, name string, who *Operator) {
 		if who == nil {
 			return
 		}
-		for proof, since := range who.since() {
-			o.grants[proof] = append(o.grants[proof], Grant{tenant, name, who.Role, proof, who.Person(), since, who.Groups, who.Delegate, who.AwayUntil})
+		for _, g := range who.Grants() {
+			o.grants[g.Proof] = append(o.grants[g.Proof], g)
 		}
 	})
 }
 
-// Grants tells what a proof opens.
+// Grants are what an operator's proofs open.
+func (o *Operator) Grants() (all []Grant) {
+	for proof, since := range o.since() {
+		all = append(all, Grant{o.TenantID, o.Name, o.Role, proof, o.Person(), since, o.Groups, o.Delegate, o.AwayUntil})
+	}
+	return all
+}
+
+// Grants tells what a proof opens. A user of no machine in particular is that of each.
 func (o *Operators) Grants(proof string) (all []Grant) {
-	o.state.Look(func() { all = slices.Clone(o.grants[proof]) })
+	o.state.Look(func() {
+		all = slices.Clone(o.grants[proof])
+		if user, _, at := strings.Cut(proof, "@"); at && IsUserAt(proof) {
+			all = append(all, o.grants[user]...)
+		}
+	})
 	return all
 }
 

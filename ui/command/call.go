@@ -34,6 +34,7 @@ type call struct {
 	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
 	alone  bool // it needs an engine of this process
+	shared bool // it is for whatever tenants the engine has
 	slots  int  // of the engine that it opens
 	hasty  bool // it does without a data file that is in use
 	opened Need
@@ -192,7 +193,7 @@ func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Slots: c.slots, NoWait: c.hasty, Log: c.log}
+	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Shared: c.shared, Slots: c.slots, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.looks && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os/user"
 	"path/filepath"
+	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
@@ -95,11 +96,16 @@ type Need struct {
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
 	Alone    bool   // another process that has the data file is not asked to carry it out
+	Shared   bool   // it is for whatever tenants come to this process
 	Slots    int    // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8
 	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
 	Log      Log    // what is logged of the engine; the zero one is nothing
 	Dir      string // where work runs that names no directory; "" is the engine's own choice
 }
+
+// OtherPatience is how long a line waits for the engine that has its tenant: one that
+// was killed has lost its tenants by then.
+const OtherPatience = 6 * time.Second
 
 // Engines are those of a process: one for a data file, and of a database one for each
 // tenant that is worked on here.

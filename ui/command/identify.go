@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,9 @@ func (c *call) operator() (core.Caller, error) {
 		return by, nil
 	}
 	by.Kind = core.Operator
+	if DatabaseIn(c.g.Data) != "" { // which is worked on from several machines
+		by.Proof = operator.At(by.Proof, Machine())
+	}
 	if c.as() {
 		by.Name = c.g.As
 		return by, operator.CheckName("as", by.Name)
@@ -34,12 +38,22 @@ func (c *call) operator() (core.Caller, error) {
 	return by, nil
 }
 
+// Machine is the name that this machine has among those that share a database.
+func Machine() string {
+	name, err := os.Hostname()
+	if err != nil || !core.IsAgent(name) {
+		return "unnamed"
+	}
+	return name
+}
+
 // as says whether the line names who it is to be from.
 func (c *call) as() bool { return c.g.As != "" || c.flags != nil && c.flags.Changed("as") }
 
 // userName is how the system calls the user of a proof: no variable of the
 // environment says who somebody is.
 func userName(proof string) string {
+	proof, _, _ = strings.Cut(proof, "@")
 	uid, is := strings.CutPrefix(proof, "uid:")
 	if !is {
 		return "operator"

@@ -16,6 +16,7 @@ import (
 // Serve is how an engine without a screen is to be reached.
 type Serve struct {
 	SSH     string // address to listen on; "" lets nobody in from elsewhere
+	Join    string // address at which other engines of a database reach SSH; "" lets none in
 	HostKey string // file of the host key, made when it is missing
 	MCP     string // address of the Model Context Protocol over HTTP
 	Tokens  string // file of bearer tokens, for MCP
@@ -36,6 +37,7 @@ func (t *tree) serve() *cobra.Command {
 		example: "serve --ssh :2222",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&s.SSH, "ssh", "", "let operators in over SSH at `ADDR`; without a host at every address of this machine")
+			f.StringVar(&s.Join, "join", "", "let the other engines of the database in at `HOST:PORT`, where they reach --ssh of this one")
 			f.StringVar(&s.HostKey, "host-key", "", "`FILE` of the SSH host key, made when missing (default beside the data file)")
 			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
@@ -69,7 +71,10 @@ func (t *tree) serve() *cobra.Command {
 			if s.Bearer != "" && s.Metrics == "" {
 				return usage("metrics-token", "serve: --metrics-token FILE belongs to --metrics ADDR")
 			}
-			for flag, addr := range map[string]string{"ssh": s.SSH, "mcp": s.MCP, "metrics": s.Metrics} {
+			if s.Join != "" && s.SSH == "" {
+				return usage("join", "serve: --join HOST:PORT belongs to --ssh ADDR")
+			}
+			for flag, addr := range map[string]string{"ssh": s.SSH, "join": s.Join, "mcp": s.MCP, "metrics": s.Metrics} {
 				if addr == "" {
 					continue
 				}
@@ -88,7 +93,7 @@ func (t *tree) serve() *cobra.Command {
 					return err
 				}
 			}
-			c.alone, c.slots = true, slots
+			c.alone, c.slots, c.shared = true, slots, true
 			return c.activate()
 		},
 		run: func(c *call, _ []string) (err error) {

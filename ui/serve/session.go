@@ -62,6 +62,12 @@ type Who struct {
 // Proof is how someone from elsewhere is known: by a key, or as a peer's user.
 func (w Who) Proof() string { return cmp.Or(w.Key, w.User) }
 
+// ScreenVariables are those that a client on another machine may set: what its terminal
+// is, and nothing that chooses files or tenants here.
+func ScreenVariables() []string {
+	return []string{"TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
+}
+
 // Names of our own requests on a session's channel. A client that does not
 // know them ignores them, as RFC 4254 section 5.4 wants.
 const (

@@ -19,6 +19,9 @@ type Options struct {
 	Engines command.Engines
 	// Open gives the engine for a command line.
 	Open func(ctx context.Context, need command.Need) (*engine.Engine, error)
+	// Pass has the engine that has a tenant carry a session out, for who sits at a seat
+	// here, and returns what it is to end with; nil knows no other engine.
+	Pass func(ctx context.Context, t *serve.Session, tenant, seat string) (code int, err error)
 	// Find tells whose a process is.
 	Find     func(pid int, alive func() bool) operator.Origin
 	Doors    command.Doors // what a session may open
@@ -43,7 +46,7 @@ func Listen(o Options) (end func() error) {
 			if err := own.bind(e, t); err != nil {
 				return command.Report(e, t.Args, err)
 			}
-			return command.Run(ctx, e, t.Args)
+			return o.run(ctx, e, t)
 		},
 	})
 	if err := s.Local(l, operatorName()); err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
@@ -26,12 +26,17 @@ type Others struct {
 	Peer func(fingerprint string) (name string, ok bool)
 }
 
-func (o Others) filled(eng *engine.Engine) Others {
+func (o Others) filled(engines command.Engines) Others {
 	if o.Owner == nil {
 		o.Owner = func(context.Context, string) (serve.Peer, bool, error) { return serve.Peer{}, true, nil }
 	}
 	if o.Grants == nil {
-		o.Grants = eng.Operators.Grants
+		o.Grants = func(print string) (all []operator.Grant) {
+			for _, eng := range engines.All() {
+				all = append(all, eng.Operators.Grants(print)...)
+			}
+			return all
+		}
 	}
 	return o
 }
@@ -64,30 +69,37 @@ func seat(who serve.Who) string {
 // this one. One that another brought is not passed on again: that one asks anew who
 // has the tenant.
 func (r *reception) relay(ctx context.Context, t *serve.Session, env *command.Env) (code int, elsewhere bool) {
-	owner, here, err := r.others.Owner(ctx, t.Who.Tenant)
-	switch {
-	case err != nil:
-		return command.Report(env, t.Args, core.Errorf(core.Unavailable, "find the engine that has %s: %v", t.Who.Tenant, err)), true
-	case here:
-		return 0, false
-	case t.Who.Peer != "":
-		return command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s has moved to another engine: try again", t.Who.Tenant)), true
-	}
 	var variables []string
-	for _, name := range foreignVariables() {
+	for _, name := range serve.ScreenVariables() {
 		if v := env.Getenv(name); v != "" {
 			variables = append(variables, name+"="+v)
 		}
 	}
-	code, err = serve.Relay(ctx, t, serve.Login{To: owner, As: r.key, Vouch: serve.Vouch{
-		Tenant: t.Who.Tenant, Name: t.Who.Name, Key: t.Who.Key, Seat: t.Who.From,
-	}}, variables)
-	switch {
-	case err == nil || ctx.Err() != nil || code == serve.Gone:
-	case errors.Is(err, serve.ErrUnbegun):
-		command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s is with another engine: %v", t.Who.Tenant, err))
-	default:
-		command.Report(env, t.Args, core.Errorf(core.Unavailable, "%v", err))
+	for end := time.Now().Add(command.OtherPatience); ; {
+		owner, here, err := r.others.Owner(ctx, t.Who.Tenant)
+		switch {
+		case err != nil:
+			return command.Report(env, t.Args, core.Errorf(core.Unavailable, "find the engine that has %s: %v", t.Who.Tenant, err)), true
+		case here:
+			return 0, false
+		case t.Who.Peer != "":
+			return command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s has moved to another engine: try again", t.Who.Tenant)), true
+		}
+		code, err = serve.Relay(ctx, t, serve.Login{To: owner, As: r.key, Vouch: serve.Vouch{
+			Tenant: t.Who.Tenant, Name: t.Who.Name, Key: t.Who.Key, Seat: t.Who.From,
+		}}, variables)
+		switch {
+		case err == nil || ctx.Err() != nil || code == serve.Gone:
+			return code, true
+		case !errors.Is(err, serve.ErrUnbegun):
+			command.Report(env, t.Args, core.Errorf(core.Unavailable, "%v", err))
+			return code, true
+		case time.Now().After(end):
+			command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s is with another engine: %v", t.Who.Tenant, err))
+			return code, true
+		}
+		time.Sleep(otherPoll) // until it is taken over
 	}
-	return code, true
 }
+
+const otherPoll = 100 * time.Millisecond

@@ -42,6 +42,12 @@ func (s *said) Write(p []byte) (int, error) {
 	return s.all.Write(p)
 }
 
+// only is an engine that has all tenants.
+type only struct{ eng *engine.Engine }
+
+func (o only) Of(context.Context, string) (*engine.Engine, error) { return o.eng, nil }
+func (o only) All() []*engine.Engine                              { return []*engine.Engine{o.eng} }
+
 // newHouse opens an engine and lets others in.
 func newHouse(t *testing.T, name string, others func(*engine.Engine) ssh.Others) *house {
 	t.Helper()
@@ -59,7 +65,7 @@ func newHouse(t *testing.T, name string, others func(*engine.Engine) ssh.Others)
 		t.Fatal(err)
 	}
 	var told said
-	end, err := ssh.ServeAmong(t.Context(), &command.Env{Stderr: &told}, command.Start{Engine: h.eng},
+	end, err := ssh.Serve(t.Context(), &command.Env{Stderr: &told}, command.Start{Engine: h.eng, Engines: only{h.eng}},
 		command.Serve{SSH: "127.0.0.1:0", HostKey: at}, command.Doors{}, others(h.eng))
 	if err != nil {
 		t.Fatal(err)

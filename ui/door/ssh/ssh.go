@@ -20,15 +20,10 @@ import (
 	"swarmdeck/ui/serve"
 )
 
-// Serve lets operators in from elsewhere until end is called. Doors are those
-// that they may open.
-func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors) (end func(), err error) {
-	return ServeAmong(ctx, env, s, v, doors, Others{})
-}
-
-// ServeAmong is Serve for one of several engines, each of which has some of the
-// tenants. The others know this one by its host key.
-func ServeAmong(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors, others Others) (end func(), err error) {
+// Serve lets operators in from elsewhere, to the start's Engines, until end is called.
+// Doors are those that they may open. Other engines, each of which has some of the
+// tenants, know this one by its host key.
+func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve, doors command.Doors, others Others) (end func(), err error) {
 	key, err := serve.HostKey(v.HostKey)
 	if err != nil {
 		return nil, err
@@ -38,17 +33,25 @@ func ServeAmong(ctx context.Context, env *command.Env, s command.Start, v comman
 		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
 	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
-	r := &reception{eng: s.Engine, doors: doors, version: env.Version, others: others.filled(s.Engine), key: key}
+	r := &reception{engines: s.Engines, doors: doors, version: env.Version, others: others.filled(s.Engines), key: key}
 	r.strangers.Tell = func(t operator.Rejected) {
-		if err := s.Engine.Operators.RecordRejected(ctx, core.DoorSSH, t); err != nil {
-			failed(err)
+		for _, eng := range r.engines.All() {
+			if err := eng.Operators.RecordRejected(ctx, core.DoorSSH, t); err != nil {
+				failed(err)
+			}
 		}
 	}
 	r.refusals.Tell = func(by core.Caller, cause error) {
-		_ = r.eng.Operators.Refused(ctx, by, cause) // it is refused all the same
+		if eng, err := r.engines.Of(ctx, by.Tenant); err == nil {
+			_ = eng.Operators.Refused(ctx, by, cause) // it is refused all the same
+		}
 	}
 	r.refusals.TellAgain = func(by core.Caller, a operator.Again) {
-		if err := r.eng.Operators.RefusedAgain(ctx, by, a); err != nil {
+		eng, err := r.engines.Of(ctx, by.Tenant)
+		if err == nil {
+			err = eng.Operators.RefusedAgain(ctx, by, a)
+		}
+		if err != nil {
 			failed(err)
 		}
 	}
@@ -73,7 +76,7 @@ func ServeAmong(ctx context.Context, env *command.Env, s command.Start, v comman
 
 // reception knows who may come in.
 type reception struct {
-	eng     *engine.Engine
+	engines command.Engines
 	doors   command.Doors
 	version string
 	others  Others
@@ -110,7 +113,7 @@ func host(address string) string {
 
 // crowded tells the tenants of someone whose key has too many connections.
 func (r *reception) crowded(who serve.Who, why error) {
-	for _, g := range r.eng.Operators.Grants(who.Key) {
+	for _, g := range r.others.Grants(who.Key) {
 		if who.Tenant == "" || g.Tenant == who.Tenant {
 			by := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: g.Name, Tenant: g.Tenant}
 			r.refusals.Refused(by, core.Errorf(core.Denied, "%v", why))
@@ -153,10 +156,14 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 	if _, here, err := r.others.Owner(context.Background(), who.Tenant); !here || err != nil {
 		return nil
 	}
+	eng, err := r.engines.Of(context.Background(), who.Tenant)
+	if err != nil {
+		return nil // its session says so
+	}
 	gone := make(chan struct{})
 	go func() {
 		for {
-			ok, changed := r.eng.Operators.Holds(grantOf(who))
+			ok, changed := eng.Operators.Holds(grantOf(who))
 			if !ok && who.Tenant != "" {
 				close(gone)
 				return
@@ -180,7 +187,9 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
 		Attached: true, Remote: true, Terminal: t.Terminal, Signer: t.Signer,
 		Doors: r.doors,
-		Open:  func(context.Context, command.Need) (*engine.Engine, error) { return r.eng, nil },
+		Open: func(ctx context.Context, _ command.Need) (*engine.Engine, error) {
+			return r.engines.Of(ctx, t.Who.Tenant)
+		},
 		Refused: func(by core.Caller, err error) {
 			by.Tenant = t.Who.Tenant
 			r.refusals.Refused(by, err)
@@ -201,7 +210,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 func foreign(getenv func(string) string) func(string) string {
 	return func(name string) string {
 		switch {
-		case slices.Contains(foreignVariables(), name):
+		case slices.Contains(serve.ScreenVariables(), name):
 			if v := getenv(name); v != "" || name != "LANG" {
 				return v
 			}
@@ -211,8 +220,4 @@ func foreign(getenv func(string) string) func(string) string {
 		}
 		return ""
 	}
-}
-
-func foreignVariables() []string {
-	return []string{"TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
 }

@@ -1,0 +1,204 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/operator"
+	"swarmdeck/store/postgres"
+	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/ssh"
+	"swarmdeck/ui/serve"
+)
+
+// How old what is known of the engines, and of operators whose tenants they have, may
+// be: where it answers, and where it has no answer.
+const (
+	lookEvery = time.Second
+	lookAgain = 100 * time.Millisecond // strangers ask too
+)
+
+// others are the engines that share the database with this one.
+type others struct {
+	d   *deck
+	key gossh.Signer // that they know this one by; nil until a door is open
+
+	mu      sync.Mutex
+	looked  time.Time
+	engines []postgres.Engine
+	owned   []postgres.Owned
+	grants  map[string][]operator.Grant // by proof, of tenants that others have
+}
+
+// others lets the other engines of a database in to the SSH door, and passes sessions
+// on to them. A data file has none.
+func (d *deck) others(ctx context.Context, v command.Serve) (ssh.Others, error) {
+	if d.base == nil {
+		if v.Join != "" {
+			return ssh.Others{}, core.Errorf(core.InvalidInput, "serve: --join is for engines that share a database, and this is a data file").With("field", "join")
+		}
+		return ssh.Others{}, nil
+	}
+	key, err := serve.HostKey(v.HostKey)
+	if err != nil {
+		return ssh.Others{}, err
+	}
+	me := self()
+	if v.Join != "" {
+		me.Address, me.Key = v.Join, gossh.FingerprintSHA256(key.PublicKey())
+	}
+	if err := d.base.Join(ctx, me); err != nil {
+		return ssh.Others{}, err
+	}
+	o := &d.peers
+	o.mu.Lock()
+	o.key = key
+	o.mu.Unlock()
+	return ssh.Others{Owner: o.owner, Grants: o.opens, Peer: o.peer}, nil
+}
+
+// look brings what is known up to date when it is of an age. The caller holds mu.
+func (o *others) look(ctx context.Context, age time.Duration) error {
+	if time.Since(o.looked) < age {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	engines, owned, err := o.d.base.Engines(ctx)
+	if err != nil {
+		return err
+	}
+	grants := map[string][]operator.Grant{}
+	if all := o.d.All(); len(all) > 0 {
+		for _, t := range owned {
+			if t.Engine == o.d.base.Engine() {
+				continue
+			}
+			known, err := all[0].Operators.List(ctx, t.Tenant)
+			if err != nil {
+				return err
+			}
+			for i := range known {
+				for _, g := range known[i].Grants() {
+					grants[g.Proof] = append(grants[g.Proof], g)
+				}
+			}
+		}
+	}
+	o.looked, o.engines, o.owned, o.grants = time.Now(), engines, owned, grants
+	return nil
+}
+
+// owner tells who has a tenant. One that nobody has is this engine's to take.
+func (o *others) owner(ctx context.Context, tenant string) (serve.Peer, bool, error) {
+	if o.d.has(tenant) {
+		return serve.Peer{}, true, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.look(ctx, 0); err != nil { // it may just have moved
+		return serve.Peer{}, false, err
+	}
+	for _, t := range o.owned {
+		if t.Tenant != tenant || t.Free || t.Engine == o.d.base.Engine() {
+			continue
+		}
+		for _, e := range o.engines {
+			if e.Name != t.Engine || !e.Live {
+				continue
+			}
+			if e.Address == "" {
+				return serve.Peer{}, false, core.Errorf(core.Unavailable, "engine %s on %s has it and lets no other in: start it with serve --ssh ADDR --join HOST:PORT", e.Name, e.Host)
+			}
+			return serve.Peer{Name: e.Name, Address: e.Address, Key: e.Key}, false, nil
+		}
+	}
+	return serve.Peer{}, true, nil
+}
+
+// opens tells what a key opens, here and in the tenants that others have.
+func (o *others) opens(print string) (all []operator.Grant) {
+	here := map[string]bool{}
+	for _, h := range o.d.all() {
+		if eng, err := h.working(); err == nil && h.tenant != "" {
+			here[h.tenant] = true
+			for _, g := range eng.Operators.Grants(print) {
+				if g.Tenant == h.tenant {
+					all = append(all, g)
+				}
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, age := range []time.Duration{lookEvery, lookAgain} {
+		_ = o.look(context.Background(), age) // what was known last still holds: the owner looks again
+		for _, g := range o.grants[print] {
+			if !here[g.Tenant] {
+				all = append(all, g)
+			}
+		}
+		if len(all) > 0 {
+			break
+		}
+	}
+	return all
+}
+
+// peer names the machine whose engine has a key.
+func (o *others) peer(print string) (string, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for range 2 {
+		for _, e := range o.engines {
+			if e.Live && e.Key == print {
+				return e.Host, true
+			}
+		}
+		if o.look(context.Background(), lookAgain) != nil {
+			break
+		}
+	}
+	return "", false
+}
+
+// pass has the engine that has a tenant carry out a line of a person at this machine.
+func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string) (code int, err error) {
+	o.mu.Lock()
+	key := o.key
+	o.mu.Unlock()
+	if key == nil {
+		return 0, core.Errorf(core.Unavailable, "another engine has %s, and this one joined none: start it with serve --ssh ADDR --join HOST:PORT", tenant)
+	}
+	owner, here, err := o.owner(ctx, tenant)
+	switch {
+	case err != nil:
+		return 0, err
+	case here:
+		return 0, core.Errorf(core.Unavailable, "%s has moved meanwhile: try again", tenant)
+	}
+	uid := uint32(os.Getuid())
+	var screen []string
+	for _, name := range serve.ScreenVariables() {
+		if v := t.Getenv(name); v != "" {
+			screen = append(screen, name+"="+v)
+		}
+	}
+	return serve.Relay(ctx, t, serve.Login{To: owner, As: key, Vouch: serve.Vouch{
+		Tenant: tenant, Name: t.Who.Name, User: &uid, Seat: seat,
+	}}, screen)
+}
+
+// has says that an engine here works on a tenant.
+func (d *deck) has(tenant string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.houses[tenant] != nil
+}

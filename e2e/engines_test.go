@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// joined starts an engine that shares a database with others, until end is called
+// with a signal.
+func (u *user) joined(t *testing.T) (door string, end func(unix.Signal)) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	door = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said := &bytes.Buffer{}
+	engine := u.command("serve", "--ssh", door, "--join", door)
+	engine.Stderr = said
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- engine.Wait() }()
+	gone := false
+	end = func(sig unix.Signal) {
+		if gone {
+			return
+		}
+		gone = true
+		_ = engine.Process.Signal(sig)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = engine.Process.Kill()
+			<-ended
+			t.Errorf("an engine does not end: %s", said)
+		}
+	}
+	t.Cleanup(func() { end(unix.SIGKILL) })
+	await(t, "engine's door", func() bool {
+		c, err := net.Dial("tcp", door)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return door, end
+}
+
+func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	first, second := newUser(t), newUser(t)
+	first.onDatabase(t, cluster.Database(t, "engines"), nil)
+	tenants := []string{"t_aa", "t_bb", "t_cc", "t_dd"}
+	for _, tenant := range tenants {
+		first.ok("tenant", "create", tenant)
+	}
+	second.onDatabase(t, cluster.Database(t, "engines"), first)
+	_, endFirst := first.joined(t)
+	_, endSecond := second.joined(t)
+	owners := func() map[string]int {
+		has := map[string]int{}
+		for _, owner := range strings.Fields(cluster.SQL(t, "engines", "select string_agg(engine, ' ') from owner where until > clock_timestamp()")) {
+			has[owner]++
+		}
+		return has
+	}
+	await(t, "an even share", func() bool {
+		has := owners()
+		for _, n := range has {
+			if n != 2 {
+				return false
+			}
+		}
+		return len(has) == 2
+	})
+	for _, tenant := range tenants {
+		for _, u := range []*user{first, second} {
+			u.ok("--tenant", tenant, "session", "create")
+		}
+		for _, u := range []*user{first, second} {
+			if out := u.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 2 {
+				t.Errorf("%s has not both sessions:\n%s", tenant, out)
+			}
+		}
+	}
+	// One that is stopped hands over; what one left that was killed is taken.
+	endSecond(unix.SIGTERM)
+	began := time.Now()
+	for _, tenant := range tenants {
+		first.ok("--tenant", tenant, "session", "create")
+	}
+	t.Logf("%d tenants were written to %s after an engine was stopped", len(tenants), time.Since(began))
+	_, endSecond = second.joined(t)
+	await(t, "an even share again", func() bool { return len(owners()) == 2 })
+	endFirst(unix.SIGKILL)
+	began = time.Now()
+	for _, tenant := range tenants {
+		second.ok("--tenant", tenant, "session", "create")
+	}
+	t.Logf("%d tenants were written to %s after an engine was killed", len(tenants), time.Since(began))
+	for _, tenant := range tenants {
+		if out := second.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 4 {
+			t.Errorf("%s has not all sessions:\n%s", tenant, out)
+		}
+		second.ok("--tenant", tenant, "audit", "verify")
+		second.ok("--tenant", tenant, "audit", "reconcile")
+	}
+	endSecond(unix.SIGTERM)
+}
