@@ -352,6 +352,26 @@ func (d *deck) troubles(ctx context.Context, _ string) (all []health.Trouble, er
 	return all, errors.Join(errs...)
 }
 
+// ready says why no work can be taken here: an engine is closed, its disk is full, or
+// the database does not answer.
+func (d *deck) ready(ctx context.Context) error {
+	d.mu.Lock()
+	base := d.base
+	d.mu.Unlock()
+	if base != nil {
+		_, _, err := base.Engines(ctx)
+		return err
+	}
+	eng, err := d.file.working()
+	if err != nil {
+		return err
+	}
+	if full := eng.Audit.Room().Full(); full != nil {
+		return full
+	}
+	return nil
+}
+
 // tracing is how the engines here tell of their work.
 func (d *deck) tracing() (all tracings) {
 	for _, h := range d.all() {

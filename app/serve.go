@@ -65,7 +65,9 @@ func (d *deck) serve(ctx context.Context, env *command.Env, s command.Start, v c
 		}
 		fmt.Fprintf(env.Stderr, "serving figures at http://%s/metrics\n", l.Addr())
 		begin(func(ctx context.Context) error {
-			return metrics.Serve(ctx, l, token, d.All, func(w io.Writer) { d.tracing().write(w) })
+			return metrics.Serve(ctx, l, metrics.Options{
+				Token: token, Engines: d.All, More: func(w io.Writer) { d.tracing().write(w) }, Ready: d.ready,
+			})
 		})
 	}
 	d.tracing().say(env.Stderr)

@@ -41,7 +41,7 @@ func (t *tree) serve() *cobra.Command {
 			f.StringVar(&s.HostKey, "host-key", "", "`FILE` of the SSH host key, made when missing (default beside the data file)")
 			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
-			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics; without a host on this machine only")
+			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics, and the probes /livez and /readyz; without a host on this machine only")
 			f.StringVar(&s.Bearer, "metrics-token", "", "`FILE` of the bearer token that figures are read with, for --metrics; without it whoever reaches ADDR reads them")
 			f.IntVar(&slots, "slots", 0, "run at most `N` tasks at once that go to no agent, of tenants without slots of their own (default SWARMDECK_SLOTS, or 8)")
 			f.IntVar(&s.Limits.Sessions, "max-sessions", 256, "of all operators at once over SSH; one more exits with 75")

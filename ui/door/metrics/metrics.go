@@ -19,12 +19,32 @@ import (
 	"swarmdeck/engine/health"
 )
 
-// Serve serves the figures of engines until ctx ends, to who has the token; ""
-// asks for none. More adds others.
-func Serve(ctx context.Context, l net.Listener, token string, engines func() []*engine.Engine, more func(io.Writer)) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		text, err := figures(r.Context(), engines(), more)
+// Options of Serve.
+type Options struct {
+	Token   string // that figures are read with; "" asks for none
+	Engines func() []*engine.Engine
+	More    func(io.Writer) // adds other figures
+	// Ready says why work can't be taken now; nil is that it can.
+	Ready func(context.Context) error
+}
+
+// Serve serves the figures of engines, and probes, until ctx ends.
+func Serve(ctx context.Context, l net.Listener, o Options) error {
+	srv := &http.Server{Handler: handler(l.Addr(), o), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve figures: %w", err)
+	}
+	return nil
+}
+
+// handler answers GET /metrics to who has the token, and to anyone GET /livez, which
+// this process answers as long as it can, and GET /readyz, whether it can take work. A
+// probe has no token, so it is told no reason.
+func handler(at net.Addr, o Options) http.Handler {
+	figured, mux := http.NewServeMux(), http.NewServeMux()
+	figured.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		text, err := figures(r.Context(), o.Engines(), o.More)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -32,13 +52,22 @@ func Serve(ctx context.Context, l net.Listener, token string, engines func() []*
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = w.Write(text)
 	})
-	srv := &http.Server{Handler: guarded(l.Addr(), token, mux), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
-	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve figures: %w", err)
-	}
-	return nil
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTime)
+		defer cancel()
+		if o.Ready(ctx) != nil {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.Handle("/", guarded(at, o.Token, figured))
+	return guarded(at, "", mux)
 }
+
+// readyTime bounds a look at whether work can be taken; probes wait a second or so.
+const readyTime = time.Second
 
 // figures writes each tenant's live world: its size is that of the living, not
 // of the history.
