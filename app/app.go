@@ -20,6 +20,7 @@ import (
 	"swarmdeck/ui/door/cockpit"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/keyring"
+	"swarmdeck/ui/serve"
 )
 
 // QueryWord makes this program the process of one json-query.
@@ -73,9 +74,9 @@ func Run(args []string) int {
 		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
-		return socket.Talk(ctx, own.conn, dir, args, in, out, errs)
+		return socket.Talk(ctx, own.conn, own.login, dir, args, in, out, errs)
 	}
-	elsewhere := socket.Elsewhere{In: in}
+	elsewhere := socket.Elsewhere{In: in, Login: func() *serve.Login { return own.login }}
 	for {
 		code := command.Run(ctx, env, args)
 		if err := engines.close(); err != nil {

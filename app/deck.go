@@ -71,7 +71,7 @@ func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, 
 			return eng, nil
 		}
 	}
-	at.Tenant, at.ReadOnly, at.NoWait, at.Shared = need.Tenant, false, need.NoWait, need.Shared
+	at.Tenant, at.ReadOnly, at.NoWait, at.Shared, at.Alone = need.Tenant, false, need.NoWait, need.Shared, false
 	return d.engine(ctx, at, false)
 }
 
@@ -125,10 +125,17 @@ func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engin
 		if !errors.As(err, &taken) || !time.Now().Before(end) {
 			return eng, err
 		}
-		if !mine && !need.NoWait {
-			if _, here, unknown := d.peers.owner(ctx, taken.tenant); unknown != nil {
+		if !need.NoWait && !need.Alone {
+			owner, here, unknown := d.peers.owner(ctx, taken.tenant)
+			switch {
+			case unknown != nil && !mine:
 				return nil, unknown
-			} else if !here {
+			case unknown != nil || here:
+			case mine:
+				if err := d.peers.reach(ctx, need.Data, owner, taken.tenant); err == nil {
+					return nil, &command.ExitError{Code: command.ExitElsewhere}
+				}
+			default:
 				return nil, &socket.OtherEngineError{Tenant: taken.tenant}
 			}
 		}

@@ -58,6 +58,8 @@ type machine struct {
 	warn func(error) // tells the operator what does not end the command
 	here func()      // is told that the command is carried out here
 	conn net.Conn    // to the process that has the data file, after command.ExitElsewhere
+	// login is how conn is used when that is an engine on another machine.
+	login *serve.Login
 }
 
 // house holds one engine, and all it stands on.

@@ -62,7 +62,7 @@ func (p *machine) openStore(ctx context.Context, need command.Need, open func() 
 			if p.conn != nil {
 				_ = p.conn.Close()
 			}
-			p.conn = conn
+			p.conn, p.login = conn, nil
 			return nil, &command.ExitError{Code: command.ExitElsewhere}
 		case unheard == nil:
 			_ = conn.Close()

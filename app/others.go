@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/operator"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/door/ssh"
 	"swarmdeck/ui/serve"
 )
@@ -184,16 +185,36 @@ func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string
 	case here:
 		return 0, core.Errorf(core.Unavailable, "%s has moved meanwhile: try again", tenant)
 	}
-	uid := uint32(os.Getuid())
-	var screen []string
-	for _, name := range serve.ScreenVariables() {
-		if v := t.Getenv(name); v != "" {
-			screen = append(screen, name+"="+v)
-		}
+	return serve.Relay(ctx, t, serve.Login{To: owner, As: key, Vouch: o.vouch(tenant, t.Who.Name, seat)}, serve.Screen(t.Getenv))
+}
+
+// reach connects to the engine that has a tenant, for the command of this process,
+// which is no engine itself.
+func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenant string) error {
+	key, err := serve.HostKey(data + ".hostkey")
+	if err != nil {
+		return err
 	}
-	return serve.Relay(ctx, t, serve.Login{To: owner, As: key, Vouch: serve.Vouch{
-		Tenant: tenant, Name: t.Who.Name, User: &uid, Seat: seat,
-	}}, screen)
+	me := self()
+	me.Key = gossh.FingerprintSHA256(key.PublicKey())
+	if err := o.d.base.Introduce(ctx, me); err != nil {
+		return err
+	}
+	conn, err := serve.DialPeer(ctx, owner)
+	if err != nil {
+		return err
+	}
+	if o.d.conn != nil {
+		_ = o.d.conn.Close()
+	}
+	o.d.conn, o.d.login = conn, &serve.Login{To: owner, As: key, Vouch: o.vouch(tenant, socket.Name(), socket.Seat())}
+	return nil
+}
+
+// vouch says that a user of this machine is at a seat.
+func (o *others) vouch(tenant, name, seat string) serve.Vouch {
+	uid := uint32(os.Getuid())
+	return serve.Vouch{Tenant: tenant, Name: name, User: &uid, Seat: seat}
 }
 
 // has says that an engine here works on a tenant.

@@ -98,13 +98,21 @@ type plan struct {
 	to   string   // that engine; "" is none
 }
 
-// shareOf plans the share of one engine: as many tenants as any other, or one more.
+// shareOf plans the share of one engine: as many tenants as any other, or one more. Where
+// some let others in, those share them: a tenant of a cockpit's engine is out of reach
+// elsewhere.
 func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned) (p plan) {
-	has := map[string]int{me: 0}
+	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return !e.Live })
+	if open := slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return e.Address == "" }); len(open) > 0 {
+		engines = open
+	}
+	has := map[string]int{}
 	for _, e := range engines {
-		if e.Live {
-			has[e.Name] = 0
-		}
+		has[e.Name] = 0
+	}
+	_, shares := has[me]
+	if len(has) == 0 { // nobody is seen, as where the database stood still
+		has[me], shares = 0, true
 	}
 	var free []string
 	for _, o := range owned {
@@ -116,14 +124,22 @@ func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned) (p pl
 			p.mine = append(p.mine, o.Tenant)
 			fallthrough
 		case there:
-			has[o.Engine]++
+			if there {
+				has[o.Engine]++
+			}
 		}
+	}
+	if !shares {
+		if len(p.mine) > 0 {
+			p.to = slices.MinFunc(engines, func(a, b postgres.Engine) int { return has[a.Name] - has[b.Name] }).Name
+		}
+		return p
 	}
 	least := len(owned) / len(has)
 	most := (len(owned) + len(has) - 1) / len(has)
 	p.take = free[:min(len(free), max(0, most-has[me]))]
 	for _, e := range engines {
-		if n, there := has[e.Name]; there && e.Name != me && len(free) == 0 && n < has[me]-1 && (n < least || has[me] > most) {
+		if n := has[e.Name]; e.Name != me && len(free) == 0 && n < has[me]-1 && (n < least || has[me] > most) {
 			p.to = e.Name
 			break
 		}

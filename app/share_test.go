@@ -60,6 +60,20 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 	}
 }
 
+func TestAnEngineThatLetsNobodyInLeavesTheTenantsToThoseThatDo(t *testing.T) {
+	engines := []postgres.Engine{{Name: "cockpit", Live: true}, {Name: "one", Live: true, Address: "one:22"}, {Name: "two", Live: true, Address: "two:22"}, {Name: "old", Address: "old:22"}}
+	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "cockpit"}, {Tenant: "t_bb", Engine: "one"}, {Tenant: "t_cc", Free: true}}
+	if p := shareOf("cockpit", engines, owned); len(p.take) > 0 || p.to != "two" || !slices.Equal(p.mine, []string{"t_aa"}) {
+		t.Errorf("%+v", p)
+	}
+	if p := shareOf("two", engines, owned); !slices.Equal(p.take, []string{"t_cc"}) {
+		t.Errorf("%+v", p)
+	}
+	if p := shareOf("cockpit", engines[:1], owned); !slices.Equal(p.take, []string{"t_cc"}) || p.to != "" {
+		t.Errorf("alone: %+v", p)
+	}
+}
+
 func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "paused"}}
 	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}})

@@ -68,6 +68,8 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		first.ok("tenant", "create", tenant)
 	}
 	second.onDatabase(t, cluster.Database(t, "engines"), first)
+	guest := newUser(t) // whose machine has no engine
+	guest.onDatabase(t, cluster.Database(t, "engines"), first)
 	_, endFirst := first.joined(t)
 	_, endSecond := second.joined(t)
 	owners := func() map[string]int {
@@ -96,6 +98,10 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 			}
 		}
 	}
+	guest.ok("--tenant", "t_aa", "session", "create")
+	if out := guest.ok("--tenant", "t_aa", "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 3 {
+		t.Errorf("a machine without an engine:\n%s", out)
+	}
 	// One that is stopped hands over; what one left that was killed is taken.
 	endSecond(unix.SIGTERM)
 	began := time.Now()
@@ -112,7 +118,7 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 	}
 	t.Logf("%d tenants were written to %s after an engine was killed", len(tenants), time.Since(began))
 	for _, tenant := range tenants {
-		if out := second.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 4 {
+		if out := second.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) < 4 {
 			t.Errorf("%s has not all sessions:\n%s", tenant, out)
 		}
 		second.ok("--tenant", tenant, "audit", "verify")

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -55,6 +56,15 @@ func (db *DB) Join(ctx context.Context, me Engine) error {
 		return fmt.Errorf("forget engines that are no more: %w", err)
 	}
 	return db.seen(ctx)
+}
+
+// Introduce has the other engines know of this process for the time of a lease, by a name
+// of its own: it works on no tenant.
+func (db *DB) Introduce(ctx context.Context, me Engine) error {
+	if _, err := db.query(ctx, nil, seenSQL, rand.Text(), "", me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
+		return fmt.Errorf("be known to the engines: %w", err)
+	}
+	return nil
 }
 
 // seen says that this engine is there, if it has joined.

@@ -68,6 +68,16 @@ func ScreenVariables() []string {
 	return []string{"TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
 }
 
+// Screen is what an environment says of the screen, as "NAME=value".
+func Screen(getenv func(string) string) (env []string) {
+	for _, name := range ScreenVariables() {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // Names of our own requests on a session's channel. A client that does not
 // know them ignores them, as RFC 4254 section 5.4 wants.
 const (

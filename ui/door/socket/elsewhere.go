@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -15,23 +16,32 @@ import (
 )
 
 // Elsewhere carries this program's command lines out in the process that has the
-// data file.
+// data file, or at the engine that Login is for.
 type Elsewhere struct {
-	In   *Input
-	next successors
+	In    *Input
+	Login func() *serve.Login
+	next  successors
 }
 
 // attach has the process that has the data file carry a command line out, and
 // returns its exit code.
-func attach(ctx context.Context, conn net.Conn, dir string, args []string, in *Input) (int, error) {
-	a := serve.Attachment{
-		Line: command.Join(args), Dir: dir, Env: surroundings(),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Ahead: in.read(),
-	}
+func attach(ctx context.Context, conn net.Conn, login *serve.Login, dir string, args []string, in *Input) (int, error) {
+	a := attachment(login, dir, args, os.Stdin, os.Stdout, os.Stderr)
+	a.Ahead = in.read()
 	if showsCockpit(args) {
 		a.Screen = os.Stdin
 	}
 	return serve.Attach(ctx, conn, a)
+}
+
+// attachment is a line as the process that carries it out needs it. To another machine
+// neither paths nor variables of this one mean anything.
+func attachment(login *serve.Login, dir string, args []string, in io.Reader, out, errs io.Writer) serve.Attachment {
+	a := serve.Attachment{Line: command.Join(args), Dir: dir, Env: surroundings(), Stdin: in, Stdout: out, Stderr: errs, Login: login}
+	if login != nil {
+		a.Line, a.Dir, a.Env = command.Join(without(args, "--data")), "", serve.Screen(os.Getenv)
+	}
+	return a
 }
 
 // showsCockpit says whether a line is one that takes the screen over.
@@ -65,7 +75,7 @@ func (e *Elsewhere) Run(ctx context.Context, env *command.Env, conn net.Conn, ar
 		defer done()
 	}
 	start := time.Now()
-	code, err := attach(ctx, conn, env.Dir, args, e.In)
+	code, err := attach(ctx, conn, e.Login(), env.Dir, args, e.In)
 	gone, unbegun := errors.Is(err, serve.ErrGone), errors.Is(err, serve.ErrUnbegun)
 	if !unbegun && time.Since(start) > holds {
 		e.next = successors{}

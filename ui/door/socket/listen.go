@@ -49,7 +49,7 @@ func Listen(o Options) (end func() error) {
 			return o.run(ctx, e, t)
 		},
 	})
-	if err := s.Local(l, operatorName()); err != nil {
+	if err := s.Local(l, Name()); err != nil {
 		return l.Close
 	}
 	return func() error {
@@ -75,7 +75,8 @@ func env(o Options, t *serve.Session) *command.Env {
 	}
 }
 
-func operatorName() string {
+// Name is what the system calls this user.
+func Name() string {
 	if u, err := osuser.Current(); err == nil {
 		return u.Username
 	}

@@ -66,8 +66,8 @@ func surroundings() []string {
 
 // Talk has the process that has a data file carry out a command line that is told
 // more as it goes.
-func Talk(ctx context.Context, conn net.Conn, dir string, args []string, in io.Reader, out, errs io.Writer) (int, error) {
-	return serve.Attach(ctx, conn, serve.Attachment{Line: command.Join(args), Dir: dir, Env: surroundings(), Stdin: in, Stdout: out, Stderr: errs})
+func Talk(ctx context.Context, conn net.Conn, login *serve.Login, dir string, args []string, in io.Reader, out, errs io.Writer) (int, error) {
+	return serve.Attach(ctx, conn, attachment(login, dir, args, in, out, errs))
 }
 
 // Ask has the process that has a data file carry out a command that only reads,

@@ -69,12 +69,6 @@ func seat(who serve.Who) string {
 // this one. One that another brought is not passed on again: that one asks anew who
 // has the tenant.
 func (r *reception) relay(ctx context.Context, t *serve.Session, env *command.Env) (code int, elsewhere bool) {
-	var variables []string
-	for _, name := range serve.ScreenVariables() {
-		if v := env.Getenv(name); v != "" {
-			variables = append(variables, name+"="+v)
-		}
-	}
 	for end := time.Now().Add(command.OtherPatience); ; {
 		owner, here, err := r.others.Owner(ctx, t.Who.Tenant)
 		switch {
@@ -87,7 +81,7 @@ func (r *reception) relay(ctx context.Context, t *serve.Session, env *command.En
 		}
 		code, err = serve.Relay(ctx, t, serve.Login{To: owner, As: r.key, Vouch: serve.Vouch{
 			Tenant: t.Who.Tenant, Name: t.Who.Name, Key: t.Who.Key, Seat: t.Who.From,
-		}}, variables)
+		}}, serve.Screen(env.Getenv))
 		switch {
 		case err == nil || ctx.Err() != nil || code == serve.Gone:
 			return code, true
