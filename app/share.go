@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -56,11 +57,22 @@ func (d *deck) without(mine []string) []string {
 	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil })
 }
 
-// admit opens the engine of a tenant that nobody has. What fails is tried again.
+// admit opens the engine of a tenant that nobody has. What fails is tried again, and is
+// a trouble of the engines here until then; that another was faster is none.
 func (d *deck) admit(ctx context.Context, tenant string) {
 	need := d.at
 	need.Tenant, need.NoWait = tenant, true
-	_, _ = d.engine(ctx, need, false)
+	_, err := d.engine(ctx, need, false)
+	if errors.As(err, new(takenError)) || ctx.Err() != nil {
+		err = nil
+	}
+	for i, eng := range d.All() {
+		if err == nil {
+			eng.Health.Clear("", "engines", tenant)
+		} else if i == 0 { // one of them tells it
+			eng.Health.Report("", "engines", tenant, err)
+		}
+	}
 }
 
 // hand gives one tenant to another engine: one whose work is not at this machine now.
