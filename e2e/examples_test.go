@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"swarmdeck/examples"
+	"swarmdeck/store/postgres/postgrestest"
 )
 
 // slow are the examples that -short leaves out.
@@ -34,6 +37,43 @@ func TestEveryExampleScriptPasses(t *testing.T) {
 			}
 			code, stdout, stderr := u.run("--script", path)
 			if code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
+				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// onFiles are the examples that are about a data file.
+var onFiles = []string{"store"}
+
+// TestTheExampleScriptsPassOnADatabase plays the scripts that one who comes from a file
+// has: nothing but the name of the data is another.
+func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	scripts := strings.Fields(cmp.Or(os.Getenv("SWARMDECK_DATABASE_SCRIPTS"), "approvals budgets estop sessions tasks tenants"))
+	if scripts[0] == "all" {
+		all, err := filepath.Glob("examples/scripts/*.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts = nil
+		for _, path := range all {
+			if name := strings.TrimSuffix(filepath.Base(path), ".txtar"); !slices.Contains(onFiles, name) {
+				scripts = append(scripts, name)
+			}
+		}
+	}
+	for _, name := range scripts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newPlayer(t)
+			u.onDatabase(t, cluster.Database(t, strings.ReplaceAll(name, "-", "_")), nil)
+			path, err := filepath.Abs("examples/scripts/" + name + ".txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, stdout, stderr := u.run("--script", path); code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 		})

@@ -108,7 +108,7 @@ func (r *run) reach(ts *testscript.TestScript) {
 	if !r.kept || r.remote != nil || r.outer.Elsewhere == nil {
 		return
 	}
-	_, err := r.open(r.ctx)
+	_, err := r.open(r.ctx, r.start.Tenant)
 	var exit *command.ExitError
 	if errors.As(err, &exit) && exit.Code == command.ExitElsewhere {
 		if r.show != nil {
@@ -292,12 +292,13 @@ func (r *run) program() (dir string, err error) {
 	return dir, nil
 }
 
-// open gives the one engine of the script, whatever a command needs.
-func (r *run) open(ctx context.Context) (*engine.Engine, error) {
-	if r.eng != nil {
+// open gives the engine of the script that works on a tenant, whatever a command needs
+// of it. On a data file there is one for all.
+func (r *run) open(ctx context.Context, tenant string) (*engine.Engine, error) {
+	if r.eng != nil && command.DatabaseIn(r.data) == "" {
 		return r.eng, nil
 	}
-	need := command.Need{Data: r.data, ReadOnly: r.start.ReadOnly, Active: !r.start.ReadOnly, Dir: r.work}
+	need := command.Need{Data: r.data, Tenant: tenant, ReadOnly: r.start.ReadOnly, Active: !r.start.ReadOnly, Dir: r.work}
 	// The engine outlives the command that asked first.
 	eng, err := r.outer.Open(context.WithoutCancel(ctx), need)
 	if err != nil {

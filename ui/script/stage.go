@@ -245,9 +245,11 @@ func (r *run) until(ts teller, within time.Duration, ready func() (bool, error))
 func (r *run) untilEngine(ts teller, within time.Duration, ready func() (bool, error)) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, within)
 	defer cancel()
-	eng, err := r.open(r.ctx)
-	ts.Check(err)
-	return r.wait(ctx, ts, eng.Watch(ctx), ready)
+	if r.eng == nil {
+		_, err := r.open(r.ctx, r.start.Tenant)
+		ts.Check(err)
+	}
+	return r.wait(ctx, ts, r.eng.Watch(ctx), ready)
 }
 
 func (r *run) wait(ctx context.Context, ts teller, bell <-chan struct{}, ready func() (bool, error)) bool {

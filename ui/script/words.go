@@ -167,7 +167,7 @@ func (r *run) env(t teller) *command.Env {
 	env := *r.outer
 	env.ReadOnly = r.start.ReadOnly
 	env.Close, env.Doors = nil, command.Doors{}
-	env.Open = func(ctx context.Context, _ command.Need) (*engine.Engine, error) { return r.open(ctx) }
+	env.Open = func(ctx context.Context, need command.Need) (*engine.Engine, error) { return r.open(ctx, need.Tenant) }
 	if r.outer.Remote { // who they are is not the script's to say
 		env.Stdin, env.Files = nil, r.files
 		return &env
@@ -231,7 +231,7 @@ func (r *run) restart(ts *testscript.TestScript, args []string) {
 		ts.Fatalf("restart: the engine of %s runs in another process, which the script does not end", r.data)
 	}
 	ts.Check(r.close())
-	_, err := r.open(r.ctx)
+	_, err := r.open(r.ctx, r.start.Tenant)
 	ts.Check(err)
 }
 
