@@ -40,7 +40,7 @@ test: need lint agents mcp coder agentapi ipld postgres cad
 	@echo "go test -race $(PKG)"
 	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
 		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) \
-		go test -race -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 30m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
+		go test -race -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 45m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
 test-coder: need coder agentapi
@@ -109,7 +109,7 @@ race: need
 # two hundred at work on a repository and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
 # answers by whoever may not, what clients are told through two hundred kills, and through three hundred faults of
 # engines on a database, a host's link cut a hundred times, hostile policy programs, the engine's suites on two versions of
-# PostgreSQL, fuzzing; cells in a
+# PostgreSQL, the example scripts on a database, fuzzing; cells in a
 # machine of their own, where cgroups have all controllers; a release, made twice
 # and tried in clean roots; and make test itself,
 # twice in a row from a fresh clone while another program keeps the cores busy,
@@ -128,6 +128,7 @@ trials: need coder agentapi postgres
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	SWARMDECK_ENGINE_SUITES=./engine/... SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
+	SWARMDECK_DATABASE_SCRIPTS=all go test -count=1 -timeout 60m -run ScriptsPassOnADatabase -v ./e2e
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	SWARMDECK_HOST_CUTS=100 go test -count=1 -timeout 60m -run GivenOnceHoweverALinkIsCut -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy

@@ -37,7 +37,7 @@ func TestWhatAKilledEngineToldItsClientsFitsOneOrder(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	f := newFleet(t, &machine{user: u, path: u.data()})
-	for n := range f.number("SWARMDECK_LINEAR_KILLS", 8) {
+	for n := range f.number("SWARMDECK_LINEAR_KILLS", 5) {
 		f.round(n, killed("SIGKILL", false))
 	}
 	f.report()
@@ -68,7 +68,7 @@ func TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder(t *testing.T) {
 		killed("SIGKILL", true), killed("SIGKILL, back at once", false), suspended(), restarted(t, pg), cut(t, pg, "linear"),
 	}
 	order := f.random.Perm(len(faults))
-	for n := range f.number("SWARMDECK_LINEAR_FAULTS", 6) {
+	for n := range f.number("SWARMDECK_LINEAR_FAULTS", 4) {
 		next := faults[f.random.IntN(len(faults))]
 		if n < len(order) { // each once
 			next = faults[order[n]]
