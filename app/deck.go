@@ -154,8 +154,12 @@ func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.E
 		if err := d.enter(ctx, need); err != nil {
 			return nil, err
 		}
+	} else if err := ctx.Err(); err != nil {
+		return nil, err
 	} else if d.base == nil {
 		return nil, store.ErrClosed
+	} else {
+		ctx = context.WithoutCancel(ctx) // who asked first may go; the engine is for those after them too
 	}
 	h, err := d.house(ctx, need)
 	if err != nil {
