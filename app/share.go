@@ -93,14 +93,15 @@ func (d *deck) hand(mine []string, to string) {
 	}
 }
 
-// idle says that nothing of a tenant runs, and no agent has its place here.
+// idle says that nothing of a tenant runs, no agent has its place here, and nobody looks
+// at its cockpit, which shows this engine.
 func idle(s *engine.Snapshot) bool {
 	for _, a := range s.Agents {
 		if !a.Stopped && a.Status != fleet.Offline && a.Status != fleet.Failed {
 			return false
 		}
 	}
-	return s.Counts.ByStatus["running"] == 0
+	return s.Counts.ByStatus["running"] == 0 && len(s.Visitors) == 0
 }
 
 // plan is what one engine is to do for an even share.
