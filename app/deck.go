@@ -286,6 +286,9 @@ func (d *deck) leave(h *house, to string) error {
 	delete(d.houses, h.tenant)
 	delete(d.leases, h.tenant)
 	d.mu.Unlock()
+	if eng, err := h.working(); err == nil {
+		eng.Retire()
+	}
 	err := h.close()
 	if h.part != nil {
 		h.part.Bequeath(to)

@@ -143,6 +143,9 @@ type Engine struct {
 	dir    string // where agents' relative directories start from
 	places Places
 	active atomic.Bool
+
+	retired context.Context // ends when what this engine shows is past
+	retire  context.CancelFunc
 }
 
 // Active says that Run was called: work is scheduled here.
@@ -171,6 +174,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if opt.Sealer != nil {
 		e.places.Key = opt.Sealer.Path()
 	}
+	e.retired, e.retire = context.WithCancel(context.Background())
 	e.world = newWorld(e)
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)
@@ -408,9 +412,17 @@ func (e *Engine) Run(ctx context.Context) error {
 	return <-failed
 }
 
+// Retire ends the lines and cockpits that work on the engine, before it is closed: its
+// tenant goes on elsewhere.
+func (e *Engine) Retire() { e.retire() }
+
+// Retired is closed when what the engine shows is past.
+func (e *Engine) Retired() <-chan struct{} { return e.retired.Done() }
+
 // Close ends the watches, refuses connections that wait for an answer and
 // writes down what runs sent. The store is its opener's to close, after this.
 func (e *Engine) Close() error {
+	e.retire()
 	e.world.close()
 	return e.Egress.Close()
 }

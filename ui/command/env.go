@@ -10,6 +10,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os/user"
 	"path/filepath"
@@ -139,6 +140,29 @@ type Globals struct {
 	Update     bool
 	Show       bool
 }
+
+// Following gives a context that ends, too, when an engine that the environment opens
+// from now on is retired. Over says that this is so.
+func (e *Env) Following(ctx context.Context) (_ context.Context, over func() bool, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	open := e.Open
+	e.Open = func(asked context.Context, need Need) (*engine.Engine, error) {
+		eng, err := open(asked, need)
+		if err == nil {
+			go func() { // ends with the line
+				select {
+				case <-eng.Retired():
+					cancel(errRetired)
+				case <-ctx.Done():
+				}
+			}()
+		}
+		return eng, err
+	}
+	return ctx, func() bool { return context.Cause(ctx) == errRetired }, func() { cancel(nil) }
+}
+
+var errRetired = errors.New("the engine that this was about has its tenant no more")
 
 // Start is what a full-screen door or a script starts from.
 type Start struct {

@@ -34,7 +34,14 @@ func (o Options) run(ctx context.Context, e *command.Env, t *serve.Session) int 
 	}
 	t.Line = command.Join(without(t.Args, "--data"))
 	for end := time.Now().Add(command.OtherPatience); ; {
-		code := command.Run(ctx, e, t.Args)
+		line := *e
+		running, over, stop := line.Following(ctx)
+		code := command.Run(running, &line, t.Args)
+		gone := over()
+		stop()
+		if gone && ctx.Err() == nil { // as when the engine's process ends: who reads looks for the next
+			return serve.Gone
+		}
 		if code != command.ExitElsewhere || other == nil {
 			return code
 		}

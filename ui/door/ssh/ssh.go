@@ -202,7 +202,13 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 	if len(args) > 0 && args[0] == "swarmdeck" { // the same line as for a machine that has the program
 		args = args[1:]
 	}
-	return command.Run(ctx, env, args)
+	running, over, stop := env.Following(ctx)
+	defer stop()
+	code := command.Run(running, env, args)
+	if over() && ctx.Err() == nil { // as when the engine's process ends
+		return serve.Gone
+	}
+	return code
 }
 
 // foreign are the variables that a client on another machine may set: what its

@@ -1,0 +1,39 @@
+package command_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"swarmdeck/engine"
+	"swarmdeck/store"
+	"swarmdeck/ui/command"
+)
+
+func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
+	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	env := &command.Env{Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
+	quiet, never, stop := env.Following(t.Context())
+	stop()
+	if <-quiet.Done(); never() {
+		t.Error("a line that ended by itself is told that its engine did")
+	}
+	running, over, stop := env.Following(t.Context())
+	defer stop()
+	if _, err := env.Open(running, command.Need{}); err != nil || over() || running.Err() != nil {
+		t.Fatalf("%v, %v", err, running.Err())
+	}
+	eng.Retire()
+	if <-running.Done(); !over() {
+		t.Error(context.Cause(running))
+	}
+}
