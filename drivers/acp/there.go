@@ -130,10 +130,7 @@ func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 
 // placeThere is where an agent of a host runs. What needs this machine is refused.
 func (r *Runtime) placeThere(p place, host string, c fleet.Create) (place, error) {
-	if r.opt.Hosts == nil {
-		return p, core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
-	}
-	profile, err := keeper.CheckHosted(c)
+	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
 	if err != nil {
 		return p, err
 	}

@@ -16,10 +16,7 @@ func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 // checkHosted is Check of an agent on another machine. What needs this one there,
 // or is not carried over yet, is refused.
 func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
-	if r.opt.Hosts == nil {
-		return core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
-	}
-	if _, err := keeper.CheckHosted(c); err != nil {
+	if _, err := keeper.CheckHosted(r.opt.Hosts, c); err != nil {
 		return err
 	}
 	with := ""
@@ -61,23 +58,11 @@ func (r *Runtime) openHosted(ctx context.Context, a fleet.Agent, own agentOption
 
 // start begins the agent's process where it has its place.
 func (a *agent) start(spec cell.Spec) (keeper.Process, error) {
-	if a.host != "" {
-		return a.opt.Hosts.Start(a.tenant, a.host, spec, keeper.Hosted{})
-	}
-	p, err := a.sup.Start(spec)
-	if err != nil {
-		return nil, err
-	}
-	return keeper.NewHere(p), nil
+	return keeper.Begin(a.sup, a.opt.Hosts, a.host, spec, keeper.Hosted{})
 }
 
-// available reports why no process can be started now.
-func (a *agent) available() error {
-	if a.host != "" {
-		return a.opt.Hosts.Available(a.tenant, a.host)
-	}
-	return a.spec.Available()
-}
+// available reports why it can't be started now.
+func (a *agent) available() error { return keeper.Available(a.opt.Hosts, a.host, a.spec) }
 
 // linked is told that the link to its host is there, or why it is not.
 func (a *agent) linked(why error) {

@@ -10,7 +10,10 @@ import (
 
 // CheckHosted reports why an agent's command can't run on a host, as far as that is the
 // same for every runtime, and the profile of its processes there.
-func CheckHosted(c fleet.Create) (cell.Profile, error) {
+func CheckHosted(hosts Hosts, c fleet.Create) (cell.Profile, error) {
+	if hosts == nil {
+		return "", core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
+	}
 	if err := cell.CheckCommand("command", c.Command); err != nil {
 		return "", err
 	}
@@ -21,6 +24,27 @@ func CheckHosted(c fleet.Create) (cell.Profile, error) {
 		return "", core.Invalid("dir", c.Dir, "an absolute directory of the host, or none for one of the agent's own")
 	}
 	return cell.ParseProfile("profile", c.Profile)
+}
+
+// Begin starts a run where its agent has its place: on a host, or with "" at this
+// machine.
+func Begin(cells *cell.Supervisor, hosts Hosts, host string, spec cell.Spec, o Hosted) (Screened, error) {
+	if host != "" {
+		return hosts.Start(spec.Whose.Tenant, host, spec, o)
+	}
+	p, err := cells.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	return NewHere(p), nil
+}
+
+// Available reports why it can't be started there now.
+func Available(hosts Hosts, host string, spec cell.Spec) error {
+	if host != "" {
+		return hosts.Available(spec.Whose.Tenant, host)
+	}
+	return spec.Available()
 }
 
 // Linked is the line of an agent's log on the link to its host, which is there or is

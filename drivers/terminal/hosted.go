@@ -14,10 +14,7 @@ func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 // checkHosted reports why an agent can't have its place on a host, or the profile of its
 // program there.
 func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) (cell.Profile, error) {
-	if r.opt.Hosts == nil {
-		return "", core.Errorf(core.Unavailable, "host: no agents can be started on hosts here").With("field", "host")
-	}
-	profile, err := keeper.CheckHosted(c)
+	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
 	if err != nil {
 		return "", err
 	}
@@ -43,23 +40,11 @@ func (r *Runtime) place(a fleet.Agent, o agentOptions) (spec cell.Spec, kept *ho
 
 // start begins the agent's program where it has its place.
 func (a *agent) start(spec cell.Spec) (keeper.Screened, error) {
-	if a.host != "" {
-		return a.opt.Hosts.Start(a.tenant, a.host, spec, keeper.Hosted{Whole: true})
-	}
-	p, err := a.sup.Start(spec)
-	if err != nil {
-		return nil, err
-	}
-	return keeper.NewHere(p), nil
+	return keeper.Begin(a.sup, a.opt.Hosts, a.host, spec, keeper.Hosted{Whole: true})
 }
 
-// available reports why no program can be started now.
-func (a *agent) available() error {
-	if a.host != "" {
-		return a.opt.Hosts.Available(a.tenant, a.host)
-	}
-	return a.spec.Available()
-}
+// available reports why it can't be started now.
+func (a *agent) available() error { return keeper.Available(a.opt.Hosts, a.host, a.spec) }
 
 // maxBacklog bounds the lines that wait for the log of the next prompt.
 const maxBacklog = 100
