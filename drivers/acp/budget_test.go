@@ -81,7 +81,8 @@ func TestABudgetEndsATurnOfARealAgent(t *testing.T) {
 }
 
 // TestABudgetEndsATurnOfARecordedWire has those whose wire tells what a request took
-// before what came of it is done: no model of theirs is seen.
+// before what came of it is done: no model of theirs is seen. The end may come before
+// the call does, so there is one that was canceled or none.
 func TestABudgetEndsATurnOfARecordedWire(t *testing.T) {
 	for _, name := range []string{"claude-agent-acp", "qwen-code"} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestABudgetEndsATurnOfARecordedWire(t *testing.T) {
 			id := d.begin(scenarios()[i].message, 0)
 			waitLong(t, "the budget is used up", d.denyMore)
 			s := d.story(id)
-			if s.status != task.Cancelled || len(s.prompts) != 1 || s.spent != model.TokensIn+model.TokensOut || len(s.calls) != 1 || s.calls[0].status != "canceled" {
+			if s.status != task.Cancelled || len(s.prompts) != 1 || s.spent != model.TokensIn+model.TokensOut || len(s.calls) > 1 || len(s.calls) == 1 && s.calls[0].status != "canceled" {
 				t.Errorf("%+v", s)
 			}
 		})
