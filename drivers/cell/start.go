@@ -50,10 +50,10 @@ func (o *order) start() (pid int, missing []string, err error) {
 	return pid, missing, nil
 }
 
-// enter goes to the command's directory, with this thread alone and as the
-// command's user.
+// enter goes to the command's directory as the command's user: with this thread
+// alone, but in a container that forbids it to part from the others.
 func (o *order) enter() error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("part the directory of a thread: %w", err)
 	}
 	if o.User != nil {

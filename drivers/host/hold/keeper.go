@@ -121,10 +121,15 @@ func (k *holder) live() error {
 	return k.endAll(func(*run) bool { return true })
 }
 
-// try finds out what of the wall this host does not give.
+// try finds out what of the wall this host does not give to an agent's processes; where
+// it has none of them, why.
 func (k *holder) try() {
 	defer close(k.tried)
-	for _, l := range k.sup.Layers(context.Background(), cell.Worker, k.dir) {
+	for _, l := range k.sup.Layers(context.Background(), cell.Worker, filepath.Join(k.dir, homesName)) {
+		if l.Name == "run" && !l.OK {
+			k.lacks = []string{l.Name + ": " + l.Detail}
+			return
+		}
 		if l.Needed && !l.OK {
 			k.lacks = append(k.lacks, l.Name)
 		}

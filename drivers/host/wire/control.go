@@ -88,7 +88,7 @@ func (w *Welcome) Check() error {
 		return core.Invalid("lacks", len(w.Lacks), fmt.Sprintf("at most %d", maxLacks))
 	}
 	for i, l := range w.Lacks {
-		w.Lacks[i] = Text(l, 128)
+		w.Lacks[i] = Text(l, 512)
 	}
 	return ids("runs", w.Runs)
 }

@@ -10,12 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/drivertest/dockertest"
 	"swarmdeck/drivers/resource/docker"
 )
 
@@ -23,89 +22,50 @@ func TestMain(m *testing.M) {
 	runtime.LockOSThread() // the engine ends with the thread that started it
 	started.start()
 	code := m.Run()
-	started.stop()
+	if started.Engine != nil {
+		started.Stop()
+	}
 	os.Exit(code)
 }
 
-// started is the docker engine of this run.
+// started is the docker engine of this run, whose images are made here.
 var started daemon
 
-// daemon is a real docker engine with a place and a socket of its own, without
-// a network, whose images are made here.
 type daemon struct {
-	dir string
+	*dockertest.Engine
 	why string // there is none
-	cmd *exec.Cmd
-	// ended is closed once the engine has ended.
-	ended chan struct{}
 }
 
 func (d *daemon) start() {
-	if _, err := exec.LookPath("dockerd"); err != nil || os.Getuid() != 0 {
-		d.why = "a docker engine of its own needs root and dockerd (on Debian: docker.io)"
+	engine, err := dockertest.Start()
+	if err != nil {
+		d.why = err.Error()
 		return
 	}
-	var said bytes.Buffer
-	if err := d.run(&said); err != nil {
-		d.stop()
-		d.why = fmt.Sprintf("no docker engine starts here: %v\n%s", err, said.Bytes()[max(0, said.Len()-2000):])
+	d.Engine = engine
+	os.Setenv("DOCKER_HOST", d.Host)
+	os.Unsetenv("DOCKER_CONTEXT")
+	if err := d.pack(); err != nil {
+		d.why = err.Error()
 	}
 }
 
-// run starts the engine, waits until it answers, and makes a tar of its image.
-func (d *daemon) run(said io.Writer) (err error) {
-	if d.dir, err = os.MkdirTemp("", "docker"); err != nil {
-		return err
-	}
-	socket := "unix://" + filepath.Join(d.dir, "sock")
-	cmd := exec.Command("dockerd", "--data-root", d.dir+"/data", "--exec-root", d.dir+"/exec", "--pidfile", d.dir+"/pid", "--host", socket,
-		"--storage-driver", "vfs", "--bridge", "none", "--iptables=false", "--ip6tables=false")
-	cmd.Stdout, cmd.Stderr = said, said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	d.cmd, d.ended = cmd, make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(d.ended)
-	}()
-	os.Setenv("DOCKER_HOST", socket)
-	os.Unsetenv("DOCKER_CONTEXT")
-	for end := time.Now().Add(2 * time.Minute); exec.Command("docker", "version").Run() != nil; time.Sleep(20 * time.Millisecond) {
-		select {
-		case <-d.ended:
-			return fmt.Errorf("dockerd ended: %s", cmd.ProcessState)
-		default:
-			if time.Now().After(end) {
-				return fmt.Errorf("dockerd does not answer")
-			}
-		}
-	}
-	source := filepath.Join(d.dir, "pause.go")
+// pack makes a tar of the only image.
+func (d *daemon) pack() error {
+	source := filepath.Join(d.Dir, "pause.go")
 	if err := os.WriteFile(source, []byte("package main\n\nimport \"syscall\"\n\nfunc main() { syscall.Pause() }\n"), 0o600); err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(d.dir, "pause"), source)
+	build := exec.Command("go", "build", "-o", filepath.Join(d.Dir, "pause"), source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
-	if out, err = exec.Command("tar", "-C", d.dir, "-cf", filepath.Join(d.dir, "image.tar"), "pause").CombinedOutput(); err != nil {
+	if out, err = exec.Command("tar", "-C", d.Dir, "-cf", filepath.Join(d.Dir, "image.tar"), "pause").CombinedOutput(); err != nil {
 		return fmt.Errorf("tar: %w: %s", err, out)
 	}
 	return nil
-}
-
-func (d *daemon) stop() {
-	if d.cmd != nil {
-		_ = d.cmd.Process.Signal(syscall.SIGTERM)
-		<-d.ended
-	}
-	if d.dir != "" {
-		_ = os.RemoveAll(d.dir)
-	}
 }
 
 // engineCLI is the docker command, which writes down what it is asked and may
@@ -159,7 +119,7 @@ func (e *engineCLI) docker(args ...string) string {
 // image makes an image with a name; each is another one.
 func (e *engineCLI) image(name string) string {
 	e.t.Helper()
-	return e.docker("image", "import", "--message", name, filepath.Join(started.dir, "image.tar"), name)
+	return e.docker("image", "import", "--message", name, filepath.Join(started.Dir, "image.tar"), name)
 }
 
 func (e *engineCLI) idOf(image string) string {

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/drivertest/dockertest"
+)
+
+// container starts one with this machine's programs in a docker engine of its own, which
+// the user's DOCKER_HOST names, and returns what carries out a command there.
+func (u *user) container(name string) (in func(args ...string) string) {
+	u.t.Helper()
+	runtime.LockOSThread() // the engine ends with the thread, and that with the test
+	engine, err := dockertest.Start()
+	if err != nil {
+		u.t.Skip(err)
+	}
+	u.t.Cleanup(engine.Stop)
+	u.set("DOCKER_HOST=" + engine.Host)
+	docker := func(args ...string) string {
+		u.t.Helper()
+		out, err := engine.Command(args...).CombinedOutput()
+		if err != nil {
+			u.t.Fatalf("docker %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	root := filepath.Join(engine.Dir, "root")
+	for _, dir := range []string{"usr", "etc", "root", "proc", "sys", "dev", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|os.ModeSticky); err != nil {
+		u.t.Fatal(err)
+	}
+	for _, dir := range []string{"bin", "sbin", "lib", "lib64"} {
+		if err := os.Symlink("usr/"+dir, filepath.Join(root, dir)); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	tar := exec.Command("tar", "-C", root, "-c", ".")
+	image, err := tar.StdoutPipe()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	take := engine.Command("image", "import", "-", "machine")
+	take.Stdin = image
+	if err := tar.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	if out, err := take.CombinedOutput(); err != nil {
+		u.t.Fatalf("%v: %s", err, out)
+	}
+	_, _ = io.Copy(io.Discard, image)
+	if err := tar.Wait(); err != nil {
+		u.t.Fatal(err)
+	}
+	docker("run", "--detach", "--name", name, "--network", "none", "--volume", "/usr:/usr:ro", "machine", "sleep", "infinity")
+	return func(args ...string) string { return docker(append([]string{"exec", name}, args...)...) }
+}
+
+// TestAgentsWorkInAContainer reaches one by docker's own command, as docker lets everybody
+// in: as an ordinary user, whose agents are held by what a container has of the wall, and
+// as its root, who has none for a worker and is told why.
+func TestAgentsWorkInAContainer(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	in := u.container("box")
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok("host", "add", "box", "--command", "docker exec -i -u 1000 -e HOME=/tmp/home box")
+	u.ok("host", "add", "root", "--command", "docker exec -i box sh -c {}")
+	for _, name := range []string{"box", "root"} {
+		await(t, name+" is up", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), `"state":"up"`) })
+	}
+	if out := u.ok("host", "list", "-o", "wide"); !strings.Contains(out, "name spaces") || !strings.Contains(out, "none can be started") {
+		t.Error(out)
+	}
+	line := `read line; echo "$line" > got; cat /tmp/home/secret; echo over > /tmp/home/secret; echo '{"type":"result","status":"succeeded","output":{"uid":'$(id -u)'}}'; read line`
+	in("sh", "-c", "mkdir -p /tmp/home && echo hidden > /tmp/home/secret && chmod 666 /tmp/home/secret")
+	for name, agent := range map[string]struct {
+		args []string
+		uid  string
+	}{
+		"walled": {[]string{"--host", "box"}, "1000"},
+		"free":   {[]string{"--host", "root", "--profile", "open", "--yes"}, "0"},
+	} {
+		u.ok(append([]string{"agent", "create", name, "--project", "p", "--shell", line}, agent.args...)...)
+		await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
+		id := field(u.ok("agent", "assign", name, "do it", "-o", "json"), "task_id")
+		u.ok("task", "wait", id, "--timeout", "60s")
+		if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `"uid":`+agent.uid+`}`) {
+			t.Error(name, out)
+		}
+		if name == "walled" {
+			if log := u.ok("agent", "log", name, "--page-size", "100"); strings.Contains(log, "hidden") || in("cat", "/tmp/home/secret") != "hidden" {
+				t.Errorf("the wall does not hold: %s", log)
+			}
+		}
+		u.ok("agent", "delete", name, "--yes")
+	}
+	for _, name := range []string{"box", "root"} {
+		u.ok("host", "remove", name)
+	}
+	await(t, "nothing is left there", func() bool {
+		return in("sh", "-c", "ls -d /tmp/home/.cache/swarmdeck /root/.cache/swarmdeck /proc/[0-9]*/exe 2>/dev/null | grep swarmdeck; for p in /proc/[0-9]*; do readlink $p/exe; done | grep swarmdeck; true") == ""
+	})
+}
