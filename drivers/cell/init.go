@@ -9,14 +9,10 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -309,95 +305,6 @@ func (i *initial) watch() {
 	}
 }
 
-// set changes who wants the cell frozen, makes it so, and says word.
-func (i *initial) set(change func(), word string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	change()
-	want := i.paused || i.orphan || i.silent
-	var err error
-	if want {
-		i.still.Store(true)
-		err = i.freeze()
-	} else if i.still.Load() {
-		i.still.Store(false)
-		i.thaw()
-	}
-	if word == "" {
-		return
-	}
-	m := message{Kind: word}
-	if err != nil {
-		m.Error = err.Error()
-	}
-	_ = send(controlFile, m, -1)
-}
-
-// signal sends a signal to every process of the cell but this.
-func (i *initial) signal(sig syscall.Signal) {
-	if i.order.Spaces {
-		_ = unix.Kill(-1, sig)
-		return
-	}
-	for _, p := range descendants(os.Getpid()) {
-		p.send(sig)
-	}
-}
-
-// freezePatience is how long the kernel may take to stop a process.
-const freezePatience = 1500 * time.Millisecond
-
-// freeze stops all of the cell. In a name space of its own one call reaches
-// every process, those that are just being made too; elsewhere it is repeated
-// until no new ones appear.
-func (i *initial) freeze() error {
-	calm := 0
-	for deadline := time.Now().Add(freezePatience); ; time.Sleep(time.Millisecond) {
-		i.signal(unix.SIGSTOP)
-		moving := i.moving()
-		switch {
-		case len(moving) > 0:
-			calm = 0
-		case calm == 1 || i.order.Spaces:
-			return nil
-		default:
-			calm++
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not stopped: %s", describe(moving))
-		}
-	}
-}
-
-// moving are the processes that do not stand still.
-func (i *initial) moving() []proc {
-	if i.blind {
-		return nil
-	}
-	all := descendants(os.Getpid())
-	stopped := map[int]bool{}
-	for _, p := range all {
-		stopped[p.Parent] = stopped[p.Parent] || p.Stopped()
-	}
-	return slices.DeleteFunc(all, func(p proc) bool {
-		return p.Dead() || frozen(p.PID) || p.State == 'D' && stopped[p.PID] && stopPending(p.PID)
-	})
-}
-
-// thaw lets the cell go on: children first, so that a shell with job control
-// does not take them for stopped jobs.
-func (i *initial) thaw() {
-	if i.blind {
-		i.signal(unix.SIGCONT)
-		return
-	}
-	all := descendants(os.Getpid())
-	slices.Reverse(all)
-	for _, p := range all {
-		p.send(unix.SIGCONT)
-	}
-}
-
 // end kills the cell. Of a name space the kernel kills the rest when its first
 // process leaves.
 func (i *initial) end() {
@@ -409,44 +316,3 @@ func (i *initial) end() {
 }
 
 func (i *initial) leave() { i.once.Do(func() { close(i.over) }) }
-
-// named is the command line of an init, by which the next engine finds it.
-func named(run, engine string) []string { return []string{"swarmdeck", Word, run, engine} }
-
-// maxRun bounds the name of a run that an init can take on while it waits.
-const maxRun = 200
-
-// noRun is what the name of an init ends with that has no run.
-const noRun = "/waiting"
-
-// waitingFor is the name of an init that has no run yet, with room for one.
-func waitingFor(instance string) string {
-	name := instance + noRun
-	return name + strings.Repeat(" ", maxRun-len(name))
-}
-
-// rename writes the name of a run over the one in this process's command line.
-// Go's arguments lie where the kernel has put them and shows them.
-func rename(old, run string) {
-	place := unsafe.Slice(unsafe.StringData(old), len(old))
-	if len(run) > len(place) || old == run {
-		return
-	}
-	for i := copy(place, run); i < len(place); i++ {
-		place[i] = ' '
-	}
-}
-
-// ofInit is the run and the engine that an init's command line names, "" for
-// what is none.
-func ofInit(pid int) (run, engine string) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return "", ""
-	}
-	words := splitZero(data)
-	if len(words) != 4 || words[0] != "swarmdeck" || words[1] != Word {
-		return "", ""
-	}
-	return strings.TrimRight(words[2], " "), words[3]
-}
