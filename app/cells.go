@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/egress"
+	"swarmdeck/drivers/host"
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
@@ -16,18 +17,30 @@ import (
 
 // carry takes a connection out of a cell.
 func (h *house) carry(c cell.Conn) {
-	pid, name := c.Process()
-	kind := egress.HTTP
-	if c.Port == cell.PortSOCKS {
-		kind = egress.SOCKS
-	}
-	from := egress.Origin{
-		Tenant: c.Whose.Tenant, Agent: c.Whose.Agent, Role: c.Whose.Role, Profile: string(c.Profile), Task: c.Whose.Task, Run: c.Run, PID: pid, Process: name,
-	}
+	from := originOf(c.Whose, c.Run, c.Profile)
+	from.PID, from.Process = c.Process()
 	if shared := h.shared.Load(); shared != nil && from.Agent == "" && from.Task == "" {
 		from.Agents = func() []string { return shared.Sharing(c.Run) }
 	}
-	h.egress.Serve(context.Background(), c.Conn, kind, from, c.Authority)
+	h.egress.Serve(context.Background(), c.Conn, kindOf(c.Port), from, c.Authority)
+}
+
+// carryFar takes a connection out of a cell on a host, as carry does one from here.
+func (h *house) carryFar(w host.Way) {
+	from := originOf(w.Whose, w.Run, w.Profile)
+	from.PID, from.Process = w.PID, w.Process
+	h.egress.Serve(context.Background(), w.Conn, kindOf(w.Port), from, nil)
+}
+
+func originOf(w cell.Whose, run string, profile cell.Profile) egress.Origin {
+	return egress.Origin{Tenant: w.Tenant, Agent: w.Agent, Role: w.Role, Profile: string(profile), Task: w.Task, Run: run}
+}
+
+func kindOf(port int) egress.Kind {
+	if port == cell.PortSOCKS {
+		return egress.SOCKS
+	}
+	return egress.HTTP
 }
 
 // over tells the egress that a run is over. What can't be written down now is

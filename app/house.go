@@ -349,7 +349,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	h.closers = append(h.closers, models.Close)
 	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
 	if !cells.Leased { // what runs elsewhere would outlive the lease on the data
-		hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost})
+		hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost, Way: h.carryFar, Over: h.over})
 		opt.Hosts, local.Hosts = hosts, hosts
 	}
 	runtime, err := exec.NewRuntime(sup, local)

@@ -25,7 +25,7 @@ const (
 // its addresses say.
 type Conn struct {
 	net.Conn
-	Port  int    // PortHTTP or PortSOCKS
+	Port  int    // PortHTTP, PortSOCKS or, for Options.Reach, one of Wall.Reach
 	Run   string // as in Spec
 	Whose Whose
 	// Profile is the cell's.
@@ -168,17 +168,20 @@ func (p *Process) arrive(fd, port int) {
 	if err != nil {
 		return
 	}
-	if port == PortHTTP || port == PortSOCKS {
-		p.ways.Go(func() {
-			p.sup.opt.Way(Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, Profile: p.wall.Profile, Authority: p.ca, of: p})
-		})
-		return
+	c := Conn{Conn: conn, Port: port, Run: p.whose.Name, Whose: p.work, Profile: p.wall.Profile, Authority: p.ca, of: p}
+	switch {
+	case port == PortHTTP || port == PortSOCKS:
+		p.ways.Go(func() { p.sup.opt.Way(c) })
+	case p.sup.opt.Reach != nil:
+		p.ways.Go(func() { p.sup.opt.Reach(c) })
+	default:
+		go Join(conn, port)
 	}
-	go reach(conn, port)
 }
 
-// reach joins a connection of a cell with a port of the engine's loopback.
-func reach(conn net.Conn, port int) {
+// Join carries a connection of a cell to a port of this machine's loopback, and closes
+// it when that is over.
+func Join(conn net.Conn, port int) {
 	defer conn.Close()
 	to, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -188,7 +191,7 @@ func reach(conn net.Conn, port int) {
 	var both sync.WaitGroup
 	join := func(dst, src net.Conn) {
 		_, _ = io.Copy(dst, src)
-		if half, ok := dst.(*net.TCPConn); ok {
+		if half, ok := dst.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
 	}

@@ -31,6 +31,9 @@ type Options struct {
 	// Way takes a connection of a worker that wants to go out, and closes it; it
 	// returns when that is over. Nil is no way out for anybody.
 	Way func(Conn)
+	// Reach takes a connection to one of the ports of Wall.Reach, as Way does. Nil joins
+	// it with that port of this machine's loopback.
+	Reach func(Conn)
 	// Over is told of a run once it is over with all its ways out. Nil is nobody.
 	Over func(Whose, string)
 	// Refused is told of the first deed of each kind that a run was refused; the

@@ -196,6 +196,7 @@ func (l *link) once(ctx context.Context) error {
 			l.session = nil
 			l.mu.Unlock()
 		}()
+		go l.carry(session) // until that ends
 		return l.listen(c, stream)
 	})
 	if ctx.Err() == nil {
@@ -358,6 +359,7 @@ func (l *link) start(spec cell.Spec, o keeper.Hosted) (*Process, error) {
 	}
 	l.runs[p.id] = p
 	l.mu.Unlock()
+	l.pool.came(p)
 	p.begin()
 	select {
 	case err = <-p.begun:

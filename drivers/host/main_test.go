@@ -48,6 +48,7 @@ type box struct {
 	host   host.Host
 	home   string
 	agents []string
+	gate   gate
 	ended  chan struct{}
 	stop   context.CancelFunc
 }
@@ -187,5 +188,5 @@ func kill(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
 // again is another start of the engine.
 func (b *box) again() *driver.Pool {
-	return driver.New(driver.Options{Cells: b.cells, Instance: "test-" + filepath.Base(b.home), Agents: func(string, string) []string { return b.agents }, Grace: time.Second})
+	return driver.New(driver.Options{Cells: b.cells, Instance: "test-" + filepath.Base(b.home), Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Way: b.gate.take, Over: b.gate.ended})
 }

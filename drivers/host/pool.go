@@ -39,6 +39,12 @@ type Options struct {
 	Program string
 	// Agents are those that have their place on a host, by name.
 	Agents func(tenant, host string) []string
+	// Way takes a connection of a worker there that wants to go out, and closes it; it
+	// returns when that is over. Nil is no way out for anybody.
+	Way func(Way)
+	// Over is told of a run, by its name, once all of that name are over with their
+	// ways out. Nil is nobody.
+	Over func(whose cell.Whose, run string)
 	// Grace is how much longer than a host's lease a run is waited for, for what
 	// ends there to have ended; 0 means 10 s.
 	Grace time.Duration
@@ -53,6 +59,7 @@ type Pool struct {
 
 	mu     sync.Mutex
 	links  map[place]*link
+	named  map[named]int
 	follow map[place][]*func(error) // copied before it is changed
 }
 
@@ -71,7 +78,7 @@ func New(opt Options) *Pool {
 	if opt.Grace <= 0 {
 		opt.Grace = 10 * time.Second
 	}
-	p := &Pool{opt: opt, engine: rand.Text(), links: map[place]*link{}, follow: map[place][]*func(error){}}
+	p := &Pool{opt: opt, engine: rand.Text(), links: map[place]*link{}, named: map[named]int{}, follow: map[place][]*func(error){}}
 	p.digest = sync.OnceValues(func() (program, error) { return measure(opt.Program) })
 	return p
 }

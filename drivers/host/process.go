@@ -1,12 +1,14 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +27,10 @@ type Process struct {
 	id    string
 	start *wire.Start
 	began time.Time
+
+	run     string // as in cell.Spec
+	whose   cell.Whose
+	profile cell.Profile
 
 	ours, theirs [3]*os.File // pipes: what its user has, and what the link has
 
@@ -51,6 +57,7 @@ type Process struct {
 	ended  bool       // an exit is among what waits in out
 	looked wire.Event // how its terminal was last
 	isOver bool
+	ways   map[*far]struct{} // its connections that go out
 }
 
 var _ keeper.Screened = (*Process)(nil)
@@ -58,9 +65,10 @@ var _ keeper.Screened = (*Process)(nil)
 func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 	p := &Process{
 		l: l, id: rand.Text(), began: time.Now(), begun: make(chan error, 1), done: make(chan struct{}), over: make(chan struct{}), bell: make(chan struct{}, 1), waits: map[uint64]chan error{},
+		run: cmp.Or(spec.Run, strings.Join([]string{"agent", spec.Whose.Tenant, spec.Whose.Agent}, ":")), whose: spec.Whose, profile: cmp.Or(spec.Wall.Profile, cell.Worker),
 		start: &wire.Start{
 			Agent: spec.Whose.Agent, Role: spec.Whose.Role, Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env,
-			Limits: wire.LimitsOf(spec.Limits), Profile: string(spec.Wall.Profile),
+			Limits: wire.LimitsOf(spec.Limits), Profile: string(spec.Wall.Profile), Ports: spec.Wall.Reach,
 			Files: o.Files, Whole: o.Whole, Desk: o.Desk, Terminal: spec.Terminal,
 		},
 	}
@@ -170,6 +178,9 @@ func (p *Process) end() {
 	for seq, w := range p.waits {
 		delete(p.waits, seq)
 		w <- nil
+	}
+	if p.closeWays() {
+		go p.l.pool.gone(p)
 	}
 	p.turn.Broadcast()
 }

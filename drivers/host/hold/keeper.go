@@ -38,6 +38,7 @@ type holder struct {
 	end    chan struct{} // closed when it is to end
 	over   chan struct{} // closed when nothing is left of it
 	once   sync.Once
+	ways   ways
 
 	mu      sync.Mutex
 	engine  string
@@ -70,7 +71,7 @@ func hold(id, digest string) error {
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
 	}
-	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide}); err != nil {
+	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide, Way: k.carry, Reach: k.carry}); err != nil {
 		return err
 	}
 	if k.own, err = safeopen.OwnFiles(filepath.Join(dir, "log"), filepath.Join(dir, spoolName), filepath.Join(dir, pinsName)); err != nil {
@@ -381,7 +382,7 @@ func (k *holder) find(o *wire.Open, session *yamux.Session) *run {
 	r = newRun(o.Run, filepath.Join(k.dir, spoolName))
 	k.runs[o.Run] = r
 	k.mu.Unlock()
-	p, after, err := k.start(o.Start)
+	p, after, err := k.start(o.Run, o.Start)
 	if err != nil {
 		r.failed(err)
 		return r

@@ -19,8 +19,8 @@ var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
 
 // start begins a process in a cell of this host, or what is done in its place; after
 // is what is left to do once it is over.
-func (k *holder) start(s *wire.Start) (p keeper.Process, after func(), err error) {
-	spec, err := k.spec(s)
+func (k *holder) start(run string, s *wire.Start) (p keeper.Process, after func(), err error) {
+	spec, err := k.spec(run, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +46,7 @@ func (k *holder) start(s *wire.Start) (p keeper.Process, after func(), err error
 const shelf = "host"
 
 // spec is how an agent's process is run here.
-func (k *holder) spec(s *wire.Start) (spec cell.Spec, err error) {
+func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 	profile, err := cell.ParseProfile("profile", s.Profile)
 	if err != nil {
 		return spec, err
@@ -62,9 +62,9 @@ func (k *holder) spec(s *wire.Start) (spec cell.Spec, err error) {
 		}
 	}
 	spec = cell.Spec{
-		Run: "agent:" + s.Agent, Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
+		Run: runName(s.Agent, run), Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
 		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
-		Wall:  cell.Wall{Profile: profile, Told: true}, Terminal: s.Terminal,
+		Wall:  cell.Wall{Profile: profile, Told: true, Reach: s.Ports}, Terminal: s.Terminal,
 	}
 	if spec.Dir == "" {
 		spec.Dir = work

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
@@ -37,6 +38,8 @@ type Start struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Limits  Limits            `json:"limits"`
 	Profile string            `json:"profile,omitempty"`
+	// Ports of the cell lead to those of the engine, beside the proxies'.
+	Ports []int `json:"ports,omitempty"`
 	// Files are those that must be as they were judged; copies of what runs of them run.
 	Files []judge.File `json:"files,omitempty"`
 	// Whole has it held up rather than its output be left out while the link is away.
@@ -151,6 +154,8 @@ func (o *Open) Check() error {
 	}
 	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText || len(s.Files) > maxFiles) {
 		return core.Invalid("start.agent", s.Agent, "a name")
+	} else if s != nil && (len(s.Ports) > MaxPorts || slices.ContainsFunc(s.Ports, func(p int) bool { return p < 1 || p > 65535 })) {
+		return core.Invalid("start.ports", len(s.Ports), fmt.Sprintf("at most %d of 1 to 65535", MaxPorts))
 	}
 	return nil
 }

@@ -1,0 +1,123 @@
+package hold
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/yamux"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/host/wire"
+)
+
+// ways counts the connections that go out. The zero value is ready.
+type ways struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int // by run
+}
+
+// enter takes a place for one of a run's; false is that there is none.
+func (w *ways) enter(run string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of = map[string]int{}
+	}
+	if w.all >= wire.MaxWays/2 || w.of[run] >= wire.MaxWaysOfRun {
+		return false
+	}
+	w.all++
+	w.of[run]++
+	return true
+}
+
+func (w *ways) leave(run string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all--
+	if w.of[run]--; w.of[run] == 0 {
+		delete(w.of, run)
+	}
+}
+
+// runName names a run's cell, and runOf is the run again.
+func runName(agent, run string) string { return "agent:" + agent + ":" + run }
+
+func runOf(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
+
+// carry has the engine take a connection of a cell, over the link that is there now.
+// Without one it breaks, and when that is lost: nothing waits for the next.
+func (k *holder) carry(c cell.Conn) {
+	defer sever(c.Conn) // unless it is over in order
+	run := runOf(c.Run)
+	k.mu.Lock()
+	session := k.link
+	k.mu.Unlock()
+	if session == nil || !k.ways.enter(run) {
+		return
+	}
+	defer k.ways.leave(run)
+	s, err := session.OpenStream()
+	if err != nil {
+		return
+	}
+	w := wire.Way{Run: run, Port: c.Port}
+	w.PID, w.Process = c.Process()
+	if w.Check() != nil {
+		s.Close()
+		return
+	}
+	join(c.Conn, s, w)
+}
+
+// join carries a connection over a stream until both directions are over, or either
+// side breaks it off.
+func join(conn net.Conn, s *yamux.Stream, w wire.Way) {
+	t := wire.NewTunnel(s)
+	defer t.Close()
+	if t.Begin(w) != nil {
+		return
+	}
+	broke := sync.OnceFunc(func() {
+		sever(conn)
+		t.Close()
+	})
+	up, down := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(up)
+		if _, err := io.Copy(t, plain{conn}); err != nil || t.CloseWrite() != nil {
+			broke()
+		}
+	}()
+	go func() {
+		defer close(down)
+		_, err := io.Copy(plain{conn}, t)
+		if half, is := conn.(*net.TCPConn); err != nil || !is || half.CloseWrite() != nil {
+			broke()
+			return
+		}
+		t.Gone() // also of what it still sends, the engine takes no more
+	}()
+	select {
+	case <-down:
+		conn.Close()
+	case <-up:
+	}
+	<-up
+	<-down
+	conn.Close()
+}
+
+// plain is a connection without what copies past a stream's records.
+type plain struct{ net.Conn }
+
+// sever ends a connection so that who is at its other end sees that it broke.
+func sever(conn net.Conn) {
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0)
+	}
+	conn.Close()
+}

@@ -1,0 +1,82 @@
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/host/wire"
+)
+
+// stream is one that was written or is to be read.
+type stream struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (s *stream) Close() error { s.closed = true; return nil }
+
+func TestATunnelTellsAnEndFromABreak(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		s := new(stream)
+		out := wire.NewTunnel(s)
+		text := strings.Repeat("abc", 20_000)
+		if err := out.Begin(wire.Way{Run: "R1", Port: 3128, PID: 7, Process: "a\x1bb"}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.WriteString(out, text); n != len(text) || err != nil {
+			t.Error(n, err)
+		}
+		if ends && out.CloseWrite() != nil {
+			t.Error("no end")
+		}
+		in := wire.NewTunnel(s)
+		if w, err := in.Begun(); err != nil || w.Run != "R1" || w.Process != "a b" {
+			t.Errorf("%+v %v", w, err)
+		}
+		got, err := io.ReadAll(in)
+		if string(got) != text || errors.Is(err, io.ErrUnexpectedEOF) == ends || (err == nil) != ends {
+			t.Errorf("ends %v: %d bytes, %v", ends, len(got), err)
+		}
+		if in.Close() != nil || !s.closed {
+			t.Error("it is open")
+		}
+	}
+}
+
+func TestAWayThatCantBeIsRefused(t *testing.T) {
+	for name, w := range map[string]wire.Way{"run": {Run: "../x", Port: 1}, "port": {Run: "R", Port: 70_000}, "pid": {Run: "R", Port: 1, PID: -1}, "size": {Run: "R", Port: 1, Process: strings.Repeat("x", 2000)}} {
+		s := new(stream)
+		if err := wire.NewTunnel(s).Begin(w); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.NewTunnel(s).Begun(); err == nil {
+			t.Error(name, "was taken")
+		}
+	}
+}
+
+func FuzzTunnel(f *testing.F) {
+	s := new(stream)
+	t := wire.NewTunnel(s)
+	_ = t.Begin(wire.Way{Run: "R1", Port: 3128})
+	_, _ = t.Write([]byte("hello"))
+	_ = t.CloseWrite()
+	f.Add(s.Bytes())
+	f.Add([]byte{0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := new(stream)
+		s.Write(data)
+		in := wire.NewTunnel(s)
+		w, err := in.Begun()
+		if err == nil && (w.Port < 1 || w.Port > 65535 || len(w.Process) > 256) {
+			t.Errorf("%+v", w)
+		}
+		got, _ := io.ReadAll(in)
+		if len(got) > len(data) {
+			t.Errorf("%d bytes of %d", len(got), len(data))
+		}
+	})
+}
