@@ -96,11 +96,12 @@ var (
 	ErrUnusable     = errors.New("data file can't be used")
 	ErrClosed       = errors.New("store is closed")
 	ErrFenced       = errors.New("the data has a newer owner")
+	ErrStandby      = errors.New("it can only be read")
 )
 
 // IsFault reports that an error is one of the data file, not of what was asked.
 func IsFault(err error) bool {
-	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed, ErrFenced}, func(fault error) bool { return errors.Is(err, fault) })
+	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed, ErrFenced, ErrStandby}, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // Fence fails with ErrFenced when the store's owner is no longer the one that

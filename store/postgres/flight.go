@@ -80,6 +80,7 @@ func (t *tenant) land() error {
 		f.draft.staged = nil
 		f.draft.has.shrink(t.db.opt.Memory)
 		t.now = f.draft
+		t.db.bell.committed(t.name)
 	}
 	<-t.gate
 	f.down = true

@@ -80,6 +80,11 @@ func (db *DB) layOut(ctx context.Context) error {
 	if err := ready(db.pool); err != nil {
 		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
 	}
+	if !db.opt.ReadOnly {
+		if err := db.mayWrite(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case have == len(steps):
 		return db.mayUse(ctx)

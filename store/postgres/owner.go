@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"swarmdeck/store"
 )
 
@@ -83,8 +85,8 @@ func (db *DB) look(ctx context.Context, name string) (*moment, error) {
 	if err := db.closed(); err != nil {
 		return nil, err
 	}
-	conn, err := db.freeze(ctx)
-	if err != nil {
+	var conn *pgxpool.Conn
+	if err := patiently(ctx, func() (err error) { conn, err = db.freeze(ctx); return err }); err != nil {
 		return nil, err
 	}
 	rows, err := db.query(ctx, conn, whoSQL, []byte(name))

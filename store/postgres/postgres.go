@@ -78,6 +78,7 @@ type DB struct {
 	me       *Engine          // nil until it has joined
 	arriving *store.AwayError // the tenant that is copied here
 
+	bell    *bell
 	opening sync.Mutex // one tenant is taken at a time
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -105,7 +106,7 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
 	}
-	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}}
+	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}, bell: newBell()}
 	if err := db.layOut(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -113,6 +114,9 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	db.ctx, db.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if opt.Lease > 0 && !opt.ReadOnly {
 		db.keeper.Go(db.keep)
+	}
+	if !opt.ReadOnly {
+		db.keeper.Go(func() { db.ring(db.ctx) })
 	}
 	return db, nil
 }

@@ -59,3 +59,18 @@ func (db *DB) mayMake(ctx context.Context) error {
 	}
 	return err
 }
+
+// mayWrite is an error that says so where the server only gives records to read.
+func (db *DB) mayWrite(ctx context.Context) error {
+	var standby, refuses bool
+	err := db.pool.QueryRow(ctx, "select pg_is_in_recovery(), current_setting('transaction_read_only')::bool").Scan(&standby, &refuses)
+	switch {
+	case err != nil:
+		return err
+	case standby:
+		return fmt.Errorf("PostgreSQL: %s is a standby: %w", db.pool.Config().ConnConfig.Host, store.ErrStandby)
+	case refuses:
+		return fmt.Errorf("PostgreSQL: %s has default_transaction_read_only: %w", db.pool.Config().ConnConfig.Host, store.ErrStandby)
+	}
+	return nil
+}

@@ -49,3 +49,6 @@ func (c *Cluster) Promote(t testing.TB) {
 func (c *Cluster) Either(database string, other *Cluster) string {
 	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres&sslmode=disable&target_session_attrs=read-write&connect_timeout=5", database, url.QueryEscape(c.dir+","+other.dir))
 }
+
+// DSN is how a database of the server is reached.
+func (c *Cluster) DSN(database string) string { return dsn(c.dir, database) }

@@ -1,0 +1,167 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// followed is a database whose commits somebody follows.
+type followed struct {
+	t    *testing.T
+	db   *postgres.DB  // of who commits
+	read *postgres.DB  // of who follows
+	seen chan []string // the keys that the follower finds after each change
+	n    int
+}
+
+func follow(t *testing.T, db *postgres.DB, dsn string) *followed {
+	t.Helper()
+	f := &followed{t: t, db: db, seen: make(chan []string, 1000)}
+	f.read = open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	over.Go(func() {
+		f.read.Follow(ctx, func(tenants []string) {
+			if !slices.Contains(tenants, acme) {
+				t.Errorf("told of %q", tenants)
+			}
+			have, _ := keys(t, f.read)
+			f.seen <- have
+		})
+	})
+	t.Cleanup(func() { cancel(); over.Wait(); closed(t, f.read) })
+	time.Sleep(2 * time.Second) // it has looked once, and listens where it can
+	return f
+}
+
+// commit writes one key and returns how long the follower takes to see it.
+func (f *followed) commit() time.Duration {
+	f.t.Helper()
+	f.n++
+	key := fmt.Sprintf("k%03d", f.n)
+	began := time.Now()
+	if err := f.db.Update(f.t.Context(), acme, put(key, "v")); err != nil {
+		f.t.Fatal(err)
+	}
+	for end := time.After(20 * time.Second); ; {
+		select {
+		case have := <-f.seen:
+			if slices.Contains(have, key) {
+				return time.Since(began)
+			}
+		case <-end:
+			f.t.Fatalf("nothing is seen of %s", key)
+		}
+	}
+}
+
+// median of some commits.
+func (f *followed) median() time.Duration {
+	f.t.Helper()
+	var took []time.Duration
+	for range 11 {
+		took = append(took, f.commit())
+		time.Sleep(60 * time.Millisecond)
+	}
+	slices.Sort(took)
+	f.t.Logf("a commit is seen after %v, at most %v", took[5], took[10])
+	return took[5]
+}
+
+func owner(t *testing.T, dsn string) *postgres.DB {
+	t.Helper()
+	db := open(t, dsn, postgres.Options{Lease: time.Hour})
+	t.Cleanup(func() { closed(t, db) })
+	if err := db.CreateTenant(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestWhoFollowsHearsOfACommitAtOnce(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, "heard")
+	f := follow(t, owner(t, dsn), dsn)
+	if took := f.median(); took > 200*time.Millisecond {
+		t.Errorf("half of the commits are seen after %v", took)
+	}
+	// A bell that is lost, with the connection that listens to it.
+	const listens = "from pg_stat_activity where query = 'listen swarmdeck'"
+	for range 3 {
+		if n := cluster.SQL(t, "heard", "select count(*) "+listens); n != "1" {
+			t.Errorf("%s connections listen", n)
+		}
+		cluster.SQL(t, "heard", "select pg_terminate_backend(pid) "+listens)
+		f.commit()
+		for end := time.Now().Add(20 * time.Second); cluster.SQL(t, "heard", "select count(*) "+listens) != "1"; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("nobody listens again")
+			}
+		}
+	}
+	// A server that was away.
+	cluster.Kill(t)
+	cluster.Run(t)
+	f.commit()
+}
+
+func TestWhoFollowsThroughAPoolerLooks(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	cluster.Database(t, "pooled")
+	dsn := cluster.Pooler(t).DSN("pooled")
+	f := follow(t, owner(t, dsn), dsn)
+	if took := f.median(); took > time.Second {
+		t.Errorf("half of the commits are seen after %v", took)
+	}
+	if n := cluster.SQL(t, "pooled", "select count(*) from pg_stat_activity where query like 'listen%'"); n != "0" {
+		t.Errorf("%s connections of the pool listen", n)
+	}
+}
+
+func TestAStandbyIsFollowedAndTakesNoWrites(t *testing.T) {
+	t.Parallel()
+	primary := postgrestest.Start(t)
+	dsn := primary.Database(t, "stood")
+	standby := primary.Standby(t)
+	db := owner(t, dsn)
+	primary.CaughtUp(t, standby)
+	of := standby.DSN("stood")
+	f := follow(t, db, of)
+	if took := f.median(); took > time.Second {
+		t.Errorf("half of the commits are seen after %v", took)
+	}
+	_, err := postgres.Open(t.Context(), of, postgres.Options{})
+	if want := "is a standby: it can only be read"; !errors.Is(err, store.ErrStandby) || !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	// Once it is promoted there are commits of its own.
+	primary.Kill(t)
+	standby.Promote(t)
+	f.db = open(t, of, postgres.Options{Lease: time.Hour, Wait: time.Minute, Engine: db.Engine()})
+	defer closed(t, f.db)
+	f.commit()
+}
+
+func TestARoleThatWritesNothingIsTold(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, "set")
+	owner(t, dsn)
+	cluster.SQL(t, "set", "alter database set set default_transaction_read_only = on")
+	if _, err := postgres.Open(t.Context(), dsn, postgres.Options{}); !errors.Is(err, store.ErrStandby) {
+		t.Error(err)
+	}
+	closed(t, open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}}))
+}
