@@ -21,11 +21,17 @@ import (
 // it: they take turns, or ask the one that has it, as with a file.
 type onDatabase struct {
 	*postgres.DB
-	lock *os.File
+	lock *os.File // nil for who watches: it keeps nobody from it
 }
 
 // Close implements store.Store.
-func (o onDatabase) Close() error { return errors.Join(o.DB.Close(), o.lock.Close()) }
+func (o onDatabase) Close() error {
+	err := o.DB.Close()
+	if o.lock != nil {
+		err = errors.Join(err, o.lock.Close())
+	}
+	return err
+}
 
 // openDatabase opens the database that a data file points to.
 func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Store, err error) {
@@ -49,6 +55,9 @@ func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Sto
 	}
 	if err := hasKey(ctx, need, db); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if need.ReadOnly && need.Watch {
+		return onDatabase{DB: db}, lock.Close()
 	}
 	return onDatabase{db, lock}, nil
 }

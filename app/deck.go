@@ -130,6 +130,8 @@ func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engin
 			switch {
 			case unknown != nil && !mine:
 				return nil, unknown
+			case unknown != nil && need.Watch:
+				return nil, err
 			case unknown != nil || here:
 			case mine:
 				if err := d.peers.reach(ctx, need.Data, owner, taken.tenant); err == nil {
@@ -183,7 +185,7 @@ func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.E
 // enter opens the database, unless it is open in the way that is needed. The caller
 // holds opening.
 func (d *deck) enter(ctx context.Context, need command.Need) error {
-	if d.base != nil && (need.Data != d.at.Data || d.at.ReadOnly && !need.ReadOnly) {
+	if d.base != nil && (need.Data != d.at.Data || d.at.ReadOnly != need.ReadOnly && (d.at.ReadOnly || need.Watch)) {
 		if err := d.shut(); err != nil {
 			return err
 		}
@@ -202,6 +204,9 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 		d.base, d.at = &base, need
 		d.at.Active = false
 		d.mu.Unlock()
+		if need.ReadOnly && need.Watch {
+			d.end = append(d.end, d.follow(ctx))
+		}
 	}
 	if need.Active && !d.at.Active {
 		d.mu.Lock()

@@ -118,6 +118,10 @@ func (w *world) ring(tenant string) {
 	w.ringAll()
 }
 
+// Stirred tells who watches that an engine elsewhere has changed a tenant. What this one
+// holds in memory stays as it was when it was opened; what is read anew is current.
+func (e *Engine) Stirred(tenant string) { e.world.ring(tenant) }
+
 // troubled tells of a trouble that came or went; "" is one of every tenant.
 func (w *world) troubled(tenant string) {
 	if tenant != "" {

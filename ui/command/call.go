@@ -33,6 +33,7 @@ type call struct {
 	least  Role // that it takes
 	log    Log  // of the engine that it opens
 	active bool // it needs work to be scheduled meanwhile
+	watch  bool // it goes on with what comes
 	alone  bool // it needs an engine of this process
 	shared bool // it is for whatever tenants the engine has
 	slots  int  // of the engine that it opens
@@ -181,26 +182,35 @@ func (c *call) onlyReads() string {
 // activate asks for an engine that does work while the command runs. Who only
 // reads may follow what the engine does that they came to from elsewhere.
 func (c *call) activate() error {
-	if !c.idle() {
-		c.active = true
+	if c.watch = c.watches(); c.watch || !c.idle() {
+		c.active = !c.idle()
 		return nil
 	}
 	return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
 }
 
-// idle says that nothing is worked on while the command runs.
+// watches says that a command can go on with what comes though nothing is worked on in
+// this process: engines elsewhere work on a database.
+func (c *call) watches() bool { return c.reads && !c.looks && c.onFile() && DatabaseIn(c.g.Data) != "" }
+
+// idle says that nothing is worked on in this process while the command runs.
 func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Alone: c.alone, Shared: c.shared, Slots: c.slots, NoWait: c.hasty, Log: c.log}
+	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Watch: c.watch, Alone: c.alone, Shared: c.shared, Slots: c.slots, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.looks && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.
 		_, err := os.Stat(c.g.Data)
 		need.ReadOnly = err == nil || strings.HasPrefix(commandPath(c.cmd), "audit ")
 	}
-	return c.open(need)
+	eng, err := c.open(need)
+	if need.Watch && need.Active && (errors.Is(err, store.ErrStandby) || errors.Is(err, store.ErrLocked)) {
+		need.ReadOnly, need.Active = true, false
+		return c.open(need)
+	}
+	return eng, err
 }
 
 func (c *call) open(need Need) (*engine.Engine, error) {

@@ -96,6 +96,7 @@ type Need struct {
 	Tenant   string // whose work it is about, as given; "" is any, or none
 	ReadOnly bool   // opens without writing a byte
 	Active   bool   // work must be scheduled while the command runs
+	Watch    bool   // it does with reading a database, if it is told what engines elsewhere commit
 	Alone    bool   // another process that has the data file is not asked to carry it out
 	Shared   bool   // it is for whatever tenants come to this process
 	Slots    int    // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8

@@ -222,7 +222,7 @@ func (c *call) forOp() op.Call {
 	}
 	return op.Call{
 		Data: data, Brief: c.g.Output != "json", Out: c.env.Stdout, File: c.large,
-		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Remote: c.env.Remote, Idle: c.idle(), Trace: c.traceparent(), Now: c.now(),
+		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Remote: c.env.Remote, Idle: c.idle() && !c.watches(), Trace: c.traceparent(), Now: c.now(),
 		Activate: c.activate,
 		Note:     func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },
 		Progress: func(text string) {
