@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/origin"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/operator"
@@ -28,8 +29,10 @@ import (
 // the others: a tenant comes and goes with its engine.
 type deck struct {
 	*machine
-	file  *house // of a data file
-	peers others
+	file    *house // of a data file
+	peers   others
+	retakes retakes
+	cluster *cluster.Book // of a database
 
 	opening sync.Mutex // one thing is opened or closed at a time
 	sealer  *audit.Sealer
@@ -46,7 +49,7 @@ type deck struct {
 
 func newDeck(p *machine) *deck {
 	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}}
-	d.peers.d = d
+	d.peers.d, d.cluster = d, cluster.New(d.look)
 	return d
 }
 
@@ -272,7 +275,7 @@ func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 			return nil, err
 		}
 	}
-	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, lease: d.lease(tenant)}
+	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, lease: d.lease(tenant), cluster: d.cluster}
 	h.failed = func(err error) { d.lost(tenant, err) }
 	h.base, h.part = d.base, d.base.Part(tenant)
 	if tenant == "" && d.at.ReadOnly { // it looks at all
@@ -326,6 +329,9 @@ func (d *deck) lost(tenant string, why error) {
 			eng.Health.Log().Warn("a tenant was given up", "tenant", tenant, "error", why)
 		}
 		_ = d.leave(h, "") // what is left of it is the next engine's to end
+		if !errors.Is(why, store.ErrFenced) {
+			d.resting(tenant, why)
+		}
 	})
 }
 

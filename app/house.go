@@ -37,6 +37,7 @@ import (
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
@@ -73,6 +74,8 @@ type house struct {
 	part   *postgres.Part // nil for one that only looks at all tenants
 	sealer *audit.Sealer
 	lease  *lease
+	// cluster tells which engines there are; nil beside no other.
+	cluster *cluster.Book
 
 	mu   sync.Mutex
 	need command.Need
@@ -184,7 +187,7 @@ func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *au
 // build opens the data file and makes an engine over it; what it opened is
 // among the closers even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data)}
+	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data), Cluster: h.clusterIn(need)}
 	var err error
 	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {
 		return nil, err

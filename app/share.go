@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,7 +39,9 @@ func (d *deck) share(ctx context.Context) {
 		if err != nil {
 			continue // the lease tells when that lasts
 		}
-		s := shareOf(d.base.Engine(), engines, owned)
+		d.note(engines, owned)
+		d.recover(owned)
+		s := shareOf(d.base.Engine(), engines, owned, d.retakes.rests)
 		for _, tenant := range append(s.take, d.without(s.mine)...) {
 			if ctx.Err() == nil {
 				d.admit(ctx, tenant)
@@ -54,23 +57,51 @@ func (d *deck) share(ctx context.Context) {
 func (d *deck) without(mine []string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil })
+	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil || d.retakes.rests(tenant) })
 }
 
-// admit opens the engine of a tenant that nobody has. What fails is tried again, and is
-// a trouble of the engines here until then; that another was faster is none.
+// admit opens the engine of a tenant that nobody has. What fails is tried again after a
+// pause, and is a trouble of the engines here until then; that another was faster is none.
 func (d *deck) admit(ctx context.Context, tenant string) {
 	need := d.at
 	need.Tenant, need.NoWait = tenant, true
 	_, err := d.engine(ctx, need, false)
-	if errors.As(err, new(takenError)) || ctx.Err() != nil {
-		err = nil
+	switch {
+	case errors.As(err, new(takenError)) || ctx.Err() != nil:
+		d.troubled(tenant, nil)
+	case err != nil:
+		d.resting(tenant, err)
+	default:
+		d.retakes.opened(tenant)
+		d.troubled(tenant, nil)
 	}
+}
+
+// resting has a tenant whose engine failed wait, and says until when.
+func (d *deck) resting(tenant string, err error) {
+	next := d.retakes.failed(tenant)
+	d.troubled(tenant, fmt.Errorf("taken again at %s: %w", next.UTC().Format(time.TimeOnly+"Z"), err))
+}
+
+// recover ends the troubles of tenants that another engine has taken.
+func (d *deck) recover(owned []postgres.Owned) {
+	others := map[string]bool{}
+	for _, o := range owned {
+		others[o.Tenant] = !o.Free && o.Engine != d.base.Engine()
+	}
+	for _, tenant := range d.retakes.forget(func(tenant string) bool { return others[tenant] }) {
+		d.troubled(tenant, nil)
+	}
+}
+
+// troubled has the engines here know that a tenant has none, or, with nil, that it is
+// over.
+func (d *deck) troubled(tenant string, err error) {
 	for i, eng := range d.All() {
 		if err == nil {
-			eng.Health.Clear("", "engines", tenant)
+			eng.Health.Clear(tenant, "engine", "")
 		} else if i == 0 { // one of them tells it
-			eng.Health.Report("", "engines", tenant, err)
+			eng.Health.Report(tenant, "engine", "", err)
 		}
 	}
 }
@@ -113,9 +144,9 @@ type plan struct {
 
 // shareOf plans the share of one engine: as many tenants as any other, or one more. Where
 // some let others in, those share them: a tenant of a cockpit's engine is out of reach
-// elsewhere.
-func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned) (p plan) {
-	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return !e.Live })
+// elsewhere. What rests is not taken.
+func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned, rests func(tenant string) bool) (p plan) {
+	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return !e.Live || e.Visits() })
 	if open := slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return e.Address == "" }); len(open) > 0 {
 		engines = open
 	}
@@ -150,6 +181,7 @@ func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned) (p pl
 	}
 	least := len(owned) / len(has)
 	most := (len(owned) + len(has) - 1) / len(has)
+	free = slices.DeleteFunc(free, rests)
 	p.take = free[:min(len(free), max(0, most-has[me]))]
 	for _, e := range engines {
 		if n := has[e.Name]; e.Name != me && len(free) == 0 && n < has[me]-1 && (n < least || has[me] > most) {

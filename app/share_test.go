@@ -24,7 +24,7 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 			moves := 0
 			for range 3 * tenants {
 				for _, e := range engines {
-					p := shareOf(e.Name, engines, owned)
+					p := shareOf(e.Name, engines, owned, awake)
 					for i, o := range owned {
 						if slices.Contains(p.take, o.Tenant) {
 							owned[i] = postgres.Owned{Tenant: o.Tenant, Engine: e.Name}
@@ -49,7 +49,7 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 				if c := has[e.Name]; c < tenants/n || c > (tenants+n-1)/n {
 					t.Errorf("%d tenants, %d engines: %s has %d", tenants, n, e.Name, c)
 				}
-				if p := shareOf(e.Name, engines, owned); len(p.take) > 0 || p.to != "" {
+				if p := shareOf(e.Name, engines, owned, awake); len(p.take) > 0 || p.to != "" {
 					t.Errorf("%d tenants, %d engines: %s goes on: %+v", tenants, n, e.Name, p)
 				}
 			}
@@ -63,21 +63,31 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 func TestAnEngineThatLetsNobodyInLeavesTheTenantsToThoseThatDo(t *testing.T) {
 	engines := []postgres.Engine{{Name: "cockpit", Live: true}, {Name: "one", Live: true, Address: "one:22"}, {Name: "two", Live: true, Address: "two:22"}, {Name: "old", Address: "old:22"}}
 	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "cockpit"}, {Tenant: "t_bb", Engine: "one"}, {Tenant: "t_cc", Free: true}}
-	if p := shareOf("cockpit", engines, owned); len(p.take) > 0 || p.to != "two" || !slices.Equal(p.mine, []string{"t_aa"}) {
+	if p := shareOf("cockpit", engines, owned, awake); len(p.take) > 0 || p.to != "two" || !slices.Equal(p.mine, []string{"t_aa"}) {
 		t.Errorf("%+v", p)
 	}
-	if p := shareOf("two", engines, owned); !slices.Equal(p.take, []string{"t_cc"}) {
+	if p := shareOf("two", engines, owned, awake); !slices.Equal(p.take, []string{"t_cc"}) {
 		t.Errorf("%+v", p)
 	}
-	if p := shareOf("cockpit", engines[:1], owned); !slices.Equal(p.take, []string{"t_cc"}) || p.to != "" {
+	if p := shareOf("cockpit", engines[:1], owned, awake); !slices.Equal(p.take, []string{"t_cc"}) || p.to != "" {
 		t.Errorf("alone: %+v", p)
 	}
 }
 
 func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "paused"}}
-	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}})
+	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}}, awake)
 	if len(p.take) != 1 || p.take[0] != "t_other" {
+		t.Errorf("takes %v", p.take)
+	}
+}
+
+func awake(string) bool { return false }
+
+func TestATenantThatRestsLeavesItsPlaceToTheOthers(t *testing.T) {
+	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "other", Live: true}}
+	owned := []postgres.Owned{{Tenant: "t_bad", Free: true}, {Tenant: "t_good", Free: true}}
+	if p := shareOf("here", engines, owned, func(tenant string) bool { return tenant == "t_bad" }); !slices.Equal(p.take, []string{"t_good"}) {
 		t.Errorf("takes %v", p.take)
 	}
 }

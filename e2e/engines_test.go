@@ -88,6 +88,15 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		}
 		return len(has) == 2
 	})
+	for _, u := range []*user{first, second, guest} {
+		out := u.ok("engine", "list", "-o", "json")
+		if strings.Count(out, `"state":"up"`)+strings.Count(out, `"state":"late"`) != 2 || strings.Count(out, `"tenant_count":2`) != 2 {
+			t.Errorf("not two engines with two tenants each:\n%s", out)
+		}
+		if here := strings.Count(out, `"here":true`); (u == guest) != (here == 0) {
+			t.Errorf("%d engines are here:\n%s", here, out)
+		}
+	}
 	for _, tenant := range tenants {
 		for _, u := range []*user{first, second} {
 			u.ok("--tenant", tenant, "session", "create")
@@ -117,6 +126,10 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		second.ok("--tenant", tenant, "session", "create")
 	}
 	t.Logf("%d tenants were written to %s after an engine was killed", len(tenants), time.Since(began))
+	await(t, "engine that is gone", func() bool {
+		out := second.ok("engine", "list", "-o", "json")
+		return strings.Count(out, `"state":"gone"`) == 1 && strings.Contains(out, `"tenant_count":4`)
+	})
 	for _, tenant := range tenants {
 		if out := second.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) < 4 {
 			t.Errorf("%s has not all sessions:\n%s", tenant, out)

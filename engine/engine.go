@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
@@ -52,6 +53,7 @@ type Options struct {
 	Clock    core.Clock               // nil means the system clock
 	Runners  map[string]swarm.Runner  // by task kind
 	Runtimes map[string]fleet.Runtime // by agent runtime
+	Cluster  *cluster.Book            // tells which engines work on the data; nil knows of none
 	Base     string                   // path that all which belongs to the records, and lies outside the store, begins with
 	Spill    string                   // directory for outputs past the inline limit
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
@@ -129,6 +131,8 @@ type Engine struct {
 	Witnesses *witness.Witnesses
 	// Hosts are the other machines on which agents run.
 	Hosts *host.Hosts
+	// Cluster tells which engines work on the data.
+	Cluster *cluster.Book
 	// Health is what is wrong now, by tenant.
 	Health *health.Troubles
 	// Secrets are what agents and tasks get in their environment unseen.
@@ -147,6 +151,9 @@ type Engine struct {
 	retired context.Context // ends when what this engine shows is past
 	retire  context.CancelFunc
 }
+
+// ClusterChanged has those who look see what the book of the engines has noted.
+func (e *Engine) ClusterChanged() { e.world.troubled("") }
 
 // Active says that Run was called: work is scheduled here.
 func (e *Engine) Active() bool { return e.active.Load() }
@@ -178,6 +185,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.world = newWorld(e)
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)
+	e.Cluster = opt.Cluster
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 		Unread: func(tenant, noun string, err error) { e.Health.Report(tenant, noun, "", err) },

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/fleet"
@@ -38,6 +39,7 @@ type Snapshot struct {
 	AuditSeq  uint64             // events so far
 	LogRev    uint64             // grows when any log stream grew
 	Visitors  []presence.Visitor // who has a cockpit open, in the order that they came
+	Cluster   cluster.Cluster    // which engines work on the data
 	Troubles  []health.Trouble   // what is wrong with the tenant or the whole engine
 	Err       error              // why the snapshot is not complete; the rest is the last good one
 }
@@ -122,7 +124,7 @@ func (w *world) ring(tenant string) {
 // holds in memory stays as it was when it was opened; what is read anew is current.
 func (e *Engine) Stirred(tenant string) { e.world.ring(tenant) }
 
-// troubled tells of a trouble that came or went; "" is one of every tenant.
+// troubled tells of what came or went outside of the store; "" is of every tenant.
 func (w *world) troubled(tenant string) {
 	if tenant != "" {
 		w.ring(tenant)
@@ -211,6 +213,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
 	ctx := context.Background() // nothing is waited for but a first look
 	e := w.e
+	s.Cluster = e.Cluster.Known(s.Tenants)
 	s.Visitors = e.Presence.Here(s.Tenant)
 	s.Troubles = e.Health.Of(s.Tenant)
 	s.EStop = e.Swarm.EStops.State(s.Tenant)

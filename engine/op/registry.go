@@ -20,6 +20,7 @@ func Nouns() []Noun {
 		{Name: "task", About: "Units of work", Ops: tasks},
 		{Name: "result", About: "What came of tasks", Ops: results},
 		{Name: "agent", About: "The fleet", Ops: agents},
+		{Name: "engine", About: "Who works on the data", Ops: engines},
 		{Name: "host", About: "Other machines on which agents run", Ops: hosts},
 		{Name: "review", About: "What agents changed in their trees, and what you say of it", Ops: reviews},
 		{Name: "merge", About: "Take agents' work over", Ops: merges},

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"swarmdeck/store"
@@ -22,6 +23,8 @@ type Engine struct {
 	Since time.Time `json:"since"`
 	Seen  time.Time `json:"seen"`
 	Live  bool      `json:"live"`
+	// Silent is the time since Seen, on the same clock.
+	Silent time.Duration `json:"silent"`
 }
 
 // Owned is a tenant and who has it.
@@ -36,8 +39,8 @@ const (
 	seenSQL = `insert into engine as e (name, address, key, host, version, until) values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 microsecond')
 on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, until = excluded.until, seen = clock_timestamp()`
 
-	enginesSQL = `select name, address, key, host, version, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp()
-from engine order by name`
+	enginesSQL = `select name, address, key, host, version, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
+greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint from engine order by name`
 
 	ownersSQL = `select tenant, engine, until <= clock_timestamp() from owner where away = '' order by tenant`
 )
@@ -58,10 +61,17 @@ func (db *DB) Join(ctx context.Context, me Engine) error {
 	return db.seen(ctx)
 }
 
+// visitor is what the name of a process begins with that is no engine; no name of a
+// machine has a colon.
+const visitor = "visitor:"
+
+// Visits says that this is a process that works on no tenant, see Introduce.
+func (e Engine) Visits() bool { return strings.HasPrefix(e.Name, visitor) }
+
 // Introduce has the other engines know of this process for the time of a lease, by a name
 // of its own: it works on no tenant.
 func (db *DB) Introduce(ctx context.Context, me Engine) error {
-	if _, err := db.query(ctx, nil, seenSQL, rand.Text(), "", me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
 		return fmt.Errorf("be known to the engines: %w", err)
 	}
 	return nil
@@ -104,6 +114,7 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 		engines = append(engines, Engine{
 			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]),
 			Since: time.UnixMicro(integer(r[5])).UTC(), Seen: time.UnixMicro(integer(r[6])).UTC(), Live: truth(r[7]),
+			Silent: time.Duration(integer(r[8])) * time.Microsecond,
 		})
 	}
 	for _, r := range tenants {
@@ -114,3 +125,6 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 
 // Engine is this engine's name in the tables.
 func (db *DB) Engine() string { return db.opt.Engine }
+
+// Lease is how long an engine is live after it was seen.
+func (db *DB) Lease() time.Duration { return db.opt.Lease }

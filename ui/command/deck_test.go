@@ -20,6 +20,7 @@ import (
 	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/fleet"
@@ -83,7 +84,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 		Sources:   formats.Sources(),
 		Witnesses: witness.New(witness.Options{Cells: sup, Dir: dir}),
 		Trees:     worktrees(t, sup, dir), KeepText: pins.Keep, Resources: keepers(t, dir), ForkDir: filepath.Join(dir, "forks"), Dir: dir,
-		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}},
+		Effects: map[string]control.Kind{"test.make": {Effect: wishes{}}}, Cluster: cluster.New(twoEngines),
 	}
 	for _, add := range more {
 		add(sup, &opt)

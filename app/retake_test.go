@@ -1,0 +1,70 @@
+//go:build linux
+
+package app
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// tries has a tenant fail whenever it may be taken within a span, and tells when that was.
+func tries(r *retakes, tenant string, span time.Duration) (at []time.Duration) {
+	for began := time.Now(); time.Since(began) < span; time.Sleep(shareEvery) {
+		if !r.rests(tenant) {
+			at = append(at, time.Since(began))
+			r.failed(tenant)
+		}
+	}
+	return at
+}
+
+func TestATenantWhoseEngineFailsIsRetakenEverMoreSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r retakes
+		at := tries(&r, "t_bad", 5*time.Minute)
+		pause := minRetake
+		for i := 1; i < len(at); i++ {
+			if got := at[i] - at[i-1]; got < pause || got > pause+pause/4+shareEvery {
+				t.Errorf("try %d came after %s, want %s and a bit", i, got, pause)
+			}
+			pause = min(2*pause, maxRetake)
+		}
+		if len(at) < 12 || len(at) > 18 {
+			t.Errorf("%d tries in 5 minutes: %v", len(at), at)
+		}
+		if !r.rests("t_bad") || r.rests("t_good") {
+			t.Error("the wrong tenant rests")
+		}
+	})
+}
+
+func TestATenantThatWorkedForAWhileIsRetakenAtOnceAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r retakes
+		tries(&r, "t_x", time.Minute)
+		r.opened("t_x")
+		if r.rests("t_x") {
+			t.Error("what works rests")
+		}
+		time.Sleep(time.Second) // it fails as soon as it runs: that is no success
+		if next := time.Until(r.failed("t_x")); next < maxRetake {
+			t.Errorf("what ran for a second is tried again after %s", next)
+		}
+		r.opened("t_x")
+		time.Sleep(maxRetake)
+		if next := time.Until(r.failed("t_x")); next > 2*minRetake {
+			t.Errorf("what ran for long is tried again after %s", next)
+		}
+		r.failed("t_y")
+		r.opened("t_x")
+		if over := r.forget(func(tenant string) bool { return tenant == "t_y" }); !slices.Equal(over, []string{"t_y"}) {
+			t.Errorf("%v is over, want what another engine has", over)
+		}
+		time.Sleep(maxRetake)
+		if over := r.forget(func(string) bool { return false }); !slices.Equal(over, []string{"t_x"}) || len(r.all) != 0 {
+			t.Errorf("%v is over, want what has worked for long", over)
+		}
+	})
+}

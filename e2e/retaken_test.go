@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestATenantWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	u := newUser(t)
+	u.onDatabase(t, cluster.Database(t, "retaken"), nil)
+	u.ok("tenant", "create", "t_good")
+	u.ok("tenant", "create", "t_bad")
+	stands := filepath.Join(u.home, "data.t_bad.spill") // in the place of a directory
+	if err := os.RemoveAll(stands); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(stands, []byte("no directory"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, end := u.joined(t)
+	troubles := func() string { return u.ok("tenant", "troubles", "-o", "json") }
+	await(t, "trouble of the tenant", func() bool { return strings.Contains(troubles(), `"count":2`) })
+	time.Sleep(4 * time.Second)
+	said := troubles()
+	if !strings.Contains(said, `"tenant_id":"t_bad"`) || !strings.Contains(said, "taken again at ") {
+		t.Errorf("the trouble does not say of whom it is, or when it is tried again:\n%s", said)
+	}
+	if n := u.ok("engine", "list"); !strings.Contains(n, "t_good") {
+		t.Errorf("the other tenant has no engine:\n%s", n)
+	}
+	var count int
+	if _, rest, ok := strings.Cut(said, `"count":`); ok {
+		for _, c := range rest {
+			if c < '0' || c > '9' {
+				break
+			}
+			count = 10*count + int(c-'0')
+		}
+	}
+	if count < 3 || count > 8 { // 4 times a second were 16 and more
+		t.Errorf("it was tried %d times:\n%s", count, said)
+	}
+	if err := os.Remove(stands); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "end of the trouble", func() bool { return !strings.Contains(troubles(), "t_bad") })
+	u.ok("--tenant", "t_bad", "session", "create")
+	end(unix.SIGTERM)
+}
