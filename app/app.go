@@ -29,7 +29,10 @@ const QueryWord = "-json-query"
 // Run carries out one command line, whose first word names the program, closes what it opened and returns the
 // exit code. A signal ends the command in order; a second one ends the
 // process at once.
-func Run(args []string) int {
+func Run(args []string) int { return RunBy(core.SystemClock{}, args) }
+
+// RunBy is Run by another clock than the system's.
+func RunBy(clock core.Clock, args []string) int {
 	if code, is := cell.Entered(args, os.Environ()); is {
 		return code
 	}
@@ -59,13 +62,14 @@ func Run(args []string) int {
 		return command.ExitFailed
 	}
 	defer keyring.Forget(os.Getenv)
-	own := &machine{dir: dir, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
+	own := &machine{dir: dir, clock: clock, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &socket.Input{File: os.Stdin}
 	own.here = in.Stay
 	engines := newDeck(own)
 	env := &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof(), Seat: socket.Seat()},
 		Dir:    dir,
+		Clock:  clock,
 		Stdin:  in, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv,
 		Open:   engines.open,

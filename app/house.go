@@ -54,11 +54,12 @@ import (
 
 // machine is what all engines of this process share.
 type machine struct {
-	dir  string      // where commands run that name no directory
-	fail func(error) // ends the command because the engine can't go on
-	warn func(error) // tells the operator what does not end the command
-	here func()      // is told that the command is carried out here
-	conn net.Conn    // to the process that has the data file, after command.ExitElsewhere
+	dir   string // where commands run that name no directory
+	clock core.Clock
+	fail  func(error) // ends the command because the engine can't go on
+	warn  func(error) // tells the operator what does not end the command
+	here  func()      // is told that the command is carried out here
+	conn  net.Conn    // to the process that has the data file, after command.ExitElsewhere
 	// login is how conn is used when that is an engine on another machine.
 	login *serve.Login
 }
@@ -187,7 +188,7 @@ func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *au
 // build opens the data file and makes an engine over it; what it opened is
 // among the closers even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data), Cluster: h.clusterIn(need)}
+	opt := engine.Options{Clock: h.clock, ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data), Cluster: h.clusterIn(need)}
 	var err error
 	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {
 		return nil, err
