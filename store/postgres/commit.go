@@ -41,10 +41,12 @@ const patience = time.Minute
 func (t *tenant) write(draft *moment) error {
 	removed, put := draft.staged.columns()
 	for deadline := time.Now().Add(patience); ; wait(t.db.ctx, 10*time.Millisecond) {
+		since := time.Now()
 		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, draft.commit,
 			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values, t.db.opt.Engine)
 		switch {
 		case err == nil && len(rows) == 1:
+			t.held(since)
 			return nil
 		case err == nil:
 			err = t.fenced()

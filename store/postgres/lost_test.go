@@ -24,6 +24,7 @@ type relay struct {
 	listen  net.Listener
 	cutting atomic.Bool
 	mute    atomic.Bool // cuts instead of passing on what a server says
+	deaf    atomic.Bool // what a server says is lost, and nobody is told
 	cuts    atomic.Int64
 	wg      sync.WaitGroup
 }
@@ -73,6 +74,9 @@ func (r *relay) copy(to io.Writer, from io.Reader, none *atomic.Bool, part int64
 	buf := make([]byte, 512)
 	for {
 		n, err := from.Read(buf)
+		if none == &r.mute && r.deaf.Load() {
+			n = 0
+		}
 		if part -= int64(n); part < 0 && r.cutting.Load() || none.Load() {
 			r.cuts.Add(1)
 			err = io.ErrClosedPipe

@@ -61,7 +61,7 @@ func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
 		t.release("")
 		return nil, err
 	}
-	db.hold(name, since)
+	db.hold(t, since)
 	go t.run()
 	return t, nil
 }
@@ -127,9 +127,13 @@ func (db *DB) keep() {
 
 // hold tells until when a tenant can't be taken, by a lease that the database gave
 // after an instant.
-func (db *DB) hold(name string, since time.Time) {
-	if db.opt.Held != nil && db.opt.Lease > 0 {
-		db.opt.Held(name, since.Add(db.opt.Lease*2/3))
+func (db *DB) hold(t *tenant, since time.Time) {
+	if db.opt.Lease <= 0 {
+		return
+	}
+	t.held(since)
+	if db.opt.Held != nil {
+		db.opt.Held(t.name, since.Add(db.sureFor()))
 	}
 }
 
@@ -137,29 +141,26 @@ func (db *DB) hold(name string, since time.Time) {
 // more, nor is one whose commits are not all there: a standby took over that lacked
 // the newest, and what is in memory of them is not so. One whose lease ran out unseen stays ours as long as nobody took it.
 func (db *DB) renew() {
-	var names, epochs, commits [][]byte
-	ours, since := map[string]*tenant{}, time.Now()
+	var of []*tenant
+	since := time.Now()
 	for _, t := range db.owned() {
-		if t.handed.Load() || t.fatal() != nil { // what an engine left is not held
-			continue
-		}
-		ours[t.name] = t
-		names, epochs, commits = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch)), append(commits, fmt.Append(nil, t.last()))
-	}
-	if len(names) > 0 {
-		ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
-		defer cancel()
-		rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine, commits)
-		if err != nil {
-			return // the next commit or renewal tells
-		}
-		for _, row := range rows {
-			delete(ours, string(row[0]))
-			db.hold(string(row[0]), since)
+		if !t.handed.Load() && t.fatal() == nil { // what an engine left is not held
+			of = append(of, t)
 		}
 	}
-	for _, t := range ours {
-		if !t.handed.Load() { // meanwhile
+	if len(of) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(db.ctx, db.opt.Lease/2) // a dead connection must not cost the next renewal
+	defer cancel()
+	ours, err := db.renewal(ctx, of)
+	if err != nil {
+		return // the next commit or renewal tells
+	}
+	for _, t := range of {
+		if ours[t.name] {
+			db.hold(t, since)
+		} else if !t.handed.Load() { // meanwhile
 			t.fail(t.fenced())
 		}
 	}

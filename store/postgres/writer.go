@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"swarmdeck/store"
 	"swarmdeck/store/internal/group"
@@ -23,7 +23,9 @@ type tenant struct {
 	epoch  int64
 	queue  group.Queue[update]
 	dead   atomic.Pointer[error]
-	handed atomic.Bool // to another store, or about to be: its lease is not renewed
+	handed atomic.Bool               // to another store, or about to be: its lease is not renewed
+	until  atomic.Pointer[time.Time] // for sure ours; nil while it is being taken
+	asking chan struct{}             // one slot, taken by who asks whether it still is
 
 	gate    chan struct{} // one slot, taken while a commit is on its way or now changes
 	now     *moment       // under gate
@@ -44,7 +46,7 @@ type tenant struct {
 }
 
 func newTenant(db *DB, name string) *tenant {
-	t := &tenant{db: db, name: name, gate: make(chan struct{}, 1), stopped: make(chan struct{}), buckets: buckets{tenant: name}}
+	t := &tenant{db: db, name: name, gate: make(chan struct{}, 1), asking: make(chan struct{}, 1), stopped: make(chan struct{}), buckets: buckets{tenant: name}}
 	t.queue.Bell = make(chan struct{}, 1)
 	return t
 }
@@ -68,23 +70,6 @@ func (t *tenant) fatal() error {
 
 func (t *tenant) fenced() error {
 	return fmt.Errorf("tenant %.80q, epoch %d: %w", t.name, t.epoch, store.ErrFenced)
-}
-
-// enter begins a View of the present moment.
-func (t *tenant) enter(ctx context.Context) (*moment, error) {
-	select {
-	case t.gate <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-t.gate }()
-	if err := t.fatal(); err != nil {
-		return nil, err
-	}
-	t.now.mu.Lock()
-	defer t.now.mu.Unlock()
-	t.now.views++
-	return t.now, nil
 }
 
 // run commits until the queue is closed and empty.
@@ -369,6 +354,11 @@ func (t *tenant) end(batch []*request) error {
 	}
 	if !t.wrote() {
 		t.ledger.Settle(false)
+		if !t.isSure() {
+			if err := t.confirm(t.db.ctx); err != nil {
+				return err
+			}
+		}
 		t.now.mu.Lock()
 		t.now.has = t.draft.has // the same, and more of it in memory
 		t.now.mu.Unlock()

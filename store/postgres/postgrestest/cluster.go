@@ -23,6 +23,7 @@ import (
 type Cluster struct {
 	dir, bin string
 	settings []string            // beyond those of all, as name=value
+	follows  string              // how it reaches the server that it is a standby of
 	as       *syscall.Credential // postgres refuses to run as root
 	server   *exec.Cmd
 	log      bytes.Buffer
@@ -78,7 +79,7 @@ func (c *Cluster) Run(t testing.TB) {
 	t.Helper()
 	c.log.Reset()
 	args := []string{"-D", c.data(), "-k", c.dir}
-	for _, s := range append([]string{"listen_addresses=", "shared_buffers=32MB", "fsync=off", "full_page_writes=off"}, c.settings...) {
+	for _, s := range append([]string{"listen_addresses=", "shared_buffers=32MB", "fsync=off", "full_page_writes=off", "primary_conninfo=" + c.follows}, c.settings...) {
 		args = append(args, "-c", s)
 	}
 	c.server = c.command("postgres", args...)

@@ -3,6 +3,7 @@ package postgrestest
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -13,15 +14,26 @@ import (
 // test. This one is restarted for its copy.
 func (c *Cluster) Standby(t testing.TB) *Cluster {
 	t.Helper()
-	s := prepare(t, append([]string{fmt.Sprintf("primary_conninfo=host=%s user=postgres", c.dir)}, c.settings...))
-	c.end(t, syscall.SIGINT)
-	if out, err := exec.Command("cp", "-a", c.data(), s.data()).CombinedOutput(); err != nil {
+	s := prepare(t, c.settings)
+	s.follow(t, c)
+	return s
+}
+
+// follow starts a server as the standby of another, in place of what it had. That one is
+// restarted for its copy.
+func (c *Cluster) follow(t testing.TB, primary *Cluster) {
+	t.Helper()
+	if err := os.RemoveAll(c.data()); err != nil {
+		t.Fatal(err)
+	}
+	primary.end(t, syscall.SIGINT)
+	if out, err := exec.Command("cp", "-a", primary.data(), c.data()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	primary.Run(t)
+	c.follows = fmt.Sprintf("host=%s user=postgres", primary.dir)
+	c.File(t, "data/standby.signal", nil)
 	c.Run(t)
-	s.File(t, "data/standby.signal", nil)
-	s.Run(t)
-	return s
 }
 
 // CaughtUp waits until a standby has all that there is.
