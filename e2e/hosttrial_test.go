@@ -6,17 +6,13 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // TestEachPromptIsGivenOnceHoweverALinkIsCut has agents work on a host that a real
@@ -118,33 +114,17 @@ func newHostCuts(t *testing.T, r *rand.Rand) *hostCuts {
 // can be none.
 func (c *hostCuts) apart() net.Listener {
 	tag := strconv.FormatUint(uint64(os.Getpid())*16+c.random.Uint64N(16), 36)
-	space, far := "swdk-"+tag, "swf"+tag
-	c.cable = "swn" + tag
 	b := os.Getpid() & 0x3fff
 	net24 := fmt.Sprintf("10.%d.%d.", 192+b>>8, b&0xff)
-	c.t.Cleanup(func() {
-		_ = exec.Command("ip", "link", "del", c.cable).Run()
-		_ = exec.Command("ip", "netns", "del", space).Run()
-	})
-	for _, args := range []string{
-		"netns add " + space, "link add " + c.cable + " type veth peer name " + far + " netns " + space,
-		"addr add " + net24 + "1/30 dev " + c.cable, "link set " + c.cable + " up",
-		"-n " + space + " addr add " + net24 + "2/30 dev " + far, "-n " + space + " link set " + far + " up",
-	} {
-		if exec.Command("ip", strings.Fields(args)...).Run() != nil {
-			return nil
-		}
+	s, err := newSpace(c.t, tag, net24+"2/30")
+	c.cable = s.cable
+	if err != nil || ip("addr add "+net24+"1/30 dev "+c.cable) != nil {
+		return nil
 	}
 	made := make(chan net.Listener, 1)
 	go func() {
 		defer close(made)
-		runtime.LockOSThread() // the thread ends with this
-		f, err := os.Open("/run/netns/" + space)
-		if err != nil {
-			return
-		}
-		defer f.Close()
-		if unix.Setns(int(f.Fd()), unix.CLONE_NEWNET) != nil {
+		if s.enter() != nil {
 			return
 		}
 		if l, err := net.Listen("tcp", net24+"2:0"); err == nil {
@@ -294,22 +274,19 @@ func (c *hostCuts) accident(kind string) {
 		pause()
 		signal(syscall.SIGCONT, held...)
 	case pullCable:
-		c.ip("link", "set", c.cable, "down")
+		if err := ip("link set " + c.cable + " down"); err != nil {
+			c.t.Fatal(err)
+		}
 		pause()
-		c.ip("link", "set", c.cable, "up")
+		if err := ip("link set " + c.cable + " up"); err != nil {
+			c.t.Fatal(err)
+		}
 	case endKeeper:
 		signal(syscall.SIGKILL, c.keepers("hold")...)
 	case endEngine:
 		_ = c.engine.cmd.Process.Kill()
 		_ = c.engine.cmd.Wait()
 		c.engine = c.daemon()
-	}
-}
-
-func (c *hostCuts) ip(args ...string) {
-	c.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		c.t.Fatalf("ip %v: %v %s", args, err, out)
 	}
 }
 

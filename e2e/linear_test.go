@@ -1,14 +1,13 @@
 package e2e
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/e2e/history"
 	"swarmdeck/store/postgres/postgrestest"
 )
@@ -45,15 +45,30 @@ func TestWhatAKilledEngineToldItsClientsFitsOneOrder(t *testing.T) {
 	u.ok("store", "check")
 }
 
-// TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder has three machines share a
-// database, of which something fails again and again. The clients turn to
-// whichever engine answers. SWARMDECK_LINEAR_FAULTS is how many faults.
+// TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder has three machines, each behind a
+// cable and with a clock of its own, share a database with a synchronous standby. Something
+// of it fails again and again. The clients turn to whichever engine answers.
+// SWARMDECK_LINEAR_FAULTS is how many faults; where that is said, what is suspended stands
+// still for 30 s.
 func TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder(t *testing.T) {
 	t.Parallel()
-	pg := postgrestest.Start(t)
-	dsn := pg.Database(t, "linear")
+	n, none := newNetwork(t, 3)
+	if none != nil {
+		t.Logf("no network name spaces here: no link is cut: %v", none)
+		n = &network{spaces: make([]*space, 3)}
+	}
+	subnet := ""
+	if n.net != "" {
+		subnet = n.net + "0/24"
+	}
+	pair := postgrestest.StartPair(t, n.databases, subnet)
+	dsn := pair.DSN(t, "linear", n.databases)
+	program, err := wrongClock()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var machines []*machine
-	for range 3 {
+	for i := range 3 {
 		u := newUser(t)
 		if len(machines) == 0 {
 			u.onDatabase(t, dsn, nil)
@@ -61,22 +76,34 @@ func TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder(t *testing.T) {
 		} else {
 			u.onDatabase(t, dsn, machines[0].user)
 		}
-		machines = append(machines, &machine{user: u, path: filepath.Join(u.home, "data")})
+		m := &machine{user: u, path: filepath.Join(u.home, "data"), space: n.spaces[i], clock: filepath.Join(u.home, "off")}
+		u.program, u.env = program, append(u.env, "SWARMDECK_TEST_CLOCK="+m.clock)
+		machines = append(machines, m)
 	}
 	f := newFleet(t, machines...)
-	faults := []fault{
-		killed("SIGKILL", true), killed("SIGKILL, back at once", false), suspended(), restarted(t, pg), cut(t, pg, "linear"),
+	held := 30 * time.Second
+	if f.number("SWARMDECK_LINEAR_FAULTS", 0) == 0 {
+		held = 0
 	}
-	order := f.random.Perm(len(faults))
-	for n := range f.number("SWARMDECK_LINEAR_FAULTS", 4) {
-		next := faults[f.random.IntN(len(faults))]
-		if n < len(order) { // each once
-			next = faults[order[n]]
-		}
-		f.round(n, next)
+	turns := [][]fault{
+		{killed("SIGKILL", true), killed("SIGKILL, back at once", false), suspended(held)},
+		{restarted(t, pair), failedOver(t, pair), cut(t, pair, "linear")},
+		{jumped()},
+	}
+	if none == nil {
+		turns = append(turns, []fault{unplugged(), deaf(n, false), deaf(n, true)})
+	}
+	for n := range f.number("SWARMDECK_LINEAR_FAULTS", len(turns)) {
+		may := turns[n%len(turns)]
+		f.round(n, may[f.random.IntN(len(may))])
 	}
 	f.report()
 }
+
+// wrongClock is the program with a clock that may be off.
+var wrongClock = sync.OnceValues(func() (string, error) {
+	return celltest.Built("wrongclock", "build", "swarmdeck/e2e/wrongclock")
+})
 
 // tookOver bounds how long clients find nobody who carries a change out: 5 s, and
 // three times as much on a busy machine.
@@ -91,6 +118,8 @@ type fleet struct {
 	random   *rand.Rand
 	last     atomic.Int32 // the machine whose engine answered last
 	calls    int
+	runs     int                        // of tasks' processes
+	again    int                        // of them, as the one before was cut off
 	took     map[string][]time.Duration // from a fault to the next acknowledged change, by fault
 
 	mu  sync.Mutex
@@ -109,7 +138,8 @@ func newFleet(t *testing.T, machines ...*machine) *fleet {
 	f.random = rand.New(rand.NewPCG(f.seed, 0))
 	t.Logf("seed %d", f.seed)
 	for _, m := range machines {
-		m.program = m.built()
+		m.program = cmp.Or(m.program, m.built())
+		m.wrong(f.random)
 		m.start()
 		t.Cleanup(m.kill)
 	}
@@ -197,151 +227,4 @@ func uptime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(now.Nano())
-}
-
-// round has clients at work while something fails, waits for the end of all that
-// they began, and checks what they were told.
-func (f *fleet) round(n int, what fault) {
-	f.t.Helper()
-	f.mu.Lock()
-	f.n, f.rec, f.all = n, &history.Recorder{Now: uptime}, nil
-	f.mu.Unlock()
-	ctx, stop := context.WithCancel(context.Background())
-	var clients sync.WaitGroup
-	defer func() { stop(); clients.Wait() }()
-	for c := range 5 {
-		random := rand.New(rand.NewPCG(f.random.Uint64(), 0))
-		if c == 0 {
-			clients.Go(func() { f.stopper(ctx, c, random) })
-		} else {
-			clients.Go(func() { f.client(ctx, c, random) })
-		}
-	}
-	time.Sleep(time.Duration(200+f.random.IntN(800)) * time.Millisecond)
-	at := uptime()
-	heal := what.inject(f, f.random)
-	if !what.others {
-		heal()
-	}
-	f.acknowledged(what.name, at)
-	if what.others {
-		heal()
-	}
-	time.Sleep(time.Duration(f.random.IntN(500)) * time.Millisecond)
-	stop()
-	clients.Wait()
-	f.settle()
-	f.effects()
-	calls := f.rec.Calls()
-	f.calls += len(calls)
-	if err := history.Check(calls, patience); err != nil {
-		f.fatal("%s: %v", what.name, err)
-	}
-	f.must("audit", "verify")
-	f.must("audit", "reconcile")
-}
-
-// acknowledged waits for the first change that is asked for after an instant and
-// acknowledged, and keeps how long that took.
-func (f *fleet) acknowledged(what string, at time.Duration) {
-	f.t.Helper()
-	await(f.t, "acknowledged command after: "+what, func() bool {
-		first := time.Duration(0)
-		for _, c := range f.rec.Calls() {
-			change := c.Op.Verb != history.Show && c.Op.Verb != history.ShowApproval && c.Op.Verb != history.StopShow
-			if change && c.Answer.Outcome == history.Done && c.From > at && (first == 0 || c.To < first) {
-				first = c.To
-			}
-		}
-		if first > 0 {
-			f.took[what] = append(f.took[what], first-at)
-		}
-		return first > 0
-	})
-}
-
-// settle has all that was begun come to its end, and looks at each once more.
-func (f *fleet) settle() {
-	f.t.Helper()
-	const client = 9
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for a := f.do(ctx, client, history.StopShow, &item{}); a.On || a.Outcome != history.Done; a = f.do(ctx, client, history.StopShow, &item{}) {
-		f.do(ctx, client, history.StopOff, &item{})
-		if ctx.Err() != nil {
-			f.fatal("the emergency stop stays on")
-		}
-	}
-	for _, it := range f.items() {
-		for {
-			verb := history.Show
-			if it.task == "" {
-				verb = history.Dispatch
-			}
-			a := f.do(ctx, client, verb, it)
-			if ctx.Err() != nil {
-				f.fatal("task %s %s does not end: %+v", it.op.Key, it.task, a)
-			}
-			if a.Outcome == history.Refused || slices.Contains([]string{"succeeded", "failed", "cancelled", "blocked", "timed_out"}, a.Status) {
-				break
-			}
-			if a.Status == "queued" && a.Approval != "" {
-				f.do(ctx, client, history.Approve, it)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
-}
-
-// effects takes down what the processes of the tasks did.
-func (f *fleet) effects() {
-	f.t.Helper()
-	asked := map[string]time.Duration{}
-	for _, c := range f.rec.Calls() {
-		if from, known := asked[c.Op.Key]; c.Op.Verb == history.Dispatch && (!known || c.From < from) {
-			asked[c.Op.Key] = c.From
-		}
-	}
-	for _, it := range f.items() {
-		runs, err := filepath.Glob(filepath.Join(f.dir, "run-"+it.op.Key+".*"))
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		var text []byte
-		for _, run := range runs {
-			said, err := os.ReadFile(run)
-			if err != nil {
-				f.t.Fatal(err)
-			}
-			text = append(text, said...)
-		}
-		for line := range strings.Lines(string(text)) {
-			words := strings.Fields(line)
-			seconds, err := strconv.ParseFloat(words[0], 64)
-			if err != nil || len(words) != 3 {
-				f.fatal("%s: %q", it.op.Key, line)
-			}
-			from := time.Duration(seconds * float64(time.Second))
-			c := history.Call{Client: 10, Op: it.op, Answer: history.Answer{Outcome: history.Done}, From: from, To: from + 10*time.Millisecond}
-			c.Op.ID = words[2]
-			if c.Op.Verb = history.End; words[1] == "begin" {
-				c.Op.Verb = history.Begin
-				f.rec.Seen(history.Call{Client: 10, Op: history.Op{Verb: history.Start, Key: it.op.Key}, Answer: c.Answer, From: asked[it.op.Key], To: c.To})
-			}
-			f.rec.Seen(c)
-		}
-	}
-}
-
-// report tells figures.
-func (f *fleet) report() {
-	f.t.Helper()
-	f.t.Logf("%d calls", f.calls)
-	for what, took := range f.took {
-		slices.Sort(took)
-		if most := took[len(took)-1]; most > tookOver {
-			f.t.Errorf("seed %d: %s: the next change was acknowledged after %s", f.seed, what, most)
-		}
-		f.t.Logf("%s: %d times; the next change was acknowledged after %s at the median, %s at most", what, len(took), took[len(took)/2], took[len(took)-1])
-	}
 }

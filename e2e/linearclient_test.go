@@ -22,16 +22,19 @@ import (
 // item is a task that clients are at work on.
 type item struct {
 	op    history.Op
-	sleep string // of its process, in seconds
+	sleep string // of its process, in seconds, or until:FILE is there
 
 	mu             sync.Mutex
 	task, approval string // as far as anybody was told
+	attempt        int    // the last that anybody was told of
 }
 
 // effect is the process of a task: each run writes down when it begins and ends, by
 // the clock of this machine, in a file of its own, as a command may not write to one
-// that it names.
-const effect = `read id </proc/sys/kernel/random/uuid; exec >run-$0.$id; read u _ </proc/uptime; echo $u begin $id; sleep $1; read u _ </proc/uptime; echo $u end $id; exit $2`
+// that it names. One that sleeps until something is there writes down that it works.
+const effect = `read id </proc/sys/kernel/random/uuid; exec >run-$0.$id; say() { read u _ </proc/uptime; echo $u $1 $id; }; say begin
+case $1 in until:*) while ! test -e ${1#until:}; do say work; sleep 0.05; done;; *) sleep $1;; esac
+say end; exit $2`
 
 // line is the command that an operation is.
 func (it *item) line(op history.Op) []string {
@@ -59,6 +62,29 @@ func (it *item) line(op history.Op) []string {
 
 // do asks an engine until one has heard it, and takes the answer down.
 func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item) history.Answer {
+	for n := client; ctx.Err() == nil; n++ {
+		m := int(f.last.Load()) // where one answered lately
+		if n > client {
+			m = n % len(f.machines)
+		}
+		a, heard := f.at(m, client, verb, it)
+		switch {
+		case !heard:
+			time.Sleep(20 * time.Millisecond)
+			continue
+		case a.Outcome != history.Unknown:
+			f.last.Store(int32(m))
+		default:
+			f.last.CompareAndSwap(int32(m), int32((m+1)%len(f.machines)))
+		}
+		return a
+	}
+	return history.Answer{}
+}
+
+// at asks the engine of one machine and takes the answer down, unless there is none that
+// heard it.
+func (f *fleet) at(m, client int, verb history.Verb, it *item) (a history.Answer, heard bool) {
 	op := it.op
 	op.Verb = verb
 	if verb == history.Approve || verb == history.Deny || verb == history.ShowApproval {
@@ -66,34 +92,22 @@ func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item)
 		op.ID = it.approval
 		it.mu.Unlock()
 	}
-	line := it.line(op)
-	for n := client; ctx.Err() == nil; n++ {
-		m := int(f.last.Load()) // where one answered lately
-		if n > client {
-			m = n % len(f.machines)
-		}
-		done := f.history().Ask(client, op)
-		out, said, code, err := f.machines[m].ask(f.dir, line)
-		if errors.Is(err, serve.ErrUnbegun) || code == askNobody {
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
-		a := answer(op, code, out, said, err)
-		done(a)
-		if a.Outcome != history.Unknown {
-			f.last.Store(int32(m))
-		}
-		it.mu.Lock()
-		if a.Task != "" {
-			it.task = a.Task
-		}
-		if a.Approval != "" {
-			it.approval = a.Approval
-		}
-		it.mu.Unlock()
-		return a
+	done := f.history().Ask(client, op)
+	out, said, code, err := f.machines[m].ask(f.dir, it.line(op))
+	if errors.Is(err, serve.ErrUnbegun) || code == askNobody {
+		return a, false
 	}
-	return history.Answer{}
+	a = answer(op, code, out, said, err)
+	done(a)
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if a.Task != "" {
+		it.task, it.attempt = a.Task, max(it.attempt, a.Attempt)
+	}
+	if a.Approval != "" {
+		it.approval = a.Approval
+	}
+	return a, true
 }
 
 // askNobody is that there is no engine at that place.
@@ -130,6 +144,7 @@ func answer(op history.Op, code int, out, said string, err error) history.Answer
 			Task     string `json:"task_id"`
 			Approval string `json:"approval_id"`
 			Status   string `json:"status"`
+			Attempt  int    `json:"attempt"`
 			Stopping bool   `json:"cancel_requested"`
 			On       bool   `json:"on"`
 			Result   struct {
@@ -145,7 +160,7 @@ func answer(op history.Op, code int, out, said string, err error) history.Answer
 		case history.Approve, history.Deny, history.ShowApproval:
 			a.Verdict = got.Status
 		case history.Dispatch, history.Show, history.Cancel:
-			a.Task, a.Status, a.Stopping = got.Task, got.Status, got.Stopping
+			a.Task, a.Status, a.Attempt, a.Stopping = got.Task, got.Status, got.Attempt, got.Stopping
 		}
 		return a
 	}

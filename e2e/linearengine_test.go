@@ -1,25 +1,21 @@
 package e2e
 
 import (
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"swarmdeck/store/postgres/postgrestest"
 )
 
 // machine is where an engine runs: a home of its own. An engine that ends though
 // it is wanted is started again, as a service manager does.
 type machine struct {
 	*user
-	path string // of the data file
+	path  string // of the data file
+	space *space // that the engine is in; nil is that of all
+	clock string // file that says how far its clock is off; "" is right
 
 	mu     sync.Mutex
 	wanted bool
@@ -40,6 +36,12 @@ func (m *machine) start() {
 
 func (m *machine) keep(ended chan struct{}) {
 	defer close(ended)
+	if m.space != nil {
+		if err := m.space.enter(); err != nil {
+			m.t.Error(err)
+			return
+		}
+	}
 	said, err := os.OpenFile(filepath.Join(m.home, "serve.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		m.t.Error(err)
@@ -95,49 +97,4 @@ func (m *machine) end(sig syscall.Signal) {
 func (m *machine) said() string {
 	text, _ := os.ReadFile(filepath.Join(m.home, "serve.log"))
 	return string(text[max(0, len(text)-2000):])
-}
-
-// fault is something that fails. inject has it happen to a fleet and returns what
-// makes it well again: at once, or after others have carried a change out, where they
-// can.
-type fault struct {
-	name   string
-	others bool
-	inject func(f *fleet, random *rand.Rand) (heal func())
-}
-
-// killed is the end of the engine that is at work, and the start of the next there.
-func killed(name string, others bool) fault {
-	return fault{name, others, func(f *fleet, _ *rand.Rand) func() {
-		m := f.working()
-		m.kill()
-		return m.start
-	}}
-}
-
-// suspended is that the engine at work stands still for longer than its lease, and
-// wakes while another has its place.
-func suspended() fault {
-	return fault{"SIGSTOP", true, func(f *fleet, _ *rand.Rand) func() {
-		m := f.working()
-		m.signal(unix.SIGSTOP)
-		return func() { m.signal(unix.SIGCONT) }
-	}}
-}
-
-// restarted is that the database crashes and comes back.
-func restarted(t testing.TB, pg *postgrestest.Cluster) fault {
-	return fault{"PostgreSQL restarts", false, func(_ *fleet, random *rand.Rand) func() {
-		pg.Kill(t)
-		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
-		return func() { pg.Run(t) }
-	}}
-}
-
-// cut is that all connections to the database end.
-func cut(t testing.TB, pg *postgrestest.Cluster, database string) fault {
-	return fault{"connections are cut", false, func(*fleet, *rand.Rand) func() {
-		pg.SQL(t, database, "select count(pg_terminate_backend(pid)) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
-		return func() {}
-	}}
 }

@@ -26,6 +26,7 @@ const (
 	Approve      Verb = "approval approve"
 	Deny         Verb = "approval deny"
 	Begin        Verb = "process begins"
+	Work         Verb = "process works"
 	End          Verb = "process ends"
 
 	StopOn   Verb = "estop on"
@@ -66,6 +67,7 @@ type Answer struct {
 	Outcome  Outcome
 	Task     string // its id
 	Status   string // of the task
+	Attempt  int    // of the task, from 0
 	Stopping bool   // its cancellation was asked for
 	Approval string // its id
 	Verdict  string // open|approved|denied|expired|void

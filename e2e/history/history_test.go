@@ -10,7 +10,7 @@ import (
 func line(client int, verb Verb, from, to time.Duration, a Answer) Call {
 	op := Op{Verb: verb, Key: "k"}
 	switch verb {
-	case Begin, End:
+	case Begin, Work, End:
 		op.ID = "run1"
 	case Approve, Deny, ShowApproval:
 		op.ID = "ap1"
@@ -49,7 +49,7 @@ func TestHistoriesThatOneOrderExplainsAreAccepted(t *testing.T) {
 		"a dispatch nobody heard of that happened":     {line(0, Dispatch, 0, 0, lost), line(1, Dispatch, 5, 6, done("running"))},
 		"a dispatch nobody heard of that did not":      {line(0, Dispatch, 0, 0, lost), line(1, StopShow, 5, 6, Answer{Outcome: Done})},
 		"a dispatch twice":                             {line(0, Dispatch, 0, 4, done("queued")), line(1, Dispatch, 1, 2, done("queued"))},
-		"work cut off by a crash and done by the next": {line(0, Dispatch, 0, 1, done("queued")), line(0, Begin, 1, 2, begun), line(0, Show, 3, 4, done("queued")), line(0, Begin, 5, 6, begun).of("run2"), line(0, End, 7, 8, begun).of("run2"), line(0, Show, 9, 10, done("succeeded"))},
+		"work cut off by a crash and done by the next": {line(0, Dispatch, 0, 1, done("queued")), line(0, Begin, 1, 2, begun), line(0, Show, 3, 4, done("queued")), line(0, Begin, 5, 6, begun).of("run2"), line(0, Work, 6, 7, begun).of("run2"), line(0, End, 7, 8, begun).of("run2"), line(0, Show, 9, 10, done("succeeded"))},
 		"a cancellation nobody heard of": {
 			line(0, Dispatch, 0, 1, done("queued")), line(1, Cancel, 2, 0, lost), line(0, Show, 3, 4, done("running")), line(0, Show, 20, 21, done("cancelled")),
 		},
@@ -104,6 +104,8 @@ func TestHistoriesThatNoOrderExplainsAreRefused(t *testing.T) {
 		"a cancellation acknowledged twice":            {dispatched, line(1, Cancel, 2, 3, done("cancelled")), line(2, Cancel, 2, 5, done("cancelled"))},
 		"a cancellation refused for a success to come": {dispatched, line(1, Cancel, 2, 2, Answer{Outcome: Refused, Status: "succeeded"}), line(0, Begin, 3, 3, begun)},
 		"a former worker that goes on":                 {dispatched, line(0, Begin, 2, 2, begun), line(0, Begin, 3, 3, begun).of("run2"), line(0, End, 4, 4, begun)},
+		"a former worker that woke":                    {dispatched, line(0, Begin, 2, 2, begun), line(0, Begin, 3, 3, begun).of("run2"), line(0, Work, 4, 4, begun)},
+		"work after its end":                           append(ran[:3:3], line(0, Work, 4, 5, begun)),
 		"two approvals of one":                         asks(line(0, Dispatch, 0, 1, waiting), line(1, Approve, 2, 5, verdict(Done, "approved")), line(2, Approve, 3, 6, verdict(Done, "approved"))),
 		"approved and denied":                          asks(line(0, Dispatch, 0, 1, waiting), line(1, Approve, 2, 5, verdict(Done, "approved")), line(2, Deny, 3, 6, verdict(Done, "denied"))),
 		"an answer refused for one to come":            asks(line(0, Dispatch, 0, 1, waiting), line(1, Approve, 2, 3, verdict(Refused, "denied")), line(2, Deny, 4, 6, verdict(Done, "denied"))),

@@ -25,7 +25,9 @@ func (w work) step(op Op, a Answer) (work, bool) {
 		ok := w.task != "" && w.over == "" && w.released(op)
 		w.run, w.ended = op.ID, false
 		return w, ok
-	case End: // a run that another took the place of does nothing any more
+	case Work: // a run that another took the place of does nothing any more
+		return w, w.over == "" && w.run == op.ID && !w.ended
+	case End:
 		ok := w.over == "" && w.run == op.ID && !w.ended
 		w.ended = true
 		return w, ok
