@@ -31,8 +31,12 @@ func (p *Pool) Clear(ctx context.Context, h host.Host) error {
 }
 
 func (l *link) clear(ctx context.Context) error {
+	epoch, err := l.pool.epoch(ctx, l.at.tenant)
+	if err != nil {
+		return err
+	}
 	return l.reach(ctx, func(_ *yamux.Session, stream *yamux.Stream) error {
-		if err := end(wire.New(stream, wire.MaxFromHost), true); err != nil {
+		if err := end(wire.New(stream, wire.MaxFromHost), wire.End{Remove: true, Epoch: epoch}); err != nil {
 			return fmt.Errorf("end what is there: %w", err)
 		}
 		return nil

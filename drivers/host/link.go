@@ -56,7 +56,7 @@ type link struct {
 
 func newLink(p *Pool, at place, h host.Host) *link {
 	return &link{
-		pool: p, at: at, h: h, id: p.id(at), lease: time.Duration(h.LeaseS) * time.Second,
+		pool: p, at: at, h: h, id: id(h), lease: time.Duration(h.LeaseS) * time.Second,
 		st: host.Link{State: host.Connecting, Since: time.Now().UTC()}, changed: make(chan struct{}), runs: map[string]*Process{},
 		attempt: uint64(time.Now().UnixNano()), // past that of an earlier link of this engine
 	}
@@ -187,7 +187,7 @@ func (l *link) reach(ctx context.Context, fn func(*yamux.Session, *yamux.Stream)
 func (l *link) once(ctx context.Context) error {
 	err := l.reach(ctx, func(session *yamux.Session, stream *yamux.Stream) error {
 		c := wire.New(stream, wire.MaxFromHost)
-		if err := l.greet(c, session); err != nil {
+		if err := l.greet(ctx, c, session); err != nil {
 			return err
 		}
 		_ = stream.SetWriteDeadline(time.Time{})
@@ -233,14 +233,18 @@ func (l *link) failed(err error) {
 }
 
 // greet finds out whom the link leads to, and what is still there.
-func (l *link) greet(c *wire.Conn, session *yamux.Session) error {
+func (l *link) greet(ctx context.Context, c *wire.Conn, session *yamux.Session) error {
 	mine, err := l.pool.digest()
+	if err != nil {
+		return err
+	}
+	epoch, err := l.pool.epoch(ctx, l.at.tenant)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.attempt++
-	hello := wire.Hello{Version: wire.Version, Engine: l.pool.engine, Attempt: l.attempt, LeaseMS: l.lease.Milliseconds(), Runs: slices.Collect(maps.Keys(l.runs))}
+	hello := wire.Hello{Version: wire.Version, Engine: l.pool.engine, Epoch: epoch, Leased: l.pool.opt.Leased, Attempt: l.attempt, LeaseMS: l.lease.Milliseconds(), Runs: slices.Collect(maps.Keys(l.runs))}
 	l.mu.Unlock()
 	if err := c.Send(wire.Control{Hello: &hello}); err != nil {
 		return err
@@ -253,11 +257,14 @@ func (l *link) greet(c *wire.Conn, session *yamux.Session) error {
 	if w == nil {
 		return fmt.Errorf("the host's keeper does not answer: %w", wire.ErrFrame)
 	}
+	if w.Newer > 0 {
+		l.replaced()
+	}
 	if w.Error != "" {
 		return errors.New(wire.Text(w.Error, maxReason))
 	}
 	if w.Version != wire.Version || w.Digest != mine.digest {
-		if err := end(c, false); err != nil {
+		if err := end(c, wire.End{Epoch: epoch}); err != nil {
 			return err
 		}
 		return otherVersion{errors.New("the keeper of another version was there")}
@@ -290,8 +297,8 @@ func (l *link) greet(c *wire.Conn, session *yamux.Session) error {
 }
 
 // end has a keeper end all that it holds, and waits for that.
-func end(c *wire.Conn, remove bool) error {
-	if err := c.Send(wire.Control{End: &wire.End{Remove: remove}}); err != nil {
+func end(c *wire.Conn, e wire.End) error {
+	if err := c.Send(wire.Control{End: &e}); err != nil {
 		return err
 	}
 	for {
@@ -325,7 +332,7 @@ func (l *link) listen(c *wire.Conn, stream *yamux.Stream) error {
 		l.mu.Lock()
 		l.heard = time.Now()
 		l.mu.Unlock()
-		if err := c.Send(wire.Control{Beat: f.Beat}); err != nil {
+		if err := c.Send(l.pool.answer(f.Beat)); err != nil {
 			return err
 		}
 	}

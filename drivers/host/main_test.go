@@ -109,9 +109,11 @@ func (b *box) start(argv ...string) keeper.Process {
 }
 
 func (b *box) try(argv ...string) (keeper.Process, error) {
-	return b.pool.Start("t_home", "box", cell.Spec{
-		Argv: argv, Whose: cell.Whose{Tenant: "t_home", Agent: "A"}, Limits: cell.DefaultLimits(),
-	}, keeper.Hosted{})
+	return b.pool.Start("t_home", "box", spec(argv...), keeper.Hosted{})
+}
+
+func spec(argv ...string) cell.Spec {
+	return cell.Spec{Argv: argv, Whose: cell.Whose{Tenant: "t_home", Agent: "A"}, Limits: cell.DefaultLimits()}
 }
 
 // keepers are the processes that hold or link for this host, by what they do; ""
@@ -188,5 +190,5 @@ func kill(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
 // again is another start of the engine.
 func (b *box) again() *driver.Pool {
-	return driver.New(driver.Options{Cells: b.cells, Instance: "test-" + filepath.Base(b.home), Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Way: b.gate.take, Over: b.gate.ended})
+	return driver.New(driver.Options{Cells: b.cells, Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Way: b.gate.take, Over: b.gate.ended})
 }

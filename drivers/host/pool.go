@@ -22,6 +22,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/drivers/cell"
@@ -33,8 +34,11 @@ import (
 // Options of New.
 type Options struct {
 	Cells *cell.Supervisor // owns what reaches the hosts
-	// Instance names the engine and its data file, the same after a restart.
-	Instance string
+	// Epoch is that of a tenant's owner, higher with each owner; nil is 0 for ever.
+	Epoch func(ctx context.Context, tenant string) (uint64, error)
+	// Leased says that what runs on hosts does so only until a time that Hold gives, and
+	// freezes then: the data may have another owner.
+	Leased bool
 	// Program is what is put on hosts; "" is this program.
 	Program string
 	// Agents are those that have their place on a host, by name.
@@ -54,6 +58,7 @@ type Options struct {
 type Pool struct {
 	opt    Options
 	engine string // of this start
+	until  atomic.Int64
 
 	digest func() (program, error)
 
@@ -104,9 +109,10 @@ func measure(path string) (p program, err error) {
 	return p, nil
 }
 
-// id names the keeper of a host.
-func (p *Pool) id(at place) string {
-	sum := sha256.Sum256([]byte(p.opt.Instance + "\x00" + at.tenant + "\x00" + at.name))
+// id names the keeper of a host: by the host's record alone, which each engine has that
+// may own the tenant, wherever its records are by then.
+func id(h host.Host) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", h.TenantID, h.Name, h.CreatedAt.UnixNano()))
 	return hex.EncodeToString(sum[:8])
 }
 

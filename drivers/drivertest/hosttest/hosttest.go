@@ -108,7 +108,7 @@ func New(t *testing.T, cells *cell.Supervisor, tenant, name string, agents ...st
 	t.Helper()
 	b := &Box{Tenant: tenant, Name: name, Home: t.TempDir()}
 	h := host.Host{TenantID: tenant, Name: name, Slots: 4, LeaseS: 60, Command: Command(t, b.Home), CreatedAt: time.Now()}
-	b.Pool = driver.New(driver.Options{Cells: cells, Instance: "test " + b.Home, Agents: func(string, string) []string { return agents }, Grace: time.Second})
+	b.Pool = driver.New(driver.Options{Cells: cells, Agents: func(string, string) []string { return agents }, Grace: time.Second})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -40,6 +40,8 @@ type holder struct {
 	once   sync.Once
 	ways   ways
 
+	order sync.Mutex // one engine's word about all is carried out at a time; before mu
+
 	mu      sync.Mutex
 	engine  string
 	attempt uint64
@@ -48,6 +50,8 @@ type holder struct {
 	sent    [64]time.Duration
 	beats   uint64
 	link    *yamux.Session
+	leased  bool          // the cells run only until held
+	held    time.Duration // of sinceBoot
 	runs    map[string]*run
 }
 
@@ -67,11 +71,11 @@ func hold(id, digest string) error {
 		return err
 	}
 	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
-	hide := []string{socketName, lockName, spoolName, pinsName, "log"}
+	hide := []string{socketName, lockName, spoolName, pinsName, epochName, "log"}
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
 	}
-	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide, Way: k.carry, Reach: k.carry}); err != nil {
+	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide, Way: k.carry, Reach: k.carry, Leased: true}); err != nil {
 		return err
 	}
 	if k.own, err = safeopen.OwnFiles(filepath.Join(dir, "log"), filepath.Join(dir, spoolName), filepath.Join(dir, pinsName)); err != nil {
@@ -94,6 +98,9 @@ func (k *holder) live() error {
 	if err := errors.Join(os.RemoveAll(spoolName), os.RemoveAll(pinsName), os.MkdirAll(spoolName, 0o700), os.MkdirAll(homesName, 0o711)); err != nil {
 		return err
 	}
+	k.mu.Lock()
+	k.allow()
+	k.mu.Unlock()
 	go k.try()
 	_ = os.Remove(socketName)
 	in, err := net.Listen("unix", socketName)
@@ -119,7 +126,7 @@ func (k *holder) live() error {
 		}
 		go k.serve(conn)
 	}
-	return k.endAll(func(*run) bool { return true })
+	return k.endAll(false, func(*run) bool { return true })
 }
 
 // try finds out what of the wall this host does not give to an agent's processes; where
@@ -158,9 +165,10 @@ func (k *holder) expire() {
 	for {
 		k.mu.Lock()
 		left := k.lease - (sinceBoot() - k.base)
+		k.allow()
 		k.mu.Unlock()
 		if left <= 0 {
-			_ = k.endAll(func(r *run) bool { _ = r.end(true); return true })
+			_ = k.endAll(true, func(*run) bool { return true })
 			k.stop()
 			return
 		}
@@ -172,21 +180,27 @@ func (k *holder) expire() {
 	}
 }
 
-// endAll ends runs and forgets them, all at once.
-func (k *holder) endAll(which func(*run) bool) error {
+// endAll ends runs, all at once, and forgets those that have ended. It may be because the
+// lease is over.
+func (k *holder) endAll(lease bool, which func(*run) bool) error {
 	k.mu.Lock()
 	var list []*run
-	for id, r := range k.runs {
+	for _, r := range k.runs {
 		if which(r) {
 			list = append(list, r)
-			delete(k.runs, id)
 		}
 	}
 	k.mu.Unlock()
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	for i, r := range list {
-		all.Go(func() { errs[i] = r.drop() })
+		all.Go(func() {
+			if errs[i] = r.drop(lease); errs[i] == nil {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				delete(k.runs, r.id)
+			}
+		})
 	}
 	all.Wait()
 	return errors.Join(errs...)
@@ -215,15 +229,22 @@ func (k *holder) serve(conn net.Conn) {
 		return
 	}
 	if f.End != nil {
-		k.ended(c, f.End)
+		k.ended(c, f.End, nil)
 		return
 	}
 	w, err := k.adopt(f.Hello, session)
 	if err != nil {
 		w = wire.Welcome{Error: err.Error()}
+		if newer := new(newerError); errors.As(err, newer) {
+			w.Newer = newer.epoch
+		}
 	}
 	if c.Send(wire.Control{Welcome: &w}) != nil || err != nil {
 		return
+	}
+	by := session
+	if w.Version != f.Hello.Version { // it comes to end what is here
+		by = nil
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -248,31 +269,41 @@ func (k *holder) serve(conn net.Conn) {
 		}
 		switch {
 		case f.Beat > 0:
-			k.mu.Lock()
-			if k.link == session && f.Beat <= k.beats && k.beats-f.Beat < uint64(len(k.sent)) {
-				k.base = max(k.base, k.sent[f.Beat%uint64(len(k.sent))])
-			}
-			k.mu.Unlock()
+			k.beaten(&f, session)
 		case f.Agents != nil:
-			k.tidy(f.Agents)
+			k.order.Lock()
+			if k.linked(session) {
+				k.tidy(f.Agents)
+			}
+			k.order.Unlock()
 		case f.End != nil:
-			k.ended(c, f.End)
+			k.ended(c, f.End, by)
 			return
 		}
 	}
 }
 
-// ended ends everything, says so and has the keeper end.
-func (k *holder) ended(c *wire.Conn, e *wire.End) {
+// ended ends everything, says so and has the keeper end. It is asked for over the link,
+// or by who comes for that alone.
+func (k *holder) ended(c *wire.Conn, e *wire.End, session *yamux.Session) {
+	k.order.Lock()
 	told := wire.Ended{}
-	if err := k.endAll(func(*run) bool { return true }); err != nil {
+	err := k.admit(e.Epoch)
+	if err == nil && session != nil && !k.linked(session) {
+		err = errReplaced
+	}
+	if err != nil {
+		k.order.Unlock()
+		_ = c.Send(wire.Control{Ended: &wire.Ended{Error: err.Error()}})
+		return
+	}
+	if err = k.endAll(false, func(*run) bool { return true }); err == nil && e.Remove {
+		err = removed(k.dir)
+	}
+	if err != nil {
 		told.Error = err.Error()
 	}
-	if e.Remove && told.Error == "" {
-		if err := removed(k.dir); err != nil {
-			told.Error = err.Error()
-		}
-	}
+	k.order.Unlock()
 	_ = c.Send(wire.Control{Ended: &told})
 	k.stop()
 	<-k.over // the end of the link is the end of the keeper
@@ -285,7 +316,12 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 	case <-k.tried:
 	case <-time.After(patience):
 	}
+	k.order.Lock()
+	defer k.order.Unlock()
 	w := wire.Welcome{Version: wire.Version, Digest: k.digest, Boot: k.boot}
+	if err := k.admit(h.Epoch); err != nil {
+		return w, err
+	}
 	if h.Version != wire.Version {
 		return w, nil // the engine ends this keeper, and begins one of its own
 	}
@@ -299,12 +335,16 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 	}
 	same := k.engine == h.Engine
 	old := k.link
+	if k.leased = h.Leased; !same {
+		k.held = 0 // what was said to the former owner is not said to this one
+	}
 	k.engine, k.attempt, k.lease, k.base, k.link = h.Engine, h.Attempt, time.Duration(h.LeaseMS)*time.Millisecond, sinceBoot(), session
+	k.allow()
 	k.mu.Unlock()
 	if old != nil {
 		old.Close()
 	}
-	err := k.endAll(func(r *run) bool { return !same || !slices.Contains(h.Runs, r.id) })
+	err := k.endAll(false, func(r *run) bool { return !same || !slices.Contains(h.Runs, r.id) })
 	select {
 	case <-k.tried:
 		w.Lacks = k.lacks
@@ -323,6 +363,9 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 func (k *holder) beat(c *wire.Conn, session *yamux.Session) {
 	k.mu.Lock()
 	every, most := wire.Beats(k.lease)
+	if k.leased {
+		every = min(every, wire.HoldBeat)
+	}
 	k.mu.Unlock()
 	for {
 		k.mu.Lock()
@@ -361,10 +404,7 @@ func (k *holder) attend(s io.ReadWriter, session *yamux.Session) {
 		return
 	}
 	if errors.Is(r.serve(c, f.Open.Seen), errForget) {
-		k.mu.Lock()
-		delete(k.runs, r.id)
-		k.mu.Unlock()
-		_ = r.drop()
+		_ = k.endAll(false, func(o *run) bool { return o == r })
 	}
 }
 
@@ -379,9 +419,15 @@ func (k *holder) find(o *wire.Open, session *yamux.Session) *run {
 		k.mu.Unlock()
 		return r
 	}
+	engine := k.engine
 	r = newRun(o.Run, filepath.Join(k.dir, spoolName))
 	k.runs[o.Run] = r
 	k.mu.Unlock()
+	defer close(r.begun)
+	if err := k.awaitHold(engine); err != nil {
+		r.failed(err)
+		return r
+	}
 	p, after, err := k.start(o.Run, o.Start)
 	if err != nil {
 		r.failed(err)
@@ -389,12 +435,5 @@ func (k *holder) find(o *wire.Open, session *yamux.Session) *run {
 	}
 	r.whole, r.after = o.Start.Whole, after
 	r.begin(p)
-	k.mu.Lock()
-	lost := k.runs[o.Run] != r
-	k.mu.Unlock()
-	if lost { // it was ended before it had begun
-		_ = r.drop()
-		return nil
-	}
 	return r
 }

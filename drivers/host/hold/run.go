@@ -34,6 +34,7 @@ type run struct {
 	proc   keeper.Process // nil of one that failed to start
 	whole  bool           // it is held up rather than a part of its output be left out
 	after  func()         // what is left to do once it is over; nil is nothing
+	begun  chan struct{}  // closed when proc is there, or never will be
 	freeze chan wire.Item
 	gone   chan struct{} // closed when nobody asks for it any more
 
@@ -58,7 +59,7 @@ type run struct {
 }
 
 func newRun(id, dir string) *run {
-	r := &run{id: id, freeze: make(chan wire.Item, 64), gone: make(chan struct{})}
+	r := &run{id: id, begun: make(chan struct{}), freeze: make(chan wire.Item, 64), gone: make(chan struct{})}
 	r.turn = sync.NewCond(&r.mu)
 	for n := range r.out {
 		r.out[n] = spool{dir: dir, room: roomOf}
@@ -234,6 +235,9 @@ func (r *run) take(i wire.Item) error {
 	}
 	r.mu.Lock()
 	switch {
+	case r.over:
+		r.mu.Unlock()
+		return errReplaced
 	case i.Seq <= r.items:
 		r.mu.Unlock()
 		return nil
@@ -291,8 +295,9 @@ func graceOf(i wire.Item) cell.Grace {
 	return cell.Grace{Interrupt: part(i.InterruptMS), Terminate: part(i.TerminateMS)}
 }
 
-// end ends all of it at once.
+// end ends all of it at once, as soon as it has begun.
 func (r *run) end(lease bool) error {
+	<-r.begun
 	r.mu.Lock()
 	r.leased = r.leased || lease && (r.proc == nil || !r.proc.Ended())
 	r.mu.Unlock()
@@ -303,8 +308,8 @@ func (r *run) end(lease bool) error {
 }
 
 // drop ends it and forgets what it said.
-func (r *run) drop() error {
-	err := r.end(false)
+func (r *run) drop(lease bool) error {
+	err := r.end(lease)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {

@@ -14,7 +14,10 @@ type Control struct {
 	// Beat is the keeper's, once a while, and comes back from the engine as it is.
 	// The lease there counts from when the newest one left that has come back, so it
 	// is over before the engine thinks so, however long what is on its way takes.
-	Beat   uint64   `json:"beat,omitzero"`
+	Beat uint64 `json:"beat,omitzero"`
+	// HoldMS comes back with a beat from an engine that has its data by a lease: for how
+	// many milliseconds from then on nobody else can have them, 0 if that is over.
+	HoldMS int64    `json:"hold_ms,omitzero"`
 	Agents []string `json:"agents,omitzero"` // whose places are kept; those of others go
 	End    *End     `json:"end,omitzero"`    // the engine's: end all
 	Ended  *Ended   `json:"ended,omitzero"`  // the answer, after which the keeper goes
@@ -24,6 +27,8 @@ type Control struct {
 type Hello struct {
 	Version int      `json:"version"`
 	Engine  string   `json:"engine"`  // another one for each start of the engine
+	Epoch   uint64   `json:"epoch"`   // of the tenant's owner: one below the highest that came is refused
+	Leased  bool     `json:"leased"`  // processes run only as long as HoldMS says
 	Attempt uint64   `json:"attempt"` // grows with each link: an older one that comes late is refused
 	LeaseMS int64    `json:"lease_ms"`
 	Runs    []string `json:"runs"`
@@ -36,12 +41,14 @@ type Welcome struct {
 	Boot    string   `json:"boot"`            // another one for each start of the keeper
 	Runs    []string `json:"runs"`            // of Hello's, that are there
 	Lacks   []string `json:"lacks,omitempty"` // layers of the wall
+	Newer   uint64   `json:"newer,omitzero"`  // the epoch that the link is refused for
 	Error   string   `json:"error,omitempty"` // why the link is refused; all else is empty
 }
 
 // End asks for the end of all runs and of the keeper.
 type End struct {
-	Remove bool `json:"remove"` // and of its files
+	Remove bool   `json:"remove"` // and of its files
+	Epoch  uint64 `json:"epoch"`  // as Hello's
 }
 
 // Ended says that nothing is left, or what is.
@@ -64,6 +71,10 @@ const (
 func Beats(lease time.Duration) (every, most time.Duration) {
 	return min(time.Second, lease/8), min(10*time.Second, lease/2)
 }
+
+// HoldBeat is how often a keeper sends one, at least, to an engine that has its data by a
+// lease.
+const HoldBeat = 250 * time.Millisecond
 
 // Check reports a hello that can't be one.
 func (h *Hello) Check() error {

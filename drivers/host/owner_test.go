@@ -1,0 +1,159 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	driver "swarmdeck/drivers/host"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/host"
+)
+
+// owner is an engine that has the tenant with an epoch, by a lease perhaps.
+func (b *box) owner(epoch uint64, leased bool) *driver.Pool {
+	return driver.New(driver.Options{
+		Cells: b.cells, Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Leased: leased,
+		Epoch: func(context.Context, string) (uint64, error) { return epoch, nil },
+	})
+}
+
+// own has another engine in the place of the present one, which it ends.
+func (b *box) own(p *driver.Pool) {
+	b.leave()
+	b.pool = p
+	b.enter()
+}
+
+// beats is how much a process that writes into the file beat of its directory has.
+func (b *box) beats() int64 {
+	found, _ := filepath.Glob(filepath.Join(b.home, ".cache", "swarmdeck*", "keeper-*", "agents", "A", "work", "beat"))
+	if len(found) != 1 {
+		return 0
+	}
+	info, err := os.Stat(found[0])
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// isStill reports whether it writes nothing for a time.
+func (b *box) isStill(d time.Duration) bool {
+	was := b.beats()
+	time.Sleep(d)
+	return b.beats() == was
+}
+
+const beating = "while :; do echo x >> beat; sleep 0.02; done"
+
+func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	old, next := b.owner(5, false), b.owner(6, false)
+	b.own(old)
+	p := b.start("sh", "-c", beating)
+	defer p.CloseIO()
+	b.await("it works", func() bool { return b.beats() > 0 })
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = next.Keep(ctx, b.host)
+	}()
+	defer func() { stop(); <-ended }()
+	b.await("the newer owner has it", func() bool { return next.Link("t_home", "box").State == host.Up })
+	if !b.isStill(200 * time.Millisecond) {
+		t.Error("what the former owner began goes on beside the newer one")
+	}
+	if x := p.Exit(); !strings.Contains(x.Describe(), "newer owner") {
+		t.Error(x.Describe())
+	}
+	refused := func(who *driver.Pool) {
+		t.Helper()
+		b.await("the former owner is refused", func() bool {
+			l := who.Link("t_home", "box")
+			return l.State == host.Refused && strings.Contains(l.Reason, "its epoch is 6, this engine's 5")
+		})
+	}
+	refused(old)
+	if _, err := b.try("true"); err == nil || !strings.Contains(err.Error(), "newer owner") {
+		t.Error("the former owner begins something:", err)
+	}
+	q, err := next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.CloseIO()
+	clearing, over := context.WithTimeout(context.Background(), 2*time.Second)
+	defer over()
+	if err := b.owner(5, false).Clear(clearing, b.host); err == nil || !strings.Contains(err.Error(), "newer owner") {
+		t.Error("a former owner clears it:", err)
+	}
+	if q.Ended() {
+		t.Error("a former owner has ended what is the newer one's:", q.Exit().Describe())
+	}
+
+	// The keeper's disk knows too.
+	stop()
+	<-ended
+	b.leave()
+	b.await("the keeper is gone", func() bool { // a link in the making may bring another
+		for _, pid := range b.keepers("") {
+			_ = kill(pid)
+		}
+		time.Sleep(100 * time.Millisecond)
+		return len(b.keepers("")) == 0
+	})
+	again, stop := context.WithCancel(context.Background())
+	left := make(chan struct{})
+	late := b.owner(5, false)
+	go func() {
+		defer close(left)
+		_ = late.Keep(again, b.host)
+	}()
+	refused(late)
+	stop()
+	<-left
+	b.pool = b.owner(6, false) // as when its engine works on: it may come again
+	b.enter()
+}
+
+func TestWhatRunsOnAHostStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	pool := b.owner(1, true)
+	hold := func(d time.Duration) { pool.Hold(time.Now().Add(d)) }
+	hold(time.Minute)
+	b.own(pool)
+	p := b.start("sh", "-c", beating)
+	defer func() { _ = end(p) }()
+	works := func() bool { was := b.beats(); time.Sleep(50 * time.Millisecond); return b.beats() > was }
+	b.await("it works", works)
+	b.leave()
+	pool = b.owner(2, true) // which ends it, and begins another while it may not run yet
+	hold(-time.Second)
+	b.own(pool)
+	hold(2 * time.Second)
+	q := b.start("sh", "-c", beating)
+	defer func() { _ = end(q) }()
+	b.await("it works", works)
+	b.await("it stands still", func() bool { return b.isStill(200 * time.Millisecond) })
+	if state := b.state(); state != host.Up || q.Ended() {
+		t.Error(state, q.Ended())
+	}
+	hold(2 * time.Second)
+	b.await("it goes on", works)
+
+	// Without a link, too, and from then on until it is back.
+	free := b.block()
+	hold(time.Minute)
+	b.await("it stands still without a link", func() bool { return b.isStill(500 * time.Millisecond) })
+	free()
+	b.await("it goes on with the link", works)
+	if q.Ended() {
+		t.Error(q.Exit().Describe())
+	}
+}
