@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -66,24 +65,39 @@ func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Sto
 type lease struct {
 	mu    sync.Mutex
 	until time.Time
-	cells *cell.Supervisor // nil until there is one
+	bound []leased
 }
+
+// leased runs cells only until a time that it is told, again and again.
+type leased interface{ Hold(until time.Time) }
 
 func (l *lease) hold(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = until
-	if l.cells != nil {
-		l.cells.Hold(until)
+	for _, h := range l.bound {
+		h.Hold(until)
 	}
 }
 
-// bind has cells live by the lease from now on; nil is none.
-func (l *lease) bind(cells *cell.Supervisor) {
+// bind has cells live by the lease from now on, these and no others.
+func (l *lease) bind(all ...leased) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cells = cells; cells != nil {
-		cells.Hold(l.until)
+	l.bound = all
+	for _, h := range all {
+		h.Hold(l.until)
+	}
+}
+
+// epochs reads the epochs of a store's owners.
+func epochs(st store.Store) func(ctx context.Context, tenant string) (uint64, error) {
+	return func(ctx context.Context, tenant string) (epoch uint64, err error) {
+		err = st.View(ctx, tenant, func(tx store.Tx) error {
+			epoch = tx.Epoch()
+			return nil
+		})
+		return epoch, err
 	}
 }
 

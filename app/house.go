@@ -311,7 +311,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	h.cells.Store(sup)
 	if cells.Leased {
 		h.lease.bind(sup)
-		h.closers = append(h.closers, func() error { h.lease.bind(nil); return nil })
+		h.closers = append(h.closers, func() error { h.lease.bind(); return nil })
 	}
 	opt.Formats, opt.Sources = formats.All(sup), formats.Sources()
 	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
@@ -352,9 +352,10 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
 	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
-	if !cells.Leased { // what runs elsewhere would outlive the lease on the data
-		hosts := host.New(host.Options{Cells: sup, Instance: instance, Agents: h.onHost, Way: h.carryFar, Over: h.over})
-		opt.Hosts, local.Hosts = hosts, hosts
+	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Way: h.carryFar, Over: h.over})
+	opt.Hosts, local.Hosts = hosts, hosts
+	if cells.Leased {
+		h.lease.bind(sup, hosts)
 	}
 	runtime, err := exec.NewRuntime(sup, local)
 	if err != nil {
