@@ -27,10 +27,15 @@ type stopped struct {
 
 // commitsThatStandStill stops the commits of a database until goOn.
 func commitsThatStandStill(t *testing.T, name string) *stopped {
+	return commitsThatStandStillBy(t, name, func(dsn string) string { return dsn })
+}
+
+// commitsThatStandStillBy has them come on another way than straight.
+func commitsThatStandStillBy(t *testing.T, name string, way func(dsn string) string) *stopped {
 	t.Helper()
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, name)
-	s := &stopped{t: t, cluster: cluster, name: name, db: open(t, dsn, postgres.Options{Lease: -1})}
+	s := &stopped{t: t, cluster: cluster, name: name, db: open(t, way(dsn), postgres.Options{Lease: -1})}
 	if err := errors.Join(s.db.CreateTenant(t.Context(), acme), s.db.Update(t.Context(), acme, put("old", "v"))); err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +130,16 @@ func TestACommitThatIsSentAgainKeepsWhatRanOnIt(t *testing.T) {
 }
 
 func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
-	cluster := postgrestest.Start(t)
-	dsn := cluster.Database(t, "answer")
-	r, through := newRelay(t, dsn)
-	db := open(t, through, postgres.Options{Lease: -1})
+	var r *relay
+	s := commitsThatStandStillBy(t, "answer", func(dsn string) (through string) { r, through = newRelay(t, dsn); return through })
+	db := s.db
 	defer closed(t, db)
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("old", "v"))); err != nil {
-		t.Fatal(err)
-	}
-	r.mute.Store(true)
 	first, second, ran := make(chan error, 1), make(chan error, 1), make(chan struct{})
 	go func() { first <- db.Update(t.Context(), acme, put("first", "v")) }()
-	for cluster.SQL(t, "answer", "select count(*) from kv where key = 'first'") != "1" {
+	s.onTheWay()
+	r.mute.Store(true)
+	s.goOn()
+	for s.cluster.SQL(t, s.name, "select count(*) from kv where key = 'first'") != "1" {
 		time.Sleep(5 * time.Millisecond)
 	}
 	go func() {
