@@ -48,6 +48,25 @@ func takeOver(ctx context.Context, eng *engine.Engine, k cell.Kept) error {
 	return errors.Join(errs...)
 }
 
+// leftThere is takeOver of what a host says of a former engine's run. It counts for an
+// agent that has its place there, and for tasks that were this agent's.
+func (h *house) leftThere(ctx context.Context, tenant, host string, k cell.Kept) error {
+	eng, err := h.working()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(eng.OnHost(tenant, host), k.Whose.Agent) {
+		return nil
+	}
+	k.Tasks = slices.DeleteFunc(k.Tasks, func(id string) bool {
+		t, err := eng.Tasks.Get(ctx, tenant, id)
+		return err != nil || t.Agent != k.Whose.Agent
+	})
+	err = takeOver(ctx, eng, k)
+	eng.Health.Report(tenant, "hosts", "what a former engine's runs left on "+host, err)
+	return err
+}
+
 // known is no error where there is only nobody any more.
 func known(err error) error {
 	if errors.Is(err, core.Kind(core.NotFound)) {

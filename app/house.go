@@ -352,7 +352,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
 	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
-	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Way: h.carryFar, Over: h.over})
+	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over})
 	opt.Hosts, local.Hosts = hosts, hosts
 	if cells.Leased {
 		h.lease.bind(sup, hosts)

@@ -132,6 +132,9 @@ func TestAKilledOwnersAgentOnAHostIsTheNextOwners(t *testing.T) {
 	if status != "succeeded" || o.given("first prompt.") != 2 {
 		t.Errorf("%s:\n%s", status, o.read("got"))
 	}
+	if log := o.second.ok("task", "log", task, "-o", "json"); !strings.Contains(log, "of the former engine's run: it was ended on its host") {
+		t.Errorf("the task's log:\n%s", log)
+	}
 	if next := o.ended(o.second, o.work(o.second, "second prompt.")); next != "succeeded" || o.given("second prompt.") != 1 {
 		t.Errorf("%s:\n%s", next, o.read("got"))
 	}

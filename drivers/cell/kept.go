@@ -42,6 +42,7 @@ const (
 	EndedItself   = "exit"   // its first process exited, or a signal ended it
 	EndedGrace    = "grace"  // it was ended after OrphanGrace
 	EndedByReturn = "return" // it was ended when the next engine came
+	EndedThere    = "there"  // it went on on its host, and was ended when the next engine came
 )
 
 // Outcome says how it ended: "exited with status 1".
@@ -52,6 +53,8 @@ func (k Kept) Outcome() string {
 		return Exit{Code: k.Code, Signal: k.Signal}.Describe() + " at " + at
 	case EndedGrace:
 		return fmt.Sprintf("was frozen, and ended at %s because no engine had come back within %v", at, OrphanGrace)
+	case EndedThere:
+		return "was ended on its host at " + at + " for the engine that came"
 	case EndedByReturn:
 		return "was frozen, and ended at " + at + " by the engine that came back"
 	}

@@ -272,6 +272,9 @@ func (l *link) greet(ctx context.Context, c *wire.Conn, session *yamux.Session) 
 	if err := w.Check(); err != nil {
 		return err
 	}
+	if err := l.collect(ctx, c, w.Kept); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	var lost []*Process
 	for id, p := range l.runs {

@@ -2,15 +2,20 @@ package host_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/cell"
 	driver "swarmdeck/drivers/host"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/host"
+	"swarmdeck/engine/secret"
 )
 
 // owner is an engine that has the tenant with an epoch, by a lease perhaps.
@@ -155,5 +160,84 @@ func TestWhatRunsOnAHostStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
 	b.await("it goes on with the link", works)
 	if q.Ended() {
 		t.Error(q.Exit().Describe())
+	}
+}
+
+func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
+	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
+	begin := func(script string) keeper.Process {
+		t.Helper()
+		s := spec("sh", "-c", script)
+		s.Keep = &cell.Keep{Stdout: true, Mask: secret.NewMask(map[string]string{"KEY": "correct-horse"})}
+		p, err := b.pool.Start("t_home", "box", s, keeper.Hosted{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	done, goes := begin("read x; touch began; until test -e go; do sleep 0.01; done; echo unread correct-horse; echo bad >&2; touch said; exit 7"), begin("read x; touch going; sleep 1000")
+	defer done.CloseIO()
+	defer goes.CloseIO()
+	for _, p := range []keeper.Process{done, goes} {
+		p.Serves("task-1", true)
+		p.Serves("task-2", true)
+		p.Serves("task-1", false)
+		in, _, _ := p.Streams()
+		fmt.Fprintln(in, "x")
+	}
+	b.start("sleep", "1000") // of which nothing is kept
+	dirs, _ := filepath.Glob(filepath.Join(b.home, ".cache/swarmdeck/keeper-*/agents/A/work"))
+	if len(dirs) != 1 {
+		t.Fatal(dirs)
+	}
+	there := func(name string) bool { _, err := os.Stat(filepath.Join(dirs[0], name)); return err == nil }
+	b.await("they have what they were given", func() bool { return there("began") && there("going") })
+	b.leave()
+	b.await("the link is over", func() bool { return len(b.keepers("link")) == 0 })
+	if err := os.WriteFile(filepath.Join(dirs[0], "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.await("one has ended", func() bool { return there("said") })
+	time.Sleep(100 * time.Millisecond) // its last act was not its end
+
+	var kept []cell.Kept
+	fail := true
+	b.pool = driver.New(driver.Options{
+		Cells: b.cells, Agents: func(string, string) []string { return b.agents }, Grace: time.Second,
+		Kept: func(_ context.Context, tenant, name string, k cell.Kept) error {
+			if fail {
+				return errors.New("not now")
+			}
+			if state := b.pool.Link("t_home", "box").State; state == host.Up || tenant != "t_home" || name != "box" {
+				t.Error(state, tenant, name)
+			}
+			kept = append(kept, k)
+			return nil
+		},
+	})
+	b.enter()
+	b.leave()
+	fail = false
+	b.enter() // what it failed for is told again
+	if len(kept) != 2 {
+		t.Fatalf("%+v", kept)
+	}
+	slices.SortFunc(kept, func(a, b cell.Kept) int { return strings.Compare(a.How, b.How) })
+	for i, k := range kept {
+		if k.Whose.Agent != "A" || k.Whose.Tenant != "t_home" || !slices.Equal(k.Tasks, []string{"task-2"}) || time.Since(k.Lost) < time.Since(k.Ended) && i == 1 {
+			t.Errorf("%+v", k)
+		}
+	}
+	if k := kept[0]; k.How != cell.EndedItself || k.Code != 7 || string(k.Stdout) != "unread [secret KEY]\n" || string(k.Stderr) != "bad\n" || k.Cut {
+		t.Errorf("%+v", k)
+	}
+	if k := kept[1]; k.How != cell.EndedThere || len(k.Stdout)+len(k.Stderr) > 0 {
+		t.Errorf("%+v", k)
+	}
+	kept = nil
+	b.leave()
+	b.enter()
+	if len(kept) > 0 {
+		t.Errorf("told twice: %+v", kept)
 	}
 }

@@ -39,6 +39,10 @@ type Options struct {
 	// Leased says that what runs on hosts does so only until a time that Hold gives, and
 	// freezes then: the data may have another owner.
 	Leased bool
+	// Kept is told of what runs of a former engine have left on a host, before anything is
+	// started there. The host says it: whose it is must be looked up. One that it fails for
+	// is told again with the next link. Nil is nobody.
+	Kept func(ctx context.Context, tenant, host string, k cell.Kept) error
 	// Program is what is put on hosts; "" is this program.
 	Program string
 	// Agents are those that have their place on a host, by name.

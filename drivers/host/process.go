@@ -72,6 +72,9 @@ func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 			Files: o.Files, Whole: o.Whole, Desk: o.Desk, Terminal: spec.Terminal,
 		},
 	}
+	if spec.Keep != nil && !o.Desk {
+		p.start.Keep = &wire.Keep{Stdout: spec.Keep.Stdout, Secrets: spec.Keep.Mask.Values()}
+	}
 	p.turn = sync.NewCond(&p.mu)
 	for n := range p.ours {
 		r, w, err := os.Pipe()
@@ -242,8 +245,12 @@ func (p *Process) Unread() bool {
 	return p.unread
 }
 
-// Serves implements keeper.Process: a host keeps nothing for the next engine.
-func (p *Process) Serves(string, bool) {}
+// Serves implements keeper.Process.
+func (p *Process) Serves(task string, on bool) {
+	if p.start.Keep != nil {
+		p.want(wire.Item{Kind: wire.Serve, Task: task, On: on})
+	}
+}
 
 // Interrupt implements keeper.Process.
 func (p *Process) Interrupt(sig syscall.Signal) {

@@ -53,6 +53,7 @@ type holder struct {
 	leased  bool          // the cells run only until held
 	held    time.Duration // of sinceBoot
 	runs    map[string]*run
+	former  []*former // of engines before this one
 }
 
 // hold is the life of a keeper, in whose directory this process is.
@@ -239,7 +240,11 @@ func (k *holder) serve(conn net.Conn) {
 			w.Newer = newer.epoch
 		}
 	}
-	if c.Send(wire.Control{Welcome: &w}) != nil || err != nil {
+	k.mu.Lock()
+	kept := slices.Clone(k.former)
+	k.mu.Unlock()
+	w.Kept = len(kept)
+	if c.Send(wire.Control{Welcome: &w}) != nil || err != nil || k.tell(c, kept) != nil {
 		return
 	}
 	by := session
@@ -270,6 +275,8 @@ func (k *holder) serve(conn net.Conn) {
 		switch {
 		case f.Beat > 0:
 			k.beaten(&f, session)
+		case f.Took != "":
+			k.took(f.Took)
 		case f.Agents != nil:
 			k.order.Lock()
 			if k.linked(session) {
@@ -334,7 +341,7 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 		return w, errors.New("a newer link is there")
 	}
 	same := k.engine == h.Engine
-	old := k.link
+	old, heard := k.link, k.base
 	if k.leased = h.Leased; !same {
 		k.held = 0 // what was said to the former owner is not said to this one
 	}
@@ -343,6 +350,9 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 	k.mu.Unlock()
 	if old != nil {
 		old.Close()
+	}
+	if !same {
+		k.succeed(heard)
 	}
 	err := k.endAll(false, func(r *run) bool { return !same || !slices.Contains(h.Runs, r.id) })
 	select {
@@ -433,7 +443,7 @@ func (k *holder) find(o *wire.Open, session *yamux.Session) *run {
 		r.failed(err)
 		return r
 	}
-	r.whole, r.after = o.Start.Whole, after
+	r.whole, r.after, r.agent, r.keep = o.Start.Whole, after, o.Start.Agent, o.Start.Keep
 	r.begin(p)
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,11 @@ type run struct {
 	leased bool // it is ended because the lease is over
 	over   bool
 	shut   bool // no more input comes
+
+	agent  string
+	keep   *wire.Keep    // nil keeps nothing for the next engine
+	tasks  []string      // that it is at work on
+	exited time.Duration // of sinceBoot; 0 not yet
 }
 
 func newRun(id, dir string) *run {
@@ -151,6 +157,7 @@ func (r *run) wait() {
 		unread, _ = pipe.Pending(in)
 	}
 	r.mu.Lock()
+	r.exited = sinceBoot()
 	e := wire.Event{Kind: wire.Exited, Code: exit.Code, Signal: int(exit.Signal), Overran: exit.Overran, Lease: r.leased, Read: r.wrote - int64(unread)}
 	until := r.ends()
 	for n, f := range []*os.File{out, errs} {
@@ -250,6 +257,12 @@ func (r *run) take(i wire.Item) error {
 	}
 	r.items = i.Seq
 	r.shut = r.shut || i.Kind == wire.InputEnd
+	if i.Kind == wire.Serve {
+		r.tasks = slices.DeleteFunc(r.tasks, func(t string) bool { return t == i.Task })
+		if i.On && len(r.tasks) < wire.MaxTasks {
+			r.tasks = append(r.tasks, i.Task)
+		}
+	}
 	if i.Kind == wire.Input {
 		r.took += int64(len(i.Data))
 		if !r.deaf {

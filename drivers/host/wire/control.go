@@ -18,6 +18,8 @@ type Control struct {
 	// HoldMS comes back with a beat from an engine that has its data by a lease: for how
 	// many milliseconds from then on nobody else can have them, 0 if that is over.
 	HoldMS int64    `json:"hold_ms,omitzero"`
+	Kept   *Kept    `json:"kept,omitzero"`   // the keeper's, as many as Welcome says
+	Took   string   `json:"took,omitempty"`  // the engine's: the run whose Kept it has
 	Agents []string `json:"agents,omitzero"` // whose places are kept; those of others go
 	End    *End     `json:"end,omitzero"`    // the engine's: end all
 	Ended  *Ended   `json:"ended,omitzero"`  // the answer, after which the keeper goes
@@ -42,6 +44,7 @@ type Welcome struct {
 	Runs    []string `json:"runs"`            // of Hello's, that are there
 	Lacks   []string `json:"lacks,omitempty"` // layers of the wall
 	Newer   uint64   `json:"newer,omitzero"`  // the epoch that the link is refused for
+	Kept    int      `json:"kept,omitzero"`   // how many Kept follow
 	Error   string   `json:"error,omitempty"` // why the link is refused; all else is empty
 }
 
@@ -100,6 +103,9 @@ func (w *Welcome) Check() error {
 	}
 	for i, l := range w.Lacks {
 		w.Lacks[i] = Text(l, 512)
+	}
+	if w.Kept < 0 || w.Kept > MaxRuns {
+		return core.Invalid("kept", w.Kept, fmt.Sprintf("at most %d", MaxRuns))
 	}
 	return ids("runs", w.Runs)
 }

@@ -50,6 +50,8 @@ type Start struct {
 	// Desk has the keeper answer one request for the agent's files (package workdir),
 	// in the place of a command.
 	Desk bool `json:"desk,omitzero"`
+	// Keep has the next engine told how it ended, if this one does not come back.
+	Keep *Keep `json:"keep,omitempty"`
 }
 
 // Limits are those of a run that are not the host's own to say.
@@ -73,6 +75,7 @@ const (
 	Signal   = "signal" // Signal to its first process's group
 	Mark     = "mark"   // remember its processes of now
 	Prune    = "prune"  // answered: end those that were not there at the last mark, after TerminateMS
+	Serve    = "serve"  // it is at work on Task from now on, or no more
 	Forget   = "forget" // nobody asks for it any more
 )
 
@@ -86,6 +89,9 @@ type Item struct {
 	TerminateMS int64  `json:"terminate_ms,omitzero"`
 
 	Size cell.Size `json:"size,omitzero"`
+
+	Task string `json:"task,omitempty"`
+	On   bool   `json:"on,omitzero"`
 }
 
 // FromHost is a frame of a run's stream; one member is set.
@@ -163,9 +169,12 @@ func (o *Open) Check() error {
 // Check reports an item that can't be one.
 func (i *Item) Check() error {
 	switch i.Kind {
-	case Input, InputEnd, Resize, Pause, Resume, Stop, Signal, Mark, Prune, Forget:
+	case Input, InputEnd, Resize, Pause, Resume, Stop, Signal, Mark, Prune, Serve, Forget:
 	default:
 		return core.Invalid("item.kind", i.Kind, "a known kind")
+	}
+	if len(i.Task) > MaxID {
+		return core.Invalid("item.task", i.Task, fmt.Sprintf("at most %d bytes", MaxID))
 	}
 	if len(i.Data) > Chunk || i.Signal < 0 || i.Signal > 64 || !short(i.InterruptMS) || !short(i.TerminateMS) {
 		return core.Invalid("item", i.Kind, fmt.Sprintf("at most %d bytes, a signal of 0 to 64 and times within an hour", Chunk))

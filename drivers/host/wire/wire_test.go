@@ -104,3 +104,23 @@ func FuzzControl(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsKeptOfARunIsBounded(t *testing.T) {
+	well := func() *wire.Kept { return &wire.Kept{Run: "r", Agent: "a", Stdout: make([]byte, wire.MaxKept)} }
+	if err := well().Check(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*wire.Kept){
+		"no run": func(k *wire.Kept) { k.Run = "" }, "an agent's name": func(k *wire.Kept) { k.Agent = "../a" },
+		"output": func(k *wire.Kept) { k.Stdout = make([]byte, wire.MaxKept+1) }, "tasks": func(k *wire.Kept) { k.Tasks = make([]string, 65) },
+		"a status": func(k *wire.Kept) { k.Code = 256 }, "a time": func(k *wire.Kept) { k.EndedMS = -1 },
+	} {
+		k := well()
+		if spoil(k); k.Check() == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if (&wire.Item{Kind: wire.Serve, Task: strings.Repeat("t", 65)}).Check() == nil {
+		t.Error("a long task is taken")
+	}
+}
