@@ -116,6 +116,16 @@ func (e *Engine) RotateKey(ctx context.Context, by core.Caller) (audit.Key, erro
 	return e.Audit.RotateKey(ctx, by, e.sealer)
 }
 
+// TrustKey lets the key of another machine sign the log of the caller's tenant, at its request.
+func (e *Engine) TrustKey(ctx context.Context, by core.Caller, request string) (audit.Key, error) {
+	return e.Audit.TrustKey(ctx, by, e.sealer, request)
+}
+
+// RetireKey ends what the key of another machine may sign in the caller's log.
+func (e *Engine) RetireKey(ctx context.Context, by core.Caller, id string) (audit.Key, error) {
+	return e.Audit.RetireKey(ctx, by, e.sealer, id)
+}
+
 // KeyFaults tells, for each tenant whose log has one, of signing keys that came
 // without a rotation.
 func (e *Engine) KeyFaults(ctx context.Context) error {

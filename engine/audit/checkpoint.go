@@ -158,13 +158,36 @@ func (l *Ledger) Checkpoint(ctx context.Context, tenant string) ([]byte, error) 
 	return data, nil
 }
 
-// Verifiers are the verifier keys ever used for a tenant's log, oldest first.
+// Verifiers are the verifier keys that might ever sign a tenant's log, oldest first.
 func (l *Ledger) Verifiers(ctx context.Context, tenant string) ([]string, error) {
 	var keys []string
 	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
 		named, err := readNamed(tx)
-		keys = verifiersOf(named)
+		keys = verifiersOf(tenant, named)
 		return err
 	})
 	return keys, err
+}
+
+// signedCheckpoint reads a checkpoint of a tenant's log, which a key has to have signed
+// that might when the log had that size.
+func (l *Ledger) signedCheckpoint(ctx context.Context, tenant string, text []byte) (c Checkpoint, err error) {
+	var named []namedKey
+	err = l.st.View(ctx, tenant, func(tx store.Tx) error {
+		named, err = readNamed(tx)
+		return err
+	})
+	if err == nil && len(named) == 0 {
+		err = core.Errorf(core.NotFound, "this tenant's log has no signing key yet; name one with --key").With("field", "key")
+	}
+	if err != nil {
+		return c, err
+	}
+	if c, err = ParseCheckpoint(text, verifiersOf(tenant, named)...); err != nil {
+		return c, err
+	}
+	if may := signersAt(tenant, named, c.Size); !may.may(c.Signer) {
+		return c, fmt.Errorf("checkpoint of %d events: it is signed with key %s, which might not sign it then", c.Size, keyID(c.Signer))
+	}
+	return c, nil
 }

@@ -106,7 +106,7 @@ func (c *comparison) differs(tx store.Tx, k Kept, head Checkpoint, count uint64)
 	if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, errNamed) {
 		return err
 	}
-	_, err = ParseCheckpoint(k.Note, append(verifiersOf(named), c.trusted...)...)
+	_, err = ParseCheckpoint(k.Note, append(verifiersOf(tx.Tenant(), named), c.trusted...)...)
 	switch {
 	case err != nil:
 		c.problem("%s: the checkpoint of %d events is not of this log: %v", k.Where, head.Size, err)

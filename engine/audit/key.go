@@ -40,6 +40,16 @@ func OpenSealer(path string) (*Sealer, error) {
 	return &Sealer{path: path, key: key, links: links, logs: map[string]*sealed{}}, nil
 }
 
+// OpenShared is OpenSealer for logs that other engines go on with too, each with a key
+// of its own: none is signed with a key that it does not trust.
+func OpenShared(path string) (*Sealer, error) {
+	s, err := OpenSealer(path)
+	if err == nil {
+		s.shared = true
+	}
+	return s, err
+}
+
 // Path is that of the key file.
 func (s *Sealer) Path() string { return s.path }
 

@@ -46,6 +46,7 @@ func openSealer(t testing.TB, path string) *audit.Sealer {
 type house struct {
 	t         testing.TB
 	data, key string
+	shared    bool // other engines go on with the log too
 	sealer    *audit.Sealer
 	db        *store.DB
 	*audit.Ledger
@@ -60,7 +61,12 @@ func newHouse(t testing.TB) *house {
 
 func (h *house) open() {
 	h.t.Helper()
-	h.sealer = openSealer(h.t, h.key)
+	if h.sealer = openSealer(h.t, h.key); h.shared {
+		var err error
+		if h.sealer, err = audit.OpenShared(h.key); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
 	h.Register(things{})

@@ -79,10 +79,31 @@ func formatProof(index uint64, extra []byte, path tlog.RecordProof, checkpoint [
 func CheckProof(proof []byte, verifier string) (Event, error) {
 	e, err := checkProof(proof, verifier)
 	if err != nil {
-		invalid := &core.Error{Code: core.InvalidInput} // for its code; err says it all
-		return Event{}, fmt.Errorf("proof: %w%w", err, invalid.With("field", "proof"))
+		return Event{}, badProof(err)
 	}
 	return e, nil
+}
+
+// CheckProof is CheckProof by the keys of a tenant's log: one has to have signed the
+// proof that might when the log had that size. A log without keys is NOT_FOUND.
+func (l *Ledger) CheckProof(ctx context.Context, tenant string, proof []byte) (Event, error) {
+	var c Checkpoint
+	_, _, _, head, err := parseProof(proof)
+	if err == nil {
+		c, err = l.signedCheckpoint(ctx, tenant, head)
+	}
+	if err != nil && core.AsError(err).Code == core.NotFound {
+		return Event{}, err
+	}
+	if err != nil {
+		return Event{}, badProof(err)
+	}
+	return CheckProof(proof, c.Signer)
+}
+
+func badProof(err error) error {
+	invalid := &core.Error{Code: core.InvalidInput} // for its code; err says it all
+	return fmt.Errorf("proof: %w%w", err, invalid.With("field", "proof"))
 }
 
 func checkProof(proof []byte, verifier string) (Event, error) {

@@ -167,7 +167,7 @@ func (r *retirement) read(ctx context.Context, tx store.Tx, upto uint64) (err er
 		if bad = err; bad != nil {
 			return false
 		}
-		stays := string(h.typ) == keyEvent
+		stays := namesKey(string(h.typ))
 		if stays && r.edge.size > 0 {
 			r.places[r.edge.size] = r.edge.root()
 		}

@@ -18,12 +18,10 @@ import (
 	"swarmdeck/store"
 )
 
-// keyEvent is recorded when a log is first signed with a key.
-const keyEvent = "audit.key"
-
 // Sealer extends the Merkle tree and signs a checkpoint inside each commit.
 type Sealer struct {
 	path     string
+	shared   bool       // see OpenShared
 	rotating sync.Mutex // one rotation at a time
 
 	mu    sync.Mutex // guards what follows
@@ -94,7 +92,10 @@ func (s *Sealer) load(tx store.Tx, stored []byte) (*sealed, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := ParseCheckpoint(stored, verifiersOf(named)...)
+	head, err := ParseCheckpoint(stored)
+	if err == nil || errors.Is(err, ErrUnsigned) { // signed by a key that might when it had that size
+		head, err = ParseCheckpoint(stored, signersAt(tx.Tenant(), named, head.Size).valid...)
+	}
 	if err == nil && head.Origin != origin {
 		err = fmt.Errorf("checkpoint is of %s", head.Origin)
 	}
@@ -183,15 +184,12 @@ func (s *Sealer) names(tx store.Tx, record func(*Entry) (uint64, error)) ([]name
 	if err != nil {
 		return nil, err
 	}
-	fresh := s.next(tx.Tenant(), named)
+	fresh, err := s.next(tx.Tenant(), named)
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range fresh {
-		detail := keyDetail{Verifier: k.verifier, Signature: k.signature}
-		if len(named) > 0 {
-			detail.Replaces = named[len(named)-1].verifier
-		}
-		sum := sha256.Sum256([]byte(k.verifier)) // the trace: replays must not differ
-		k.seq, err = record(&Entry{Type: keyEvent, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: keyID(k.verifier), Detail: detail})
-		if err != nil {
+		if k.seq, err = record(k.entry()); err != nil {
 			return nil, err
 		}
 		named = append(named, k)
@@ -202,9 +200,21 @@ func (s *Sealer) names(tx store.Tx, record func(*Entry) (uint64, error)) ([]name
 	return named, tx.Put(heads, bytes.Clone(verifiersKey), namedText(named))
 }
 
-// keyDetail is what an audit.key event says of a key.
+// entry is the event that names a key.
+func (k *namedKey) entry() *Entry {
+	detail := keyDetail{Verifier: k.verifier, By: k.by, Signature: k.signature, Accepted: k.accepted}
+	if k.way == keyEvent {
+		detail.By, detail.Replaces = "", k.by
+	}
+	sum := sha256.Sum256([]byte(k.verifier)) // the trace: replays must not differ
+	return &Entry{Type: k.way, Trace: hex.EncodeToString(sum[:16]), Subject: "audit_key", ID: keyID(k.verifier), Detail: detail}
+}
+
+// keyDetail is what an event says of a key that it names.
 type keyDetail struct {
 	Verifier  string `json:"verifier"`
 	Replaces  string `json:"replaces,omitzero"`
-	Signature string `json:"signature,omitzero"` // by the replaced key; without it the key came in another way than by a rotation
+	By        string `json:"by,omitzero"`        // the key that trusts or retires it
+	Signature string `json:"signature,omitzero"` // by the replaced key, or by By; without it the key came in another way than by a rotation
+	Accepted  string `json:"accepted,omitzero"`  // what a trusted key signed to be one of this log
 }

@@ -170,11 +170,7 @@ func (l *Ledger) verifySegment(ctx context.Context, tenant string, r io.Reader) 
 	if in.Scan() && len(bytes.TrimSpace(in.Bytes())) > 0 {
 		return s, errors.New("lines follow its last one")
 	}
-	keys, err := l.Verifiers(ctx, tenant)
-	if err != nil {
-		return s, err
-	}
-	c, err := ParseCheckpoint([]byte(tail.Checkpoint), keys...)
+	c, err := l.signedCheckpoint(ctx, tenant, []byte(tail.Checkpoint))
 	if err != nil {
 		return s, err
 	}

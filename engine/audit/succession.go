@@ -52,7 +52,11 @@ func publicIn(verifier string) string {
 func (n link) signed() bool {
 	public, err := base64.StdEncoding.DecodeString(n.from)
 	signature, bad := base64.StdEncoding.Strict().DecodeString(n.signature)
-	return err == nil && bad == nil && len(public) == ed25519.PublicKeySize && ed25519.Verify(public, statement(n.from, n.to), signature)
+	return err == nil && bad == nil && verified(public, statement(n.from, n.to), signature)
+}
+
+func verified(public, text, signature []byte) bool {
+	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, text, signature)
 }
 
 // parseLinks reads the lines of the key file that follow the key: FROM TO
@@ -87,28 +91,32 @@ func keyText(line string, links []link) string {
 }
 
 // next are the keys that a log has still to name, given those that it names:
-// none when the newest is in force; else each rotation since, or the key in
-// force without a signature when no rotation leads to it. s.mu is held.
-func (s *Sealer) next(tenant string, named []namedKey) []namedKey {
+// none when the one here may sign; else each rotation since one that may, or the key
+// here without a signature when no rotation leads to it. It is an UntrustedError where
+// the log is one that other engines go on with too. s.mu is held.
+func (s *Sealer) next(tenant string, named []namedKey) ([]namedKey, error) {
 	now := verifierOf(publicOf(s.key), tenant)
 	if len(named) == 0 {
-		return []namedKey{{verifier: now}}
+		return []namedKey{{verifier: now, way: keyEvent}}, nil
 	}
-	newest := named[len(named)-1].verifier
-	if newest == now {
-		return nil
+	may := signersOf(tenant, named)
+	if may.may(now) {
+		return nil, nil
 	}
 	for i, n := range slices.Backward(s.links) {
-		if n.from != publicIn(newest) {
+		if !may.may(verifierOf(n.from, tenant)) {
 			continue
 		}
 		var all []namedKey
 		for _, n := range s.links[i:] {
-			all = append(all, namedKey{verifier: verifierOf(n.to, tenant), signature: n.signature})
+			all = append(all, namedKey{verifier: verifierOf(n.to, tenant), way: keyEvent, by: verifierOf(n.from, tenant), signature: n.signature})
 		}
-		return all
+		return all, nil
 	}
-	return []namedKey{{verifier: now}}
+	if s.shared {
+		return nil, &UntrustedError{Tenant: tenant, KeyID: keyID(now), Request: s.request(publicIn(may.founder))}
+	}
+	return []namedKey{{verifier: now, way: keyEvent, by: may.valid[len(may.valid)-1]}}, nil
 }
 
 // Trusted are the verifier keys of a tenant's log that the key file vouches
@@ -165,7 +173,7 @@ func (l *Ledger) RotateKey(ctx context.Context, by core.Caller, s *Sealer) (Key,
 		s.adopt(next, links)
 		named, err := s.announce(tx.Tx, func(e *Entry) (uint64, error) { return tx.Record(*e) })
 		if err == nil {
-			all := keysOf(tx.Tenant(), named)
+			all, _ := keysOf(tx.Tenant(), named)
 			made = all[len(all)-1]
 		}
 		return err

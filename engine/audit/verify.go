@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -295,21 +296,21 @@ func (v *verifier) content(seq uint64, data []byte) {
 		v.at, v.atTime = append(v.at[:0], h.at...), at
 	}
 	switch string(h.typ) {
-	case keyEvent:
-		v.key(seq, h.payload)
+	case keyEvent, trustEvent, retireEvent:
+		v.key(seq, string(h.typ), h.payload)
 	case sealedEvent:
 		v.sealing(seq, h.payload)
 	}
 }
 
-func (v *verifier) key(seq uint64, payload []byte) {
+func (v *verifier) key(seq uint64, way string, payload []byte) {
 	var p Payload
 	var d keyDetail
 	if err := errors.Join(core.DecodeStored(payload, &p), core.DecodeStored(p.Detail, &d)); err != nil {
 		v.problem("event seq %d (%s): its key can't be read: %v", seq, v.id(seq), err)
 		return
 	}
-	v.named = append(v.named, namedKey{verifier: d.Verifier, seq: seq, signature: d.Signature})
+	v.named = append(v.named, namedKey{verifier: d.Verifier, seq: seq, way: way, by: cmp.Or(d.By, d.Replaces), signature: d.Signature, accepted: d.Accepted})
 }
 
 // finish compares the recomputed tree with the checkpoints.
@@ -338,12 +339,13 @@ func (v *verifier) finishHead(trusted []string) {
 		v.problem("the log has %d events but no signed checkpoint", v.count)
 		return
 	}
-	// The newest key that the log itself names counts, since the tree holds it;
-	// one that only the key list names does not.
-	c, err := ParseCheckpoint(v.head, verifiersOf(v.named[max(0, len(v.named)-1):])...)
+	// What the log itself says of keys counts, since the tree holds it; what only the
+	// key list says does not.
+	may := signersOf(v.tenant, v.named)
+	c, err := ParseCheckpoint(v.head, may.valid...)
 	if err != nil {
 		v.problem("the stored checkpoint does not hold: %v", err)
-	} else if len(trusted) > 0 && !slices.Contains(trusted, c.Signer) {
+	} else if len(trusted) > 0 && !slices.Contains(trusted, c.Signer) && !v.acknowledged(trusted) {
 		v.problem("the stored checkpoint is signed with %s, which is not a trusted key", c.Signer)
 	}
 	if err != nil && !errors.Is(err, ErrUnsigned) {
@@ -367,11 +369,28 @@ func (v *verifier) finishHead(trusted []string) {
 	}
 }
 
+// acknowledged says that the log's signers come from one of the trusted keys, or that
+// one of them asked to be among those: none else could have had it there.
+func (v *verifier) acknowledged(trusted []string) bool {
+	s := signers{origin: Origin(v.tenant)}
+	known := false
+	for i := range v.named {
+		k := &v.named[i]
+		before := s.founder
+		if err := s.take(k); s.founder != before { // what follows does not come from those before it
+			known = slices.Contains(trusted, k.verifier)
+		} else if err == nil && k.way != retireEvent {
+			known = known || slices.Contains(trusted, k.verifier)
+		}
+	}
+	return known
+}
+
 func (v *verifier) finishSaved(saved []byte, trusted []string) {
-	c, err := ParseCheckpoint(saved, append(verifiersOf(v.named), trusted...)...)
+	c, err := ParseCheckpoint(saved, append(verifiersOf(v.tenant, v.named), trusted...)...)
 	if err != nil {
 		v.problem("the saved checkpoint does not hold: %v", err)
-	} else if at := keyAt(v.named, c.Size); c.Size <= v.count && at != c.Signer {
+	} else if may := signersAt(v.tenant, v.named, c.Size); c.Size <= v.count && !may.may(c.Signer) {
 		v.problem("the saved checkpoint of %d events is signed with key %s, which was not the log's key then", c.Size, keyID(c.Signer))
 	}
 	if c.Origin != "" && c.Origin != Origin(v.tenant) {

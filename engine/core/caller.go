@@ -46,6 +46,9 @@ type Caller struct {
 	Person string
 	// Seat is where they sit: a terminal of this machine, or another machine.
 	Seat string
+	// Peer is the machine whose engine brought them here and says who they are; "" is
+	// none.
+	Peer string
 	// Known is since when the proof is that operator's; zero is always.
 	Known time.Time
 }

@@ -67,7 +67,33 @@ func auditLog() []*Op {
 			Name: "audit key rotate", Short: "Make a new signing key, signed by the old one, which is then gone", Role: Admin, Confirm: ConfirmAsk, Done: "signs from now on:",
 			Long: "Make a new signing key. The old one signs it and is then gone; checkpoints are signed with the new one from the event\n" +
 				"on that names it. The logs of the data file's other tenants take it up with their next event.",
-		}, func(ctx context.Context, c *Call) (audit.Key, error) { return c.RotateKey(ctx, c.By) }),
+		}, func(ctx context.Context, c *Call) (audit.Key, error) {
+			if err := c.direct(); err != nil {
+				return audit.Key{}, err
+			}
+			return c.RotateKey(ctx, c.By)
+		}),
+		change(Op{
+			Name: "audit key trust", Short: "Let the key of another machine sign this log too", Role: Admin, Confirm: ConfirmAsk, Undo: "audit key retire", Done: "trusts",
+			Long: "Let the key of another machine sign the tenant's log too, at its request: the 128 characters that it names where it says\n" +
+				"that the log does not trust its key. The key of the engine that has the tenant signs that, in the log. From then on the\n" +
+				"other machine may take the tenant over. Compare the id of the key with the one that is told there.",
+		}, arg("REQUEST", ""), func(ctx context.Context, c *Call, request string) (audit.Key, error) {
+			if err := c.direct(); err != nil {
+				return audit.Key{}, err
+			}
+			return c.TrustKey(ctx, c.By, request)
+		}),
+		change(Op{
+			Name: "audit key retire", Short: "End what another machine's key may sign in this log", Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Undo: "audit key trust", Done: "retired",
+			Long: "End what the key of another machine may sign in the tenant's log: one that was lost, or whose machine is no more. What it\n" +
+				"signed before stays valid. The key of the engine that has the tenant signs that; its own it can't retire.",
+		}, arg("KEY", ""), func(ctx context.Context, c *Call, id string) (audit.Key, error) {
+			if err := c.direct(); err != nil {
+				return audit.Key{}, err
+			}
+			return c.RetireKey(ctx, c.By, id)
+		}),
 		witnessAdd(),
 		list(Op{Name: "audit witness list", Short: "List the witnesses, what they hold and what went wrong"},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[witness.Status], error) {
@@ -83,6 +109,15 @@ func auditLog() []*Op {
 				return told(Done{w.Name, "removed"}, "nothing is published to "+w.Name+" any more"), err
 			}),
 	}
+}
+
+// direct refuses whom another engine brought here. Engines let each other in by what the
+// database says, and who can write that is not to say which keys sign the log.
+func (c *Call) direct() error {
+	if c.By.Peer == "" {
+		return nil
+	}
+	return core.Errorf(core.Denied, "audit key: %s brought this line; give it on the machine whose engine has %s, or at its SSH door", c.By.Peer, c.By.Tenant)
 }
 
 // Checkpoint is a signed head of the log, a note to keep as it is.
@@ -181,23 +216,15 @@ func auditCheckProof() *Op {
 		if err != nil {
 			return event, err
 		}
-		keys := []string{key}
-		if key == "" {
-			if err := c.Open(true); err != nil {
-				return event, err
-			}
-			// Every key the log ever used; the proof names its own.
-			if keys, err = c.Audit.Verifiers(ctx, c.By.Tenant); err != nil {
-				return event, err
-			}
+		if key != "" {
+			event, err = audit.CheckProof(proof, key)
+			return event, failed(err)
 		}
-		err = core.Errorf(core.NotFound, "this tenant's log has no signing key yet; name one with --key").With("field", "key")
-		for i := len(keys) - 1; i >= 0; i-- {
-			if event, err = audit.CheckProof(proof, keys[i]); err == nil {
-				return event, nil
-			}
+		if err := c.Open(true); err != nil {
+			return event, err
 		}
-		return audit.Event{}, failed(err)
+		event, err = c.Audit.CheckProof(ctx, c.By.Tenant, proof)
+		return event, failed(err)
 	})
 }
 

@@ -105,6 +105,17 @@ func signingColumns(*call) []column[audit.Key] {
 			}
 			return k.SignedBy
 		}},
+		{title: "STATUS", text: func(k K) string {
+			switch {
+			case k.Retired != "":
+				return "retired by " + k.RetiredBy
+			case k.Unsigned && k.Trusted:
+				return "not trusted"
+			case k.Last > 0:
+				return "replaced"
+			}
+			return "signs"
+		}},
 		{title: "EVENT", text: func(k K) string { return k.Event }},
 		{title: "VERIFIER", most: 120, text: func(k K) string { return k.Verifier }},
 	}

@@ -154,6 +154,8 @@ func (w *walk) signing() {
 		t.Errorf("rotate: %v", k)
 	}
 	w.do("audit key show")
+	w.refuses("audit key trust x", "INVALID_INPUT request")
+	w.refuses("audit key retire 00000000", "NOT_FOUND signing key")
 	w.text("audit key show", "the first", "swarmdeck/t_")
 	if got := w.do("audit verify"); got["ok"] != true || len(got["keys"].([]any)) != 2 {
 		t.Errorf("verify after a rotation: %v", got)

@@ -1,0 +1,377 @@
+package audit_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
+	"swarmdeck/store"
+)
+
+// newShared is a house whose log engines with keys of their own go on with.
+func newShared(t *testing.T) *house {
+	h := newHouse(t)
+	h.shared = true
+	h.reopen()
+	h.record(2)
+	return h
+}
+
+func (h *house) reopen() {
+	h.t.Helper()
+	h.close()
+	h.open()
+}
+
+// as goes on as the engine of a machine, and returns the key file of the one before.
+func (h *house) as(machine string) (before string) {
+	h.t.Helper()
+	before = h.key
+	h.key = filepath.Join(filepath.Dir(h.data), filepath.Base(machine))
+	h.reopen()
+	return before
+}
+
+// asks is what the engine here asks for, "" when its key may sign.
+func (h *house) asks() string {
+	h.t.Helper()
+	var untrusted *audit.UntrustedError
+	err := h.db.View(h.t.Context(), acme, h.sealer.MaySign)
+	if err != nil && !errors.As(err, &untrusted) {
+		h.t.Fatal(err)
+	} else if err == nil {
+		return ""
+	}
+	return untrusted.Request
+}
+
+// trust has the key of a machine trusted by the one here.
+func (h *house) trust(machine string) audit.Key {
+	h.t.Helper()
+	first := h.as(machine)
+	request := h.asks()
+	h.as(first)
+	k, err := h.TrustKey(h.t.Context(), alice, h.sealer, request)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return k
+}
+
+func (h *house) endKey(id string) error {
+	_, err := h.RetireKey(h.t.Context(), alice, h.sealer, id)
+	return err
+}
+
+func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
+	h := newShared(t)
+	first := h.as("two.key")
+	refused := h.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil)
+	var untrusted *audit.UntrustedError
+	if !errors.As(refused, &untrusted) || !strings.Contains(refused.Error(), "audit key trust "+untrusted.Request) || len(untrusted.Request) != 128 {
+		t.Fatal("a key that nobody trusts signs:", refused)
+	}
+	if _, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request); !errors.As(err, &untrusted) {
+		t.Fatal("a key trusts itself:", err)
+	}
+	if r := h.verify(nil); len(r.Problems) != 1 || r.Events != 3 || !strings.Contains(r.Problems[0], "not a trusted key") {
+		t.Errorf("%+v", r)
+	}
+	h.as(first)
+	if r := h.verify(nil); !r.OK {
+		t.Error(r.Problems)
+	}
+	k := h.trust("two.key")
+	if !k.Trusted || k.First != 4 || k.SignedBy != h.keys()[0].KeyID {
+		t.Errorf("%+v", k)
+	}
+	if _, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request); core.AsError(err).Code != core.Conflict {
+		t.Error("trusted twice:", err)
+	}
+	h.record(1)
+	for _, machine := range []string{"two.key", first, "two.key"} {
+		h.as(machine)
+		h.record(1, 2)
+		if r := h.verify(nil); !r.OK || h.fault() != nil || h.asks() != "" {
+			t.Fatal(r.Problems, h.fault())
+		}
+		if c, err := audit.ParseCheckpoint(h.checkpoint(), h.sealer.Verifier(acme)); err != nil {
+			t.Error("it is signed with another key:", c, err)
+		}
+	}
+	h.rotate()
+	h.record(1)
+	h.as(first)
+	h.record(1)
+	if r := h.verify(nil); !r.OK {
+		t.Error(r.Problems)
+	}
+	if got, want := spans(h.keys()), []string{"3-0 first", "4-14 signed", "15-0 signed"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	proof, err := h.Prove(t.Context(), acme, h.keys()[1].Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := h.CheckProof(t.Context(), acme, proof); err != nil || e.EventType != "audit.key.trusted" {
+		t.Error(e, err)
+	}
+}
+
+func TestAKeyThatWasRetiredSignsNoMore(t *testing.T) {
+	h := newShared(t)
+	first := h.key
+	two := h.trust("two.key")
+	h.as("two.key")
+	h.record(1)
+	if err := h.endKey(two.KeyID); core.AsError(err).Code != core.Conflict {
+		t.Error("a key retires itself:", err)
+	}
+	h.as(first)
+	if err := h.endKey("00000000"); core.AsError(err).Code != core.NotFound {
+		t.Error("no key was retired:", err)
+	}
+	if err := h.endKey(two.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	h.record(1)
+	k := h.keys()[1]
+	if k.Last != 5 || k.Retired != core.NewID(core.EventPrefix, acme, 6) || k.RetiredBy != h.keys()[0].KeyID {
+		t.Errorf("%+v", k)
+	}
+	h.as("two.key")
+	var untrusted *audit.UntrustedError
+	if err := h.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); !errors.As(err, &untrusted) {
+		t.Error("a retired key signs:", err)
+	}
+	h.as(first)
+	if r := h.verify(nil); !r.OK || r.Events != 7 {
+		t.Errorf("%+v", r)
+	}
+	h.trust("two.key")
+	h.as("two.key")
+	h.record(1)
+	if r := h.verify(nil); !r.OK || len(r.Keys) != 3 {
+		t.Errorf("trusted again: %+v", r)
+	}
+}
+
+func TestARequestIsForTheLogsOfOneFirstKey(t *testing.T) {
+	h, elsewhere := newShared(t), newShared(t)
+	elsewhere.as("two.key")
+	request := elsewhere.asks()
+	for _, text := range []string{request, "", "x", request[1:], strings.Repeat("A", 128)} {
+		_, err := h.TrustKey(t.Context(), alice, h.sealer, text)
+		if e := core.AsError(err); e.Code != core.InvalidInput || e.Details["field"] != "request" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if r := h.verify(nil); !r.OK || len(r.Keys) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// forger can write the store, and has a key that the log does not trust.
+type forger struct {
+	*house
+	key string // its file
+}
+
+func (f *forger) sign(text string) string {
+	f.t.Helper()
+	line, err := os.ReadFile(f.key)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(strings.TrimSpace(string(line)), "+", 5)[4])
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(ed25519.NewKeyFromSeed(seed[1:]), []byte(text)))
+}
+
+// public is the public key in a verifier key.
+func public(verifier string) string {
+	raw, _ := base64.StdEncoding.DecodeString(strings.SplitN(verifier, "+", 3)[2])
+	return base64.StdEncoding.EncodeToString(raw[1:])
+}
+
+// event puts an event about a key into the log, and seals that with the forger's key.
+func (f *forger) event(typ string, detail map[string]string) {
+	f.t.Helper()
+	seq := uint64(0)
+	err := f.Update(f.t.Context(), alice, func(tx *audit.Tx) (err error) {
+		seq, err = tx.Record(audit.Entry{Type: typ, Subject: "audit_key", ID: "k", Detail: detail})
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	head := signAs(f.t.(*testing.T), f.key, f.checkpoint())
+	f.tamper(func(tx store.Tx) error {
+		lines, err := tx.Get(headBucket, []byte("verifiers"))
+		if err != nil {
+			return err
+		}
+		lines = fmt.Appendf(bytes.Clone(lines), "%s %d %s %s %s %s\n", detail["verifier"], seq, detail["signature"], typ, detail["by"], detail["accepted"])
+		return errors.Join(tx.Put(headBucket, []byte("verifiers"), lines), tx.Put(headBucket, []byte("checkpoint"), head))
+	})
+}
+
+func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
+	const trusted, retired = "audit.key.trusted", "audit.key.retired"
+	says := func(typ string, seq uint64, key string) string {
+		return fmt.Sprintf("swarmdeck/%s\nswarmdeck/%s\n%d\n%s\n", typ, acme, seq, public(key))
+	}
+	for name, c := range map[string]struct {
+		// do gets a house whose log trusts two.key until event 5, and has 6 events; a
+		// forger with the key that was retired; and the verifier keys of both.
+		do   func(f *forger, one, two string)
+		want []string
+	}{
+		"a seal of a retired key": {func(f *forger, _, _ string) {
+			head := signAs(f.t.(*testing.T), f.key, f.checkpoint())
+			f.tamper(func(tx store.Tx) error { return tx.Put(headBucket, []byte("checkpoint"), head) })
+		}, []string{"stored checkpoint does not hold"}},
+		"a seal of a key that was never there": {func(f *forger, _, _ string) {
+			f.key = filepath.Join(f.t.TempDir(), "stranger")
+			openSealer(f.t, f.key)
+			head := signAs(f.t.(*testing.T), f.key, f.checkpoint())
+			f.tamper(func(tx store.Tx) error { return tx.Put(headBucket, []byte("checkpoint"), head) })
+		}, []string{"stored checkpoint does not hold"}},
+		"trusted by itself": {func(f *forger, one, two string) {
+			f.event(trusted, map[string]string{
+				"verifier": two, "by": two, "signature": f.sign(says(trusted, 7, two)),
+				"accepted": f.sign("swarmdeck/key-request\n" + public(one) + "\n" + public(two) + "\n"),
+			})
+		}, []string{"was trusted without the signature of a key that was valid then", "stored checkpoint does not hold"}},
+		"trusted in the name of a valid key": {func(f *forger, one, two string) {
+			f.event(trusted, map[string]string{
+				"verifier": two, "by": one, "signature": f.sign(says(trusted, 7, two)),
+				"accepted": f.sign("swarmdeck/key-request\n" + public(one) + "\n" + public(two) + "\n"),
+			})
+		}, []string{"was trusted without the signature of a key that was valid then", "stored checkpoint does not hold"}},
+		"what once trusted it, said again": {func(f *forger, one, two string) {
+			page, err := f.List(f.t.Context(), acme, core.Filter{Kind: trusted})
+			if err != nil || len(page.Items) != 1 {
+				f.t.Fatal(page, err)
+			}
+			p, err := page.Items[0].Data()
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			var detail map[string]string
+			if err := core.Decode(p.Detail, &detail); err != nil {
+				f.t.Fatal(err)
+			}
+			f.event(trusted, detail)
+		}, []string{"was trusted without the signature of a key that was valid then", "stored checkpoint does not hold"}},
+		"it retires the valid key": {func(f *forger, one, two string) {
+			f.event(retired, map[string]string{"verifier": one, "by": two, "signature": f.sign(says(retired, 7, one))})
+		}, []string{"was retired without the signature of a key that was valid then", "stored checkpoint does not hold"}},
+		"it takes the place of the valid key": {func(f *forger, one, two string) {
+			f.event("audit.key", map[string]string{"verifier": two, "replaces": one, "by": one, "signature": f.sign("swarmdeck/key-rotation\n" + public(one) + "\n" + public(two) + "\n")})
+		}, []string{"was not signed by the key before it", "which is not a trusted key"}},
+		"only the list of keys says that it is trusted": {func(f *forger, one, two string) {
+			f.tamper(func(tx store.Tx) error {
+				lines, err := tx.Get(headBucket, []byte("verifiers"))
+				return errors.Join(err, tx.Put(headBucket, []byte("verifiers"), fmt.Appendf(bytes.Clone(lines), "%s 6 x audit.key.trusted %s x\n", two, one)))
+			})
+		}, []string{"the stored verifier keys are not the ones"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newShared(t)
+			two := h.trust("two.key")
+			one := h.sealer.Verifier(acme)
+			if err := h.endKey(two.KeyID); err != nil {
+				t.Fatal(err)
+			}
+			h.record(1)
+			c.do(&forger{h, filepath.Join(filepath.Dir(h.data), "two.key")}, one, two.Verifier)
+			got := h.verify(nil).Problems
+			for i, want := range c.want {
+				if len(got) != len(c.want) || !strings.Contains(got[i], want) {
+					t.Fatalf("%q, want %q", got, c.want)
+				}
+			}
+			taken := name == "it takes the place of the valid key"
+			if taken == (h.asks() == "") {
+				t.Error("the engine of the valid key goes on with a log that the forger took, or leaves its own")
+			}
+			h.as("two.key")
+			if h.asks() == "" && !taken {
+				t.Error("the forger's key may sign")
+			}
+		})
+	}
+}
+
+func TestACheckpointCountsOnlyWhereItsKeyWasTrusted(t *testing.T) {
+	h := newShared(t)
+	dir := filepath.Dir(h.data)
+	sign := func() []byte { return signAs(t, filepath.Join(dir, "two.key"), h.checkpoint()) }
+	h.as(h.as("two.key")) // makes the key
+	early := sign()
+	two := h.trust("two.key")
+	h.record(1)
+	within := sign()
+	if err := h.endKey(two.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	h.record(1)
+	late := sign()
+	for name, c := range map[string]struct {
+		saved []byte
+		ok    bool
+	}{"before it was trusted": {early, false}, "while it was": {within, true}, "after it was retired": {late, false}} {
+		if r := h.verify(c.saved); r.OK != c.ok || !c.ok && !strings.Contains(r.Problems[0], "was not the log's key then") {
+			t.Errorf("%s: %q", name, r.Problems)
+		}
+	}
+}
+
+// Somebody who can write the store founds a log with a key of their own, which trusts
+// the key of this machine by what that asked for elsewhere.
+func TestALogThatSomebodyMadeUpIsNotGoneOnWith(t *testing.T) {
+	h := newShared(t)
+	h.trust("two.key")
+	page, err := h.List(t.Context(), acme, core.Filter{Kind: "audit.key.trusted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := page.Items[0].Data()
+	var detail map[string]string
+	if err := core.Decode(p.Detail, &detail); err != nil {
+		t.Fatal(err)
+	}
+	made := newHouse(t)
+	made.record(1)
+	f := &forger{made, made.key}
+	detail["by"] = made.sealer.Verifier(acme)
+	detail["signature"] = f.sign(fmt.Sprintf("swarmdeck/audit.key.trusted\nswarmdeck/%s\n3\n%s\n", acme, public(detail["verifier"])))
+	f.event("audit.key.trusted", detail)
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(h.data), "two.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(made.data), "two.key"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.shared = true
+	made.as("two.key")
+	if made.asks() == "" {
+		t.Error("the engine would go on with it")
+	}
+	if got := made.verify(nil).Problems; len(got) != 2 || !strings.Contains(got[0], "did not ask for it") || !strings.Contains(got[1], "not a trusted key") {
+		t.Errorf("%q", got)
+	}
+}
