@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -45,15 +44,12 @@ func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Sto
 	}()
 	db, err := postgres.Open(ctx, command.DatabaseIn(need.Data), postgres.Options{
 		Options: store.Options{ReadOnly: need.ReadOnly, Seal: func(tx store.Tx) error { return d.sealer.Seal(tx) }},
-		Engine:  self().Host + "-" + rand.Text()[:8],
+		Engine:  command.Machine() + "-" + rand.Text()[:8],
 		Held:    func(tenant string, until time.Time) { d.lease(tenant).hold(until) },
 		Lost:    d.lost,
 	})
 	if err != nil {
 		return nil, err
-	}
-	if err := hasKey(ctx, need, db); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	if need.ReadOnly && need.Watch {
 		return onDatabase{DB: db}, lock.Close()
@@ -99,18 +95,4 @@ func epochs(st store.Store) func(ctx context.Context, tenant string) (uint64, er
 		})
 		return epoch, err
 	}
-}
-
-// hasKey refuses to write to a database whose log was signed on another machine:
-// a key made here would stand in it unsigned for ever.
-func hasKey(ctx context.Context, need command.Need, db store.Store) error {
-	if _, err := os.Lstat(need.Data + ".key"); need.ReadOnly || err == nil {
-		return nil
-	}
-	tenants, err := db.Tenants(ctx)
-	if err != nil || len(tenants) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w: the log in this database is signed with a key of another machine; copy what ends in .key from there to %s.key and %s.secrets.key first",
-		store.ErrUnusable, need.Data, need.Data)
 }

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres/postgrestest"
 	"swarmdeck/ui/command"
@@ -41,17 +42,50 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	if err := first.close(); err != nil {
 		t.Fatal(err)
 	}
-	// Again, from here and from a machine that has another key, or none.
-	if _, err := first.open(t.Context(), need); err != nil {
+	// Again, from here and from a machine that has another key.
+	if eng, err = first.open(t.Context(), need); err != nil {
+		t.Fatal(err)
+	}
+	alice := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	if err := eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.close(); err != nil {
 		t.Fatal(err)
 	}
+	firstPath := path
 	path, second := point()
 	need.Data = path
-	if _, err := second.open(t.Context(), need); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), path+".key") {
-		t.Errorf("without the key: %v", err)
+	var untrusted *audit.UntrustedError
+	if _, err := second.open(t.Context(), need); !errors.Is(err, store.ErrUnusable) || !errors.As(err, &untrusted) {
+		t.Fatalf("without a key that the log trusts: %v", err)
+	}
+	if err := second.close(); err != nil {
+		t.Error(err)
+	}
+	trusting := need
+	trusting.Data = firstPath
+	if eng, err = first.open(t.Context(), trusting); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eng.TrustKey(t.Context(), alice, untrusted.Request); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.close(); err != nil {
+		t.Fatal(err)
+	}
+	need.Data = path
+	if eng, err = second.open(t.Context(), need); err != nil {
+		t.Fatal("with a key that the log trusts:", err)
+	}
+	if err := eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := eng.Verify(t.Context(), "t_acme", nil); err != nil || !r.OK || len(r.Keys) != 2 {
+		t.Error(r, err)
+	}
+	if err := second.close(); err != nil {
+		t.Error(err)
 	}
 	need.ReadOnly = true
 	if _, err := second.open(t.Context(), need); err != nil {

@@ -36,6 +36,7 @@ type deck struct {
 
 	opening sync.Mutex // one thing is opened or closed at a time
 	sealer  *audit.Sealer
+	signing signing
 	end     []func() error // closes what serves all engines, in reverse order
 
 	mu     sync.Mutex
@@ -200,7 +201,7 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 		}
 		d.here()
 		base := st.(onDatabase)
-		if d.sealer, err = openSealer(need); err != nil {
+		if d.sealer, err = openSealer(need, audit.OpenShared); err != nil {
 			return errors.Join(err, base.Close())
 		}
 		d.mu.Lock()
@@ -223,7 +224,7 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 // begin has this process share the tenants with the others, and lets this user's other
 // processes in.
 func (d *deck) begin(ctx context.Context, need command.Need) error {
-	if err := d.base.Join(ctx, self()); err != nil {
+	if err := d.base.Join(ctx, d.self()); err != nil {
 		return err
 	}
 	keep := core.HeapFloor()
@@ -262,8 +263,13 @@ func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 		return h, nil
 	}
 	if tenant != "" && !d.at.ReadOnly {
-		err := d.base.Take(ctx, tenant)
+		err := d.maySign(ctx, tenant)
+		if err == nil {
+			err = d.base.Take(ctx, tenant)
+		}
 		switch {
+		case errors.As(err, new(takenError)):
+			return nil, err
 		case errors.Is(err, store.ErrNoTenant), errors.As(err, new(*store.AwayError)):
 			need.Tenant = ""
 			if tenant = ""; d.houses[""] != nil {

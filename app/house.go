@@ -181,7 +181,7 @@ func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *au
 	}
 	h.here()
 	h.closers = append(h.closers, db.Close)
-	sealer, err = openSealer(need)
+	sealer, err = openSealer(need, audit.OpenSealer)
 	return db, sealer, err
 }
 
@@ -262,14 +262,14 @@ func (h *house) full(full *store.FullError) {
 
 // openSealer loads the key that signs the audit log, beside the data file. A
 // reader does without one rather than make it.
-func openSealer(need command.Need) (*audit.Sealer, error) {
+func openSealer(need command.Need, open func(path string) (*audit.Sealer, error)) (*audit.Sealer, error) {
 	path := need.Data + ".key"
 	if need.ReadOnly {
 		if _, err := os.Stat(path); err != nil {
 			return nil, nil
 		}
 	}
-	sealer, err := audit.OpenSealer(path)
+	sealer, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: open its signing key: %w", store.ErrUnusable, err)
 	}

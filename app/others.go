@@ -51,7 +51,7 @@ func (d *deck) others(ctx context.Context, v command.Serve) (ssh.Others, error) 
 	if err != nil {
 		return ssh.Others{}, err
 	}
-	me := self()
+	me := d.self()
 	if v.Join != "" {
 		me.Address, me.Key = v.Join, gossh.FingerprintSHA256(key.PublicKey())
 	}
@@ -195,7 +195,7 @@ func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenan
 	if err != nil {
 		return err
 	}
-	me := self()
+	me := o.d.self()
 	me.Key = gossh.FingerprintSHA256(key.PublicKey())
 	if err := o.d.base.Introduce(ctx, me); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -22,6 +23,13 @@ const shareEvery = 250 * time.Millisecond
 // self is this process, as other engines are to know it.
 func self() postgres.Engine {
 	return postgres.Engine{Host: command.Machine(), Version: programVersion()}
+}
+
+// self is this process with the key that it signs by.
+func (d *deck) self() postgres.Engine {
+	me := self()
+	me.Signer = d.sealer.Public()
+	return me
 }
 
 // share takes tenants that no engine has, and hands some over to an engine that has
@@ -41,14 +49,18 @@ func (d *deck) share(ctx context.Context) {
 		}
 		d.note(engines, owned)
 		d.recover(owned)
-		s := shareOf(d.base.Engine(), engines, owned, d.retakes.rests)
-		for _, tenant := range append(s.take, d.without(s.mine)...) {
-			if ctx.Err() == nil {
+		d.lookAtKeys(ctx, engines, owned)
+		engines = d.signing.able(engines, owned)
+		rests := func(tenant string) bool { return d.retakes.rests(tenant) || !d.signs(tenant) }
+		s := shareOf(d.base.Engine(), engines, owned, rests)
+		take := slices.Concat(s.take, d.without(s.mine), slices.DeleteFunc(d.signing.left(owned, time.Now()), rests))
+		for i, tenant := range take {
+			if ctx.Err() == nil && !slices.Contains(take[:i], tenant) {
 				d.admit(ctx, tenant)
 			}
 		}
-		if s.to != "" {
-			d.hand(s.mine, s.to)
+		if i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == s.to }); i >= 0 {
+			d.hand(s.mine, engines[i])
 		}
 	}
 }
@@ -69,6 +81,8 @@ func (d *deck) admit(ctx context.Context, tenant string) {
 	switch {
 	case errors.As(err, new(takenError)) || ctx.Err() != nil:
 		d.troubled(tenant, nil)
+	case errors.As(err, new(*audit.UntrustedError)):
+		d.untrusted(tenant, err)
 	case err != nil:
 		d.resting(tenant, err)
 	default:
@@ -106,8 +120,9 @@ func (d *deck) troubled(tenant string, err error) {
 	}
 }
 
-// hand gives one tenant to another engine: one whose work is not at this machine now.
-func (d *deck) hand(mine []string, to string) {
+// hand gives one tenant to another engine: one whose work is not at this machine now, and
+// whose log takes what that engine signs.
+func (d *deck) hand(mine []string, to postgres.Engine) {
 	d.opening.Lock()
 	defer d.opening.Unlock()
 	for _, tenant := range mine {
@@ -117,8 +132,11 @@ func (d *deck) hand(mine []string, to string) {
 		if h == nil || named {
 			continue
 		}
+		if may, known := d.signing.may(tenant, to.Signer); to.Signer != "" && to.Signer != d.sealer.Public() && (!may || !known) {
+			continue
+		}
 		if eng, err := h.working(); err == nil && idle(eng.Snapshot(tenant)) {
-			_ = d.leave(h, to)
+			_ = d.leave(h, to.Name)
 			return
 		}
 	}

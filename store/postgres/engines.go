@@ -18,6 +18,7 @@ type Engine struct {
 	Key     string `json:"key,omitempty"`     // public host key of the door, as in authorized_keys
 	Host    string `json:"host"`              // name of its machine
 	Version string `json:"version"`
+	Signer  string `json:"signer,omitempty"` // public key that it signs the log with, base64; "" is not known
 	// Since is when it began, Seen when it last said that it is there, on the
 	// database's clock; Live, that it did so within a lease.
 	Since time.Time `json:"since"`
@@ -36,10 +37,10 @@ type Owned struct {
 
 // What is said to the table engine.
 const (
-	seenSQL = `insert into engine as e (name, address, key, host, version, until) values ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 microsecond')
-on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, until = excluded.until, seen = clock_timestamp()`
+	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond')
+on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, seen = clock_timestamp()`
 
-	enginesSQL = `select name, address, key, host, version, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
+	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
 greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint from engine order by name`
 
 	ownersSQL = `select tenant, engine, until <= clock_timestamp() from owner where away = '' order by tenant`
@@ -68,10 +69,22 @@ const visitor = "visitor:"
 // Visits says that this is a process that works on no tenant, see Introduce.
 func (e Engine) Visits() bool { return strings.HasPrefix(e.Name, visitor) }
 
+// Signs has the other engines know the public key that this one signs the log with, if it
+// has joined.
+func (db *DB) Signs(key string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.me != nil && db.me.Signer != key {
+		me := *db.me
+		me.Signer = key
+		db.me = &me
+	}
+}
+
 // Introduce has the other engines know of this process for the time of a lease, by a name
 // of its own: it works on no tenant.
 func (db *DB) Introduce(ctx context.Context, me Engine) error {
-	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease); err != nil {
 		return fmt.Errorf("be known to the engines: %w", err)
 	}
 	return nil
@@ -85,7 +98,7 @@ func (db *DB) seen(ctx context.Context) error {
 	if me == nil {
 		return nil
 	}
-	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, db.opt.Lease); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease); err != nil {
 		return fmt.Errorf("join the engines: %w", err)
 	}
 	return nil
@@ -112,9 +125,9 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 	}
 	for _, r := range rows {
 		engines = append(engines, Engine{
-			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]),
-			Since: time.UnixMicro(integer(r[5])).UTC(), Seen: time.UnixMicro(integer(r[6])).UTC(), Live: truth(r[7]),
-			Silent: time.Duration(integer(r[8])) * time.Microsecond,
+			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]), Signer: string(r[5]),
+			Since: time.UnixMicro(integer(r[6])).UTC(), Seen: time.UnixMicro(integer(r[7])).UTC(), Live: truth(r[8]),
+			Silent: time.Duration(integer(r[9])) * time.Microsecond,
 		})
 	}
 	for _, r := range tenants {

@@ -50,6 +50,7 @@ create table engine (
 	until   timestamptz not null -- it is live
 ) with (fillfactor = 50);`,
 		viewsSQL(),
+		`alter table engine add column signer text not null default '' -- public key that it signs the log with`,
 	}
 }
 

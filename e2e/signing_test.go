@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+var trustLine = regexp.MustCompile(`--tenant (\S+) (audit key trust \S{128})`)
+
+// asks runs a line that a machine refuses because its signing key is not trusted, and
+// returns the command that it names.
+func (u *user) asks(t *testing.T, line ...string) []string {
+	t.Helper()
+	code, out, errs := u.run(line...)
+	found := trustLine.FindStringSubmatch(out + errs)
+	if code == 0 || found == nil {
+		t.Fatalf("%v: exit code %d, and no word of what helps: %s %s", line, code, out, errs)
+	}
+	return append([]string{"--tenant", found[1]}, strings.Fields(found[2])...)
+}
+
+func TestAnEngineTakesTenantsWhoseLogsTrustItsKeyAndNoOthers(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	first, second := newUser(t), newUser(t)
+	for _, u := range []*user{first, second} {
+		u.onDatabase(t, cluster.Database(t, "signing"), nil)
+	}
+	for _, tenant := range []string{"t_aa", "t_bb"} {
+		first.ok("tenant", "create", tenant)
+		first.ok("--tenant", tenant, "session", "create")
+	}
+	trust := second.asks(t, "--tenant", "t_aa", "session", "create")
+	owners := func() string {
+		return strings.TrimSpace(cluster.SQL(t, "signing", "select count(distinct engine) || ' ' || count(*) from owner where until > clock_timestamp()"))
+	}
+	_, endFirst := first.joined(t)
+	_, endSecond := second.joined(t)
+	await(t, "the first engine with both tenants", func() bool { return owners() == "1 2" })
+	// Lines are passed on; which keys are trusted is not said by them.
+	second.ok("--tenant", "t_aa", "session", "create")
+	if code, out, errs := second.run(trust...); code == 0 || !strings.Contains(out+errs, "brought this line") {
+		t.Errorf("another machine says which keys are trusted: exit code %d %s%s", code, out, errs)
+	}
+	first.ok(trust...)
+	await(t, "a tenant at each engine", func() bool { return owners() == "2 2" })
+	for _, u := range []*user{first, second} {
+		for _, tenant := range []string{"t_aa", "t_bb"} {
+			u.ok("--tenant", tenant, "session", "create")
+		}
+	}
+	if out := first.ok("--tenant", "t_aa", "audit", "key", "show"); strings.Count(out, "signs") != 2 {
+		t.Errorf("keys: %s", out)
+	}
+	// What the dead one had, the other takes that may sign, and only that.
+	endFirst(unix.SIGKILL)
+	second.ok("--tenant", "t_aa", "session", "create")
+	asks := second.asks(t, "--tenant", "t_bb", "session", "create")
+	if asks[1] != "t_bb" || asks[len(asks)-1] != trust[len(trust)-1] {
+		t.Errorf("asks by %v, and asked by %v before", asks, trust)
+	}
+	await(t, "trouble of the tenant that the second can't take", func() bool {
+		code, out, _ := second.run("tenant", "troubles", "-o", "json")
+		return code == 0 && strings.Contains(out, "audit key trust")
+	})
+	_, endFirst = first.joined(t)
+	await(t, "the first engine with its tenant again", func() bool { return owners() == "2 2" })
+	first.ok(asks...)
+	endFirst(unix.SIGTERM)
+	second.ok("--tenant", "t_bb", "session", "create")
+	for _, tenant := range []string{"t_aa", "t_bb"} {
+		second.ok("--tenant", tenant, "audit", "verify")
+		first.ok("--tenant", tenant, "audit", "verify", "--data", filepath.Join(first.home, "data"))
+	}
+	endSecond(unix.SIGTERM)
+}
