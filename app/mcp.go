@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -121,12 +122,12 @@ func writeCloser(w io.Writer) io.WriteCloser {
 
 // servers are the MCP servers that a session of an agent is given: the
 // engine's own.
-func (h *house) servers(a fleet.Agent) ([]acp.McpServer, error) {
+func (h *house) servers(a fleet.Agent, program string) ([]acp.McpServer, error) {
 	l, err := h.gateway.Launch(a)
 	if err != nil {
 		return nil, err
 	}
-	s := acp.McpServerStdio{Name: l.Name, Command: l.Command, Args: l.Args, Env: []acp.EnvVariable{}}
+	s := acp.McpServerStdio{Name: l.Name, Command: cmp.Or(program, l.Command), Args: l.Args, Env: []acp.EnvVariable{}}
 	for _, name := range slices.Sorted(maps.Keys(l.Env)) {
 		s.Env = append(s.Env, acp.EnvVariable{Name: name, Value: l.Env[name]})
 	}

@@ -161,7 +161,7 @@ func (pe *peer) launch() error {
 	if err := pe.record(&spec); err != nil {
 		return err
 	}
-	if reach := pe.pool.r.opt.Reach; reach != nil && pe.place.there == nil {
+	if reach := pe.pool.r.opt.Reach; reach != nil && pe.place.leadsHere() {
 		ports, err := reach()
 		if err != nil {
 			return err

@@ -45,15 +45,14 @@ type Options struct {
 	Pins *pin.Keeper
 	// Secrets gives agents what their environment refers to; nil knows none.
 	Secrets secret.Resolver
-	// Servers lists the MCP servers that an agent's sessions are given; nil
-	// gives none.
-	Servers func(a fleet.Agent) ([]acp.McpServer, error)
+	// Servers lists the MCP servers that an agent's sessions are given, made of this
+	// program where the agent runs, "" for its own path here; nil gives none.
+	Servers func(a fleet.Agent, program string) ([]acp.McpServer, error)
 	// Read are files that those servers are made of, and Reach gives the ports of
 	// the engine's loopback that they use. Nil gives none.
 	Read  []string
 	Reach func() ([]int, error)
-	// Hosts run agents that have their place on another machine, which are given no
-	// servers; nil refuses them.
+	// Hosts run agents that have their place on another machine; nil refuses them.
 	Hosts keeper.Hosts
 }
 
@@ -91,7 +90,7 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 		opt.Patience = time.Minute
 	}
 	if opt.Servers == nil {
-		opt.Servers = func(fleet.Agent) ([]acp.McpServer, error) { return nil, nil }
+		opt.Servers = func(fleet.Agent, string) ([]acp.McpServer, error) { return nil, nil }
 	}
 	if opt.Secrets == nil {
 		opt.Secrets = secret.Plain

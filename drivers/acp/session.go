@@ -53,11 +53,7 @@ const (
 func (a *agent) open(ctx context.Context, pe *peer) (*session, error) {
 	pe.await(1)
 	defer pe.await(-1)
-	var servers []acp.McpServer
-	var err error
-	if a.place.there == nil { // a host has none that lead here
-		servers, err = a.r.opt.Servers(a.rec)
-	}
+	servers, err := a.servers(pe)
 	if err != nil {
 		a.hear(fleet.Event{Type: "log", Level: "WARN", Text: "the session goes without tools from outside: " + err.Error()})
 	}

@@ -135,12 +135,15 @@ func (r *Runtime) placeThere(p place, host string, c fleet.Create) (place, error
 		return p, err
 	}
 	for option, given := range map[string]bool{
-		"user": p.User != "", "shared": p.Shared, "record_models": len(p.RecordModels) > 0, "inspect": p.Inspect,
+		"user": p.User != "", "shared": p.Shared, "inspect": p.Inspect,
 		"read, write and hide": p.Any(), "home, skeleton and login": p.Given(),
 	} {
 		if given {
-			return p, core.Invalid("options", option, "only mode, model, fs, terminal, auth, idle_stop, fresh and usage, for an agent on a host")
+			return p, core.Invalid("options", option, "only mode, model, fs, terminal, auth, idle_stop, fresh, usage and record_models, for an agent on a host")
 		}
+	}
+	if p.models, err = keeper.ModelsThere(p.RecordModels, c.Env, profile); err != nil {
+		return p, err
 	}
 	p.memory = filepath.Join(r.opt.State, p.tenant, c.Name, "session.json")
 	p.key = strings.Join([]string{"agent", p.tenant, c.Name}, ":")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	acp "github.com/coder/acp-go-sdk"
+
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/drivertest"
@@ -134,7 +136,7 @@ func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {
 	r := newRuntime(t, Options{Hosts: &hosttest.Box{}})
 	for options, want := range map[string]string{
 		`{"user":"0:0"}`: "only mode, model", `{"shared":true}`: "only mode, model", `{"read":["/x"]}`: "only mode, model",
-		`{"home":"/x"}`: "only mode, model", `{"record_models":["A"]}`: "only mode, model",
+		`{"home":"/x"}`: "only mode, model", `{"record_models":["A"]}`: "a variable that env sets",
 	} {
 		if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"x"}, Options: core.Raw(options)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", options, err)
@@ -152,4 +154,33 @@ func TestConformanceOfAnAgentOnAHost(t *testing.T) {
 		on.Runtime = newRuntime(t, Options{Hosts: hosttest.New(t, drivertest.Cells(t, cell.Options{}), on.Actor.TenantID, "box", on.Actor.Name)})
 		return on
 	})
+}
+
+func TestAnAgentOnAHostIsGivenServersOfTheProgramThere(t *testing.T) {
+	for _, profile := range []string{"worker", "open"} {
+		a := fakeAgent(t, traits{}, settings{})
+		a.Host, a.Profile = "box", profile
+		box := hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
+		var given []string // programs
+		s := open(t, newRuntime(t, Options{Hosts: box, Servers: func(_ fleet.Agent, program string) ([]acp.McpServer, error) {
+			given = append(given, program)
+			return nil, nil
+		}}), a)
+		s.ends(task.Succeeded, "", "say hello")
+		said := strings.Join(s.texts("log"), "\n")
+		if profile == "open" {
+			if len(given) != 0 || !strings.Contains(said, "an open agent on a host has no way to the engine") {
+				t.Errorf("%q: %s", given, said)
+			}
+			continue
+		}
+		if strings.Contains(said, "no network of its own") {
+			t.Skip("there are no name spaces")
+		}
+		if len(given) == 0 || !strings.HasPrefix(given[0], filepath.Join(box.Home, ".cache", "swarmdeck")) {
+			t.Errorf("%q: %s", given, said)
+		} else if _, err := os.Stat(given[0]); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,10 @@ const (
 	PortHTTP  = 3128 // CONNECT, and requests with whole addresses
 	PortSOCKS = 1080 // version 5
 )
+
+// HasPorts reports whether a run without these layers of its wall has ports of its own:
+// they are of its network, which no other layer gives.
+func HasPorts(missing []string) bool { return !slices.Contains(missing, layerSpaces) }
 
 // Conn is a connection out of a cell. Its network is the cell's own, whatever
 // its addresses say.

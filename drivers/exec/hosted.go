@@ -16,7 +16,8 @@ func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 // checkHosted is Check of an agent on another machine. What needs this one there,
 // or is not carried over yet, is refused.
 func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
-	if _, err := keeper.CheckHosted(r.opt.Hosts, c); err != nil {
+	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
+	if err != nil {
 		return err
 	}
 	with := ""
@@ -25,13 +26,12 @@ func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
 		with = strings.Fields(strings.ReplaceAll(given[0], ",", ""))[0]
 	case o.Inspect:
 		with = "inspect"
-	case len(o.RecordModels) > 0:
-		with = "record_models"
 	}
 	if with != "" || o.Given() {
-		return core.Invalid("options."+with, "given", "only interrupt, for an agent on a host")
+		return core.Invalid("options."+with, "given", "only interrupt and record_models, for an agent on a host")
 	}
-	return nil
+	_, err = keeper.ModelsThere(o.RecordModels, c.Env, profile)
+	return err
 }
 
 // openHosted is Open of an agent on another machine: it is offline while its host
@@ -46,6 +46,13 @@ func (r *Runtime) openHosted(ctx context.Context, a fleet.Agent, own agentOption
 	}}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
+	}
+	models, err := keeper.ModelsThere(own.RecordModels, a.Env, h.spec.Wall.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.record(models); err != nil {
+		return nil, err
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()

@@ -168,12 +168,8 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	if len(models) > 0 {
-		if h.models, err = r.opt.Models.Open(models, spec.Env, keeper.Masked(h.mask.Load, keeper.Overhear(h.now, h.late))); err != nil {
-			return nil, err
-		}
-		h.spec.Env = h.models.Environ(spec.Env)
-		h.spec.Wall.Reach = h.models.Ports()
+	if err := h.record(models); err != nil {
+		return nil, err
 	}
 	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
 	h.mu.Lock()
@@ -181,4 +177,17 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	h.mu.Unlock()
 	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
 	return h, nil
+}
+
+// record puts a recorder between the agent and these.
+func (a *agent) record(models modelproxy.Upstreams) (err error) {
+	if len(models) == 0 {
+		return nil
+	}
+	if a.models, err = a.opt.Models.Open(models, a.spec.Env, keeper.Masked(a.mask.Load, keeper.Overhear(a.now, a.late))); err != nil {
+		return err
+	}
+	a.spec.Env = a.models.Environ(a.spec.Env)
+	a.spec.Wall.Reach = a.models.Ports()
+	return nil
 }

@@ -71,7 +71,7 @@ func script(mark, id, digest string, size int64) string {
 		`sum() { sha256sum < "$1" 2>/dev/null | head -c 64; }`,
 		`if [ -f "$b" ] && [ "$(sum "$b")" = DIGEST ]; then :; else ` +
 			`echo MARK want; n=$b.$$; head -c SIZE > "$n"; ` +
-			`if [ "$(sum "$n")" = DIGEST ]; then chmod 700 "$n" && mv -f "$n" "$b"; else rm -f "$n"; echo MARK error the program came in another shape, or there is no sha256sum; exit 1; fi; fi`,
+			`if [ "$(sum "$n")" = DIGEST ]; then chmod 755 "$n" && mv -f "$n" "$b"; else rm -f "$n"; echo MARK error the program came in another shape, or there is no sha256sum; exit 1; fi; fi`,
 		`echo MARK have`,
 		`cd "$d/KEEPER" || exit 1`,
 		`"$b" -keeper hold ID DIGEST < /dev/null > /dev/null 2> log & exec "$b" -keeper link ID`,

@@ -47,6 +47,7 @@ type link struct {
 	st      host.Link
 	session *yamux.Session // nil while there is none
 	boot    string         // of the keeper that was linked to last
+	program string         // where that has it
 	attempt uint64
 	heard   time.Time // the newest beat
 	changed chan struct{}
@@ -282,7 +283,7 @@ func (l *link) greet(ctx context.Context, c *wire.Conn, session *yamux.Session) 
 			lost = append(lost, p)
 		}
 	}
-	l.boot, l.heard, l.session, l.st.Lacks = w.Boot, time.Now(), session, w.Lacks
+	l.boot, l.program, l.heard, l.session, l.st.Lacks = w.Boot, w.Program, time.Now(), session, w.Lacks
 	l.now(host.Up, "")
 	l.mu.Unlock()
 	for _, p := range lost {

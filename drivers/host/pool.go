@@ -187,6 +187,17 @@ func (p *Pool) Available(tenant, name string) error {
 	return l.available()
 }
 
+// Program implements keeper.Hosts.
+func (p *Pool) Program(tenant, name string) string {
+	l := p.link(place{tenant, name})
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.program
+}
+
 // Follow implements keeper.Hosts.
 func (p *Pool) Follow(tenant, name string, tell func(error)) (stop func()) {
 	f, at := &tell, place{tenant, name}

@@ -2,8 +2,10 @@ package keeper
 
 import (
 	"path/filepath"
+	"strings"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -24,6 +26,18 @@ func CheckHosted(hosts Hosts, c fleet.Create) (cell.Profile, error) {
 		return "", core.Invalid("dir", c.Dir, "an absolute directory of the host, or none for one of the agent's own")
 	}
 	return cell.ParseProfile("profile", c.Profile)
+}
+
+// ModelsThere are the APIs behind the option record_models of an agent on a host, as
+// modelproxy.Read has them. The way to their recorder is one out of its cell.
+func ModelsThere(names []string, env map[string]string, profile cell.Profile) (modelproxy.Upstreams, error) {
+	if profile != cell.Open {
+		return modelproxy.Read(names, env)
+	}
+	if len(names) > 0 {
+		return nil, core.Invalid("options.record_models", strings.Join(names, ", "), "none, for an open agent on a host: it has no way to the engine")
+	}
+	return nil, nil
 }
 
 // Begin starts a run where its agent has its place: on a host, or with "" at this

@@ -60,6 +60,8 @@ type Hosts interface {
 	Start(tenant, host string, spec cell.Spec, o Hosted) (Screened, error)
 	// Available reports why nothing can be started there now.
 	Available(tenant, host string) error
+	// Program is where this program is there; "" is not known.
+	Program(tenant, host string) string
 	// Follow has tell called when the link comes, with nil, and when it goes. It must
 	// not block.
 	Follow(tenant, host string, tell func(error)) (stop func())

@@ -26,19 +26,20 @@ var errForget = errors.New("nobody asks for it any more")
 
 // holder holds the runs of one engine.
 type holder struct {
-	dir    string // absolute
-	id     string
-	digest string
-	boot   string
-	sup    *cell.Supervisor
-	own    *safeopen.Own // what is the keeper's alone
-	pins   *pin.Keeper   // of what agents' commands are bound to
-	tried  chan struct{} // closed when lacks is known
-	lacks  []string
-	end    chan struct{} // closed when it is to end
-	over   chan struct{} // closed when nothing is left of it
-	once   sync.Once
-	ways   ways
+	dir     string // absolute
+	id      string
+	digest  string
+	boot    string
+	program string // path of what runs here
+	sup     *cell.Supervisor
+	own     *safeopen.Own // what is the keeper's alone
+	pins    *pin.Keeper   // of what agents' commands are bound to
+	tried   chan struct{} // closed when lacks is known
+	lacks   []string
+	end     chan struct{} // closed when it is to end
+	over    chan struct{} // closed when nothing is left of it
+	once    sync.Once
+	ways    ways
 
 	order sync.Mutex // one engine's word about all is carried out at a time; before mu
 
@@ -68,10 +69,14 @@ func hold(id, digest string) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	if err := cell.BecomeSubreaper(); err != nil {
 		return err
 	}
-	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
+	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), program: program, tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
 	hide := []string{socketName, lockName, spoolName, pinsName, epochName, "log"}
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
@@ -325,7 +330,7 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 	}
 	k.order.Lock()
 	defer k.order.Unlock()
-	w := wire.Welcome{Version: wire.Version, Digest: k.digest, Boot: k.boot}
+	w := wire.Welcome{Version: wire.Version, Digest: k.digest, Boot: k.boot, Program: k.program}
 	if err := k.admit(h.Epoch); err != nil {
 		return w, err
 	}

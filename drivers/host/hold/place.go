@@ -66,6 +66,9 @@ func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
 		Wall:  cell.Wall{Profile: profile, Told: true, Reach: s.Ports}, Terminal: s.Terminal,
 	}
+	if len(s.Ports) > 0 { // what leads there may be this program
+		spec.Wall.Read = []string{k.program}
+	}
 	if spec.Dir == "" {
 		spec.Dir = work
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -41,6 +42,7 @@ type Welcome struct {
 	Version int      `json:"version"`
 	Digest  string   `json:"digest"`          // of the program
 	Boot    string   `json:"boot"`            // another one for each start of the keeper
+	Program string   `json:"program"`         // where this program is there
 	Runs    []string `json:"runs"`            // of Hello's, that are there
 	Lacks   []string `json:"lacks,omitempty"` // layers of the wall
 	Newer   uint64   `json:"newer,omitzero"`  // the epoch that the link is refused for
@@ -97,6 +99,9 @@ func (w *Welcome) Check() error {
 	}
 	if !id(w.Boot) || !id(w.Digest) {
 		return core.Invalid("boot", w.Boot, "an id")
+	}
+	if !filepath.IsAbs(w.Program) || len(w.Program) > maxText || Text(w.Program, maxText) != w.Program {
+		return core.Invalid("program", Text(w.Program, 128), "an absolute path")
 	}
 	if len(w.Lacks) > maxLacks {
 		return core.Invalid("lacks", len(w.Lacks), fmt.Sprintf("at most %d", maxLacks))
