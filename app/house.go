@@ -227,6 +227,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		eng.Health.Report("", "audit", "", err)
 		h.warn(err)
 	}
+	h.lacking(ctx, eng)
 	if h.egress != nil {
 		h.egress.Open(eng.Egress)
 		h.closers = append(h.closers, h.egress.Close) // before the engine, which writes the sums down

@@ -1,0 +1,20 @@
+//go:build linux
+
+package app
+
+import (
+	"context"
+
+	"swarmdeck/engine"
+)
+
+// lacking has an engine say what a tenant of a database refers to and this machine lacks,
+// because an engine on another one had the tenant before: the key of its secrets.
+func (h *house) lacking(ctx context.Context, eng *engine.Engine) {
+	if h.base == nil || h.tenant == "" {
+		return
+	}
+	if err := eng.Secrets.Fault(ctx, h.tenant); err != nil {
+		eng.Health.Report(h.tenant, "secrets", "", err)
+	}
+}

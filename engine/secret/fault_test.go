@@ -1,0 +1,57 @@
+package secret_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
+	w := newWorld(t)
+	fault := func() string {
+		if err := w.Fault(t.Context(), w.by.Tenant); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if said := fault(); said != "" {
+		t.Error("without a secret:", said)
+	}
+	w.set("ONE", "first-value")
+	w.set("TWO", "second-value")
+	if said := fault(); said != "" {
+		t.Error("with the key:", said)
+	}
+	kept, err := os.ReadFile(w.key)
+	if err == nil {
+		err = os.Remove(w.key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.again()
+	if said := fault(); !strings.Contains(said, "2 of 2 secrets can't be opened on this machine") || !strings.Contains(said, w.key) {
+		t.Error("without the key:", said)
+	}
+	other := newWorld(t)
+	other.set("X", "another-value")
+	foreign, err := os.ReadFile(other.key)
+	if err == nil {
+		err = os.WriteFile(w.key, foreign, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.again()
+	w.set("TWO", "set-again")
+	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
+		t.Error("with another key:", said)
+	}
+	if err := os.WriteFile(w.key, kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.again()
+	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
+		t.Error("with the first key again:", said)
+	}
+}
