@@ -37,8 +37,8 @@ type Owned struct {
 
 // What is said to the table engine.
 const (
-	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond')
-on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, seen = clock_timestamp()`
+	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until, layout) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond', $8)
+on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, seen = clock_timestamp()`
 
 	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
 greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint from engine order by name`
@@ -84,7 +84,7 @@ func (db *DB) Signs(key string) {
 // Introduce has the other engines know of this process for the time of a lease, by a name
 // of its own: it works on no tenant.
 func (db *DB) Introduce(ctx context.Context, me Engine) error {
-	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps))); err != nil {
 		return fmt.Errorf("be known to the engines: %w", err)
 	}
 	return nil
@@ -98,7 +98,7 @@ func (db *DB) seen(ctx context.Context) error {
 	if me == nil {
 		return nil
 	}
-	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps))); err != nil {
 		return fmt.Errorf("join the engines: %w", err)
 	}
 	return nil

@@ -11,16 +11,25 @@ import (
 	"swarmdeck/store"
 )
 
+// step leads from one layout of the tables to the next.
+type step struct {
+	sql string
+	// alone says that programs that don't know it can't work beside it: it is not taken
+	// while one of their engines is there, and what they have is no longer theirs.
+	alone bool
+}
+
 // layouts are the steps from an empty database to the tables that this package
 // knows. The list grows at its end only; the table layout says how many were
-// taken. Names and keys are bytes, whose order is that of the keys.
+// taken. A step after which programs that don't know it can go on is best: engines are
+// upgraded one after another. Names and keys are bytes, whose order is that of the keys.
 //
 // The table kv is one: parted by hash of tenant, 8 to 32 ways, each commit took the
 // server 8 to 20 % more processor time, with one tenant as with sixteen. Who parts it
 // must know that commits and clearings remove rows by ctid, which each part counts anew.
-func layouts() []string {
-	return []string{
-		`
+func layouts() []step {
+	return []step{
+		{sql: `
 create table kv (
 	tenant bytea not null,
 	bucket bytea not null,
@@ -36,9 +45,9 @@ create table owner (
 	commit  bigint not null default 0,            -- number of the last commit
 	schema  bigint not null,                      -- migrations that it has been through
 	until   timestamptz not null default '-infinity' -- end of the lease
-) with (fillfactor = 50);`,
-		`alter table owner add column away text not null default '' -- why the tenant is not here, see store.AwayError`,
-		`
+) with (fillfactor = 50);`},
+		{sql: `alter table owner add column away text not null default '' -- why the tenant is not here, see store.AwayError`},
+		{sql: `
 create table engine (
 	name    text primary key,
 	address text not null, -- of its SSH door
@@ -48,9 +57,12 @@ create table engine (
 	since   timestamptz not null default clock_timestamp(),
 	seen    timestamptz not null default clock_timestamp(),
 	until   timestamptz not null -- it is live
-) with (fillfactor = 50);`,
-		viewsSQL(),
-		`alter table engine add column signer text not null default '' -- public key that it signs the log with`,
+) with (fillfactor = 50);`},
+		{sql: viewsSQL()},
+		{sql: `alter table engine add column signer text not null default '' -- public key that it signs the log with`},
+		{sql: `
+alter table layout add column least int not null default 0; -- the layout that a program has to know to go on beside it
+alter table engine add column layout int not null default 0; -- that it knows`},
 	}
 }
 
@@ -62,7 +74,7 @@ const noPrivilege = "42501"
 
 // layOut makes the tables that are missing.
 func (db *DB) layOut(ctx context.Context) error {
-	steps := layouts()
+	steps := db.steps
 	var have int
 	ready := func(q interface {
 		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -90,7 +102,14 @@ func (db *DB) layOut(ctx context.Context) error {
 	case have == len(steps):
 		return db.mayUse(ctx)
 	case have > len(steps):
-		return fmt.Errorf("PostgreSQL: %w: table layout %d is newer than this program's %d", store.ErrUnusable, have, len(steps))
+		var least int
+		if err := db.pool.QueryRow(ctx, "select max(least) from layout").Scan(&least); err != nil {
+			return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
+		}
+		if err := db.knows(int64(least)); err != nil {
+			return fmt.Errorf("PostgreSQL: %w", err)
+		}
+		return db.mayUse(ctx)
 	case db.opt.ReadOnly:
 		return fmt.Errorf("PostgreSQL: %w: table layout %d is older than this program's %d; open it once for writing", store.ErrUnusable, have, len(steps))
 	}
@@ -112,17 +131,48 @@ func (db *DB) layOut(ctx context.Context) error {
 			}
 		}
 		for i := have; i < len(steps); i++ {
-			if _, err := tx.Conn().PgConn().Exec(ctx, steps[i]).ReadAll(); err != nil {
+			if err := steps[i].take(ctx, tx, i+1); err != nil {
 				return fmt.Errorf("layout %d: %w", i+1, err)
-			}
-			if _, err := tx.Exec(ctx, "insert into layout values ($1)", i+1); err != nil {
-				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: make the tables: %w: %w", store.ErrUnusable, err)
+	}
+	return nil
+}
+
+// take carries the step out that leads to a layout.
+func (s step) take(ctx context.Context, tx pgx.Tx, to int) error {
+	if _, err := tx.Conn().PgConn().Exec(ctx, s.sql).ReadAll(); err != nil {
+		return err
+	}
+	if !s.alone {
+		_, err := tx.Exec(ctx, "insert into layout (version) values ($1)", to)
+		return err
+	}
+	var there string
+	if err := tx.QueryRow(ctx, olderSQL, to).Scan(&there); err != nil {
+		return err
+	}
+	if there != "" {
+		return fmt.Errorf("engines of an older version are at work and can't go on beside it; stop them first: %s", there)
+	}
+	if _, err := tx.Exec(ctx, "insert into layout (version, least) values ($1, $1)", to); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "update owner set epoch = epoch + 1, until = '-infinity'")
+	return err
+}
+
+// olderSQL names the engines that are there and don't know a layout.
+const olderSQL = `select coalesce(string_agg(host || ' (' || version || ')', ', ' order by host), '') from engine where until > clock_timestamp() and layout < $1`
+
+// knows is an error when a program has to know a newer layout than this one does.
+func (db *DB) knows(least int64) error {
+	if least > int64(len(db.steps)) {
+		return fmt.Errorf("%w: table layout %d is newer than this program's %d: upgrade it", store.ErrUnusable, least, len(db.steps))
 	}
 	return nil
 }

@@ -19,9 +19,11 @@ const (
 	takeSQL = `update owner set engine = $2, epoch = epoch + 1, session = session + 1,
 	until = clock_timestamp() + $3 * interval '1 microsecond'
 where tenant = $1 and (until <= clock_timestamp() or engine = $2) and away = $4
+	and schema <= $5 and (select max(least) from layout) <= $6
 returning epoch, session, commit, schema`
 
-	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema, away from owner where tenant = $1`
+	whoSQL = `select engine, to_char(until, 'YYYY-MM-DD HH24:MI:SSOF'), epoch, commit, schema, away,
+	until > clock_timestamp(), (select max(least) from layout)::bigint from owner where tenant = $1`
 
 	keepSQL = `update owner o set until = clock_timestamp() + $3 * interval '1 microsecond'
 from unnest($1::bytea[], $2::bytea[], $5::bytea[]) as mine(tenant, epoch, commit)
@@ -46,7 +48,8 @@ func (db *DB) take(ctx context.Context, name string) (*tenant, error) {
 // attempt raises the epoch in one statement unless another has the tenant.
 func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
 	since := time.Now()
-	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0), db.hosted(name))
+	rows, err := db.query(ctx, nil, takeSQL, []byte(name), db.opt.Engine, max(db.opt.Lease, 0), db.hosted(name),
+		int64(len(db.opt.Migrations)), int64(len(db.steps)))
 	if err != nil {
 		return nil, fmt.Errorf("take tenant %.80q: %w", name, err)
 	}
@@ -76,6 +79,11 @@ func (db *DB) held(ctx context.Context, name string) error {
 		return fmt.Errorf("tenant %.80q: %w", name, store.ErrNoTenant)
 	case string(rows[0][5]) != db.hosted(name):
 		return store.ParseMark(name, string(rows[0][5]))
+	case truth(rows[0][6]): // it may be of a newer version, which can be asked
+	case integer(rows[0][4]) > int64(len(db.opt.Migrations)):
+		return fmt.Errorf("tenant %.80q: %w: schema %d is newer than this program's %d", name, store.ErrUnusable, integer(rows[0][4]), len(db.opt.Migrations))
+	case db.knows(integer(rows[0][7])) != nil:
+		return fmt.Errorf("tenant %.80q: %w", name, db.knows(integer(rows[0][7])))
 	}
 	return fmt.Errorf("tenant %.80q: %w: engine %s has it until %s", name, store.ErrLocked, rows[0][0], rows[0][1])
 }

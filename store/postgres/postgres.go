@@ -68,8 +68,9 @@ const statementTime = 30 * time.Second
 
 // DB is a store in a PostgreSQL database.
 type DB struct {
-	opt  Options
-	pool *pgxpool.Pool
+	opt   Options
+	pool  *pgxpool.Pool
+	steps []step // to the layout that is known
 
 	mu      sync.Mutex
 	tenants map[string]*tenant // owned, or owned once
@@ -92,6 +93,11 @@ var _ store.Store = (*DB)(nil)
 // libpq's connection strings) and makes the tables that are missing. Tenants are
 // taken when they are first asked for.
 func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
+	return openBy(ctx, dsn, opt, layouts())
+}
+
+// openBy is Open by a program that knows some steps.
+func openBy(ctx context.Context, dsn string, opt Options, steps []step) (*DB, error) {
 	conf, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", withoutDSN(err))
@@ -106,7 +112,7 @@ func Open(ctx context.Context, dsn string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
 	}
-	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}, bell: newBell()}
+	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}, bell: newBell(), steps: steps}
 	if err := db.layOut(ctx); err != nil {
 		pool.Close()
 		return nil, err

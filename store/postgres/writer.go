@@ -328,9 +328,6 @@ func (t *tenant) notify(hooks []func()) {
 // writer runs.
 func (t *tenant) migrate() error {
 	steps := t.db.opt.Migrations
-	if t.schema > len(steps) {
-		return fmt.Errorf("tenant %.80q: %w: schema %d is newer than this program's %d", t.name, store.ErrUnusable, t.schema, len(steps))
-	}
 	if t.schema == len(steps) {
 		return nil
 	}

@@ -1,0 +1,91 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+func TestAnOlderProgramWorksBesideANewerLayout(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "beside")
+	older := owner(t, dsn)
+	newer, err := postgres.OpenNext(t.Context(), dsn, postgres.Options{Lease: time.Hour}, "create table more (n int)", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, newer)
+	if err := older.Update(t.Context(), acme, put("before", "v")); err != nil {
+		t.Error(err)
+	}
+	again := open(t, dsn, postgres.Options{Lease: time.Hour}) // as one that was started again
+	defer closed(t, again)
+	if err := errors.Join(older.Give(acme, newer.Engine()), newer.Update(t.Context(), acme, put("newer", "v")),
+		newer.Give(acme, again.Engine()), again.Update(t.Context(), acme, put("again", "v"))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALayoutThatOlderProgramsCannotWorkOnWaitsForThem(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	dsn := cluster.Database(t, "alone")
+	older := owner(t, dsn)
+	next := func() (*postgres.DB, error) {
+		return postgres.OpenNext(t.Context(), dsn, postgres.Options{Engine: "newer"}, "create table more (n int)", true)
+	}
+	if err := errors.Join(older.Join(t.Context(), postgres.Engine{Host: "deck1", Version: "v1.2.0"}), older.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next(); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "stop them first: deck1 (v1.2.0)") {
+		t.Errorf("beside an older engine: %v", err)
+	}
+	if err := older.Update(t.Context(), acme, put("l", "v")); err != nil {
+		t.Errorf("the older one: %v", err)
+	}
+	// One that is not seen any more, and wakes up.
+	cluster.SQL(t, "alone", "update engine set until = '-infinity'")
+	newer, err := next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, newer)
+	if err := older.Update(t.Context(), acme, put("m", "v")); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the older one writes on: %v", err)
+	}
+	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "newer than this program's") {
+		t.Errorf("the older one takes it: %v", err)
+	}
+	if err := newer.Take(t.Context(), acme); err != nil {
+		t.Error(err)
+	}
+	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("one that the newer has: %v", err) // whom the older one can ask
+	}
+	for _, readOnly := range []bool{false, true} {
+		if _, err := postgres.Open(t.Context(), dsn, postgres.Options{Options: store.Options{ReadOnly: readOnly}}); !errors.Is(err, store.ErrUnusable) {
+			t.Errorf("an older program: %v", err)
+		}
+	}
+}
+
+func TestAnOlderProgramLeavesATenantOfANewerSchemaAlone(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "schema")
+	older := owner(t, dsn)
+	step := store.Migration{Name: "one", Apply: func(tx store.Tx) error { return tx.Put("b", []byte("moved"), nil) }}
+	newer := open(t, dsn, postgres.Options{Options: store.Options{Migrations: []store.Migration{step}}})
+	defer closed(t, newer)
+	if err := errors.Join(newer.Take(t.Context(), acme), newer.Give(acme, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "schema 1 is newer") {
+		t.Error(err)
+	}
+}
