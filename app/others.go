@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -175,15 +176,18 @@ func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string
 	o.mu.Lock()
 	key := o.key
 	o.mu.Unlock()
-	if key == nil {
-		return 0, core.Errorf(core.Unavailable, "another engine has %s, and this one joined none: start it with serve --ssh ADDR --join HOST:PORT", tenant)
-	}
 	owner, here, err := o.owner(ctx, tenant)
+	if err == nil && key == nil && !here { // it joined none, or not yet
+		o.d.mu.Lock()
+		data := o.d.at.Data
+		o.d.mu.Unlock()
+		key, err = o.introduce(ctx, data)
+	}
 	switch {
 	case err != nil:
 		return 0, err
 	case here:
-		return 0, core.Errorf(core.Unavailable, "%s has moved meanwhile: try again", tenant)
+		return 0, fmt.Errorf("%s has moved meanwhile: %w", tenant, serve.ErrUnbegun)
 	}
 	return serve.Relay(ctx, t, serve.Login{To: owner, As: key, Vouch: o.vouch(tenant, t.Who.Name, seat)}, serve.Screen(t.Getenv))
 }
@@ -191,13 +195,8 @@ func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string
 // reach connects to the engine that has a tenant, for the command of this process,
 // which is no engine itself.
 func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenant string) error {
-	key, err := serve.HostKey(data + ".hostkey")
+	key, err := o.introduce(ctx, data)
 	if err != nil {
-		return err
-	}
-	me := o.d.self()
-	me.Key = gossh.FingerprintSHA256(key.PublicKey())
-	if err := o.d.base.Introduce(ctx, me); err != nil {
 		return err
 	}
 	conn, err := serve.DialPeer(ctx, owner)
@@ -209,6 +208,18 @@ func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenan
 	}
 	o.d.conn, o.d.login = conn, &serve.Login{To: owner, As: key, Vouch: o.vouch(tenant, socket.Name(), socket.Seat())}
 	return nil
+}
+
+// introduce has the other engines let this process in for a while, and returns the key
+// that they know it by.
+func (o *others) introduce(ctx context.Context, data string) (gossh.Signer, error) {
+	key, err := serve.HostKey(data + ".hostkey")
+	if err != nil {
+		return nil, err
+	}
+	me := o.d.self()
+	me.Key = gossh.FingerprintSHA256(key.PublicKey())
+	return key, o.d.base.Introduce(ctx, me)
 }
 
 // vouch says that a user of this machine is at a seat.

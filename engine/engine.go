@@ -150,6 +150,7 @@ type Engine struct {
 
 	retired context.Context // ends when what this engine shows is past
 	retire  context.CancelFunc
+	lines   lines
 }
 
 // ClusterChanged has those who look see what the book of the engines has noted.
@@ -421,8 +422,11 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // Retire ends the lines and cockpits that work on the engine, before it is closed: its
-// tenant goes on elsewhere.
-func (e *Engine) Retire() { e.retire() }
+// tenant goes on elsewhere. Those that Enter told of have a while to end by themselves.
+func (e *Engine) Retire() {
+	e.lines.drain()
+	e.retire()
+}
 
 // Retired is closed when what the engine shows is past.
 func (e *Engine) Retired() <-chan struct{} { return e.retired.Done() }

@@ -143,14 +143,19 @@ type Globals struct {
 }
 
 // Following gives a context that ends, too, when an engine that the environment opens
-// from now on is retired. Over says that this is so.
-func (e *Env) Following(ctx context.Context) (_ context.Context, over func() bool, end func()) {
+// from now on is retired. Over says that this is so. A line that writes is waited for.
+func (e *Env) Following(ctx context.Context, writes bool) (_ context.Context, over func() bool, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	open := e.Open
 	e.Open = func(asked context.Context, need Need) (*engine.Engine, error) {
 		eng, err := open(asked, need)
 		if err == nil {
+			done := func() {}
+			if writes {
+				done = eng.Enter()
+			}
 			go func() { // ends with the line
+				defer done()
 				select {
 				case <-eng.Retired():
 					cancel(errRetired)

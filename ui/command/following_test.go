@@ -22,12 +22,12 @@ func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
 	}
 	defer eng.Close()
 	env := &command.Env{Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
-	quiet, never, stop := env.Following(t.Context())
+	quiet, never, stop := env.Following(t.Context(), true)
 	stop()
 	if <-quiet.Done(); never() {
 		t.Error("a line that ended by itself is told that its engine did")
 	}
-	running, over, stop := env.Following(t.Context())
+	running, over, stop := env.Following(t.Context(), true)
 	defer stop()
 	if _, err := env.Open(running, command.Need{}); err != nil || over() || running.Err() != nil {
 		t.Fatalf("%v, %v", err, running.Err())

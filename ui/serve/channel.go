@@ -81,7 +81,7 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			}
 		case "exec", "shell":
 			var line struct{ Text string }
-			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
+			if ok = !c.begun && !s.ends() && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				c.begun = true
 				t := c.session(ctx, s.lim.Stall)
 				begun(t)

@@ -147,7 +147,7 @@ func (r *remote) begin(by time.Time) error {
 	case err != nil: // it may have been taken, and the answer lost
 		return gone(r.pid, by, err)
 	case !ok:
-		return errors.New("the engine refused the command")
+		return fmt.Errorf("it ends: %w: %w", ErrGone, ErrUnbegun)
 	case r.a.screen != nil:
 		r.input()
 	}
@@ -227,6 +227,8 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	switch {
 	case out.failed != nil:
 		return 0, fmt.Errorf("write the output: %w", out.failed)
+	case known && code == exitMoved && r.a.Login != nil:
+		return 0, fmt.Errorf("its tenant has moved: %w: %w", ErrGone, ErrUnbegun)
 	case known:
 		return code, nil
 	case r.dead.Load():

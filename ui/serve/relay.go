@@ -69,7 +69,9 @@ func (l *Login) vouch() []string {
 	if l == nil {
 		return nil
 	}
-	return []string{varVouch + "=" + string(core.MustEncode(l.Vouch))}
+	v := l.Vouch
+	v.Protocol = relayProtocol
+	return []string{varVouch + "=" + string(core.MustEncode(v))}
 }
 
 // relayPatience is how long another engine may take to begin a session, and to end

@@ -33,6 +33,9 @@ type Options struct {
 	// Patience is how long Close waits for sessions whose command does not heed
 	// its end; 0 means 5 s.
 	Patience time.Duration
+	// Reads says that a line changes nothing, so that it may be cut off at any time;
+	// nil is none.
+	Reads func(args []string) bool
 	// Failed is told of a session that panicked.
 	Failed func(err error)
 }
@@ -50,7 +53,8 @@ type Server struct {
 	guards   []*guard
 	ears     []net.Listener
 	sessions int
-	byKey    map[string]int // sessions
+	byKey    map[string]int         // sessions
+	lines    map[*Session]time.Time // those that write, and when they began
 	ended    bool
 	wg       sync.WaitGroup
 }
@@ -59,7 +63,7 @@ type Server struct {
 func New(o Options) *Server {
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Server{opt: o, lim: o.Limits.filled(), ctx: ctx, cancel: cancel, byKey: map[string]int{}}
+	return &Server{opt: o, lim: o.Limits.filled(), ctx: ctx, cancel: cancel, byKey: map[string]int{}, lines: map[*Session]time.Time{}}
 }
 
 // handshake bounds how long a process of this machine may take to begin.
@@ -139,13 +143,16 @@ func (s *Server) Close() error {
 	servers, ears, guards := s.servers, s.ears, s.guards
 	s.servers, s.ears, s.guards, s.ended = nil, nil, nil, true
 	s.mu.Unlock()
-	s.cancel()
 	var errs []error
-	for _, srv := range servers {
-		errs = append(errs, srv.Close())
-	}
-	for _, l := range ears { // a server that has not begun to serve yet does not know its own
+	for _, l := range ears { // whoever comes now looks for another engine
 		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	s.drain()
+	s.cancel()
+	for _, srv := range servers {
+		if err := srv.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
@@ -200,6 +207,13 @@ func (s *Server) begin(key string) (done func(), refused string) {
 // failure, as in sysexits.h.
 const exitBusy = 75
 
+// Moved is what Run returns for a session of which it did nothing, as another engine has
+// what it is about: its client looks for that one.
+const Moved = -3
+
+// exitMoved is the exit code that tells it, to another engine alone.
+const exitMoved = 76
+
 // Gone is what Run returns for a session whose engine went away: its client sees
 // what it sees when this one does, an end without an exit code.
 const Gone = -2
@@ -218,6 +232,8 @@ func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string
 	case s.ctx.Err() != nil: // it was cut off rather than having come to its end
 	case code == Gone:
 		_ = c.Close()
+	case code == Moved:
+		c.exit(exitMoved)
 	default:
 		c.exit(code)
 	}
@@ -234,7 +250,7 @@ func (s *Server) attend(ctx context.Context, c *channel, t *Session, line string
 	code := s.run(ctx, c, t, line)
 	if why, ok := context.Cause(ctx).(closing); ok && why != errStalled {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %v\n", why)
-		if code != Gone {
+		if code >= 0 {
 			code = max(code, 1)
 		}
 	}
@@ -269,6 +285,7 @@ func (s *Server) run(ctx context.Context, c *channel, t *Session, line string) (
 		return 2
 	}
 	t.Args, t.Line = args, line
+	defer s.line(t)()
 	return s.opt.Run(ctx, t)
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -19,6 +20,10 @@ const (
 	maxSeat  = 128
 )
 
+// relayProtocol numbers what engines say to each other to pass a session on, from the
+// vouch to its end. It grows when an older engine would misunderstand a newer one.
+const relayProtocol = 1
+
 // Vouch is what an engine says to another of who is at one of its doors. Their
 // role, and whether the key opens the tenant at all, the other looks up itself.
 type Vouch struct {
@@ -30,6 +35,8 @@ type Vouch struct {
 	User *uint32 `json:"user,omitempty"`
 	// Seat is the machine that they came from, or their terminal.
 	Seat string `json:"seat,omitempty"`
+	// Protocol is the relayProtocol of who says it; a login sets it.
+	Protocol int `json:"protocol,omitzero"`
 }
 
 // Check reports the first bad field.
@@ -57,6 +64,12 @@ const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 func parseVouch(text string) (v Vouch, err error) {
 	if len(text) > maxVouch {
 		return v, core.Errorf(core.InvalidInput, "%d bytes, at most %d are allowed", len(text), maxVouch)
+	}
+	var by struct {
+		Protocol int `json:"protocol"`
+	}
+	if core.DecodeStored([]byte(text), &by) == nil && cmp.Or(by.Protocol, relayProtocol) != relayProtocol {
+		return v, core.Errorf(core.Unavailable, "the other engine passes sessions on by protocol %d and this one by %d: upgrade the older", by.Protocol, relayProtocol)
 	}
 	if err := core.Decode([]byte(text), &v); err != nil {
 		return Vouch{}, err

@@ -74,6 +74,7 @@ func TestAVouchIsReadStrictly(t *testing.T) {
 		`{"tenant":"t_acme","name":"ann","key":"uid:0"}`:                 "fingerprint",
 		`{"tenant":"t_acme","name":"ann","user":1,"role":"admin"}`:       "unknown field",
 		`{"tenant":"t_acme","name":"ann","user":1,"seat":"\u001b[2J"}`:   "seat: ",
+		`{"protocol":2,"tenant":"t_acme","who":{"name":"ann"}}`:          "by protocol 2 and this one by 1: upgrade the older",
 		`{"tenant":"t_acme","name":"` + strings.Repeat("x", 4096) + `"}`: "at most 2048",
 	} {
 		if code, said := ask(t, c, vouch); code != 1 || !strings.HasPrefix(said, "swarmdeck: vouch: ") || !strings.Contains(said, says) || strings.Count(said, "\n") != 1 {

@@ -35,11 +35,11 @@ func (o Options) run(ctx context.Context, e *command.Env, t *serve.Session) int 
 	t.Line = command.Join(without(t.Args, "--data"))
 	for end := time.Now().Add(command.OtherPatience); ; {
 		line := *e
-		running, over, stop := line.Following(ctx)
+		running, over, stop := line.Following(ctx, !mayRepeat(t.Args))
 		code := command.Run(running, &line, t.Args)
 		gone := over()
 		stop()
-		if gone && ctx.Err() == nil { // as when the engine's process ends: who reads looks for the next
+		if gone && code != command.ExitOK && ctx.Err() == nil { // as when the engine's process ends: who reads looks for the next
 			return serve.Gone
 		}
 		if code != command.ExitElsewhere || other == nil {

@@ -77,7 +77,7 @@ func (r *reception) relay(ctx context.Context, t *serve.Session, env *command.En
 		case here:
 			return 0, false
 		case t.Who.Peer != "":
-			return command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s has moved to another engine: try again", t.Who.Tenant)), true
+			return serve.Moved, true
 		}
 		code, err = serve.Relay(ctx, t, serve.Login{To: owner, As: r.key, Vouch: serve.Vouch{
 			Tenant: t.Who.Tenant, Name: t.Who.Name, Key: t.Who.Key, Seat: t.Who.From,

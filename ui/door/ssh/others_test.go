@@ -209,7 +209,7 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	}
 
 	moved.Store(true)
-	if code, _, errs := first.run(t, bob, "task list"); code != 1 || !strings.Contains(errs, "t_acme has moved to another engine: try again") {
+	if code, _, errs := first.run(t, bob, "task list"); code != 75 || !strings.Contains(errs, "its tenant has moved") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	owner.peer.Key = public.Fingerprint

@@ -55,7 +55,7 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Ser
 			failed(err)
 		}
 	}
-	server := serve.New(serve.Options{Split: command.Split, Run: r.session, Limits: v.Limits, Failed: failed})
+	server := serve.New(serve.Options{Split: command.Split, Run: r.session, Reads: reads, Limits: v.Limits, Failed: failed})
 	end = func() {
 		if err := server.Close(); err != nil {
 			failed(err)
@@ -198,17 +198,34 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 	if code, elsewhere := r.relay(ctx, t, env); elsewhere {
 		return code
 	}
-	args := t.Args
-	if len(args) > 0 && args[0] == "swarmdeck" { // the same line as for a machine that has the program
-		args = args[1:]
-	}
-	running, over, stop := env.Following(ctx)
+	running, over, stop := env.Following(ctx, !reads(t.Args))
 	defer stop()
-	code := command.Run(running, env, args)
-	if over() && ctx.Err() == nil { // as when the engine's process ends
+	code := command.Run(running, env, own(t.Args))
+	switch {
+	case over() && code != command.ExitOK && ctx.Err() == nil: // as when the engine's process ends
 		return serve.Gone
+	case code == command.ExitElsewhere && t.Who.Peer != "": // another was faster to take its tenant
+		return serve.Moved
+	case code == command.ExitElsewhere:
+		return command.Report(env, t.Args, core.Errorf(core.Unavailable, "%s has moved to another engine: try again", t.Who.Tenant))
 	}
 	return code
+}
+
+// reads says that a line changes nothing: a cockpit goes on at the next engine.
+func reads(args []string) bool {
+	args = own(args)
+	_, cockpit := command.Cockpit(args)
+	return cockpit || command.Describe(args).Effect == command.Reads
+}
+
+// own is a line without the program's name: it may be the same as for a machine that has
+// the program.
+func own(args []string) []string {
+	if len(args) > 0 && args[0] == "swarmdeck" {
+		return args[1:]
+	}
+	return args
 }
 
 // foreign are the variables that a client on another machine may set: what its
