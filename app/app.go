@@ -75,7 +75,7 @@ func RunBy(clock core.Clock, args []string) int {
 		Open:   engines.open,
 		Close:  engines.close,
 		Doctor: doctor, Troubles: troubles,
-		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: serveMCP, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
+		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: engines.mcp, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
 		return socket.Talk(ctx, own.conn, own.login, dir, args, in, out, errs)

@@ -4,13 +4,17 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"swarmdeck/drivers/mcp"
+	"swarmdeck/engine"
 	"swarmdeck/engine/cluster"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
+	"swarmdeck/ui/door/socket"
 )
 
 // clusterOf tells of the engines of a database as one of them sees them.
@@ -89,3 +93,40 @@ func (h *house) names(ctx context.Context) (names []string, err error) {
 	}
 	return names, err
 }
+
+// For implements mcp.Engines.
+func (d *deck) For(ctx context.Context, tenant string) (*engine.Engine, error) {
+	eng, err := d.Of(ctx, tenant)
+	if errors.As(err, new(*socket.OtherEngineError)) {
+		err = d.peers.named(ctx, tenant, err)
+	}
+	return eng, err
+}
+
+// Here implements mcp.Engines.
+func (d *deck) Here(tenant string) (*engine.Engine, bool) {
+	d.mu.Lock()
+	h := d.houses[tenant]
+	if d.base == nil {
+		h = d.file
+	}
+	d.mu.Unlock()
+	if h == nil {
+		return nil, false
+	}
+	return h.Here(tenant)
+}
+
+// For implements mcp.Engines.
+func (h *house) For(context.Context, string) (*engine.Engine, error) { return h.working() }
+
+// Here implements mcp.Engines.
+func (h *house) Here(string) (*engine.Engine, bool) {
+	eng, err := h.working()
+	return eng, err == nil
+}
+
+var (
+	_ mcp.Engines = (*deck)(nil)
+	_ mcp.Engines = (*house)(nil)
+)

@@ -5,11 +5,13 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 
@@ -24,24 +26,32 @@ import (
 
 // serveMCP is the door for clients of the Model Context Protocol.
 func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
+	opt := mcp.Options{Version: env.Version, Dir: s.Dir}
+	if m.HTTP != "" {
+		if engines, is := s.Engines.(mcp.Engines); is {
+			opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
+			return serveTokens(ctx, env, s, m, func(tokens *mcp.Tokens) (http.Handler, func() error) {
+				r := mcp.NewRouter(engines, tokens, s.Caller.Tenant, opt)
+				return r, r.Close
+			})
+		}
+	}
 	if s.Engines != nil {
 		if s.Engine, err = s.Engines.Of(ctx, s.Caller.Tenant); err != nil {
 			return err
 		}
 	}
-	server := mcp.NewServer(s.Engine, mcp.Options{
-		Version: env.Version, Dir: s.Dir,
-		Log: logOf(s.Engine.Health.Log(), func() *slog.Logger {
-			return slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		}),
-	})
+	opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
+	server := mcp.NewServer(s.Engine, opt)
 	defer func() {
 		if closed := server.Close(); err == nil {
 			err = closed
 		}
 	}()
 	if m.HTTP != "" {
-		return serveTokens(ctx, env, s, m, server)
+		return serveTokens(ctx, env, s, m, func(tokens *mcp.Tokens) (http.Handler, func() error) {
+			return server.Handler(tokens, s.Caller.Tenant), func() error { return nil }
+		})
 	}
 	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator, Proof: s.Caller.Proof, Person: s.Caller.Person}
 	switch {
@@ -57,8 +67,15 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 	return server.Stdio(ctx, id, readCloser(env.Stdin), writeCloser(env.Stdout))
 }
 
-// serveTokens serves over HTTP.
-func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, server *mcp.Server) error {
+// warnings makes the log of a door whose engine has none.
+func warnings(env *command.Env) func() *slog.Logger {
+	return func() *slog.Logger {
+		return slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+}
+
+// serveTokens serves over HTTP by what is made of the tokens.
+func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, with func(*mcp.Tokens) (http.Handler, func() error)) (err error) {
 	info, err := os.Stat(m.Tokens)
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
@@ -94,7 +111,17 @@ func serveTokens(ctx context.Context, env *command.Env, s command.Start, m comma
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() {
 		fmt.Fprintln(env.Stderr, "other machines can reach it, and tokens pass the network as they are: put TLS before it")
 	}
-	return server.Serve(ctx, listener, server.Handler(tokens, s.Caller.Tenant))
+	handler, end := with(tokens)
+	defer func() { err = errors.Join(err, end()) }()
+	return mcp.Serve(ctx, listener, handler)
+}
+
+// mcp is serveMCP for the command of this process, whose engines are those of a deck.
+func (d *deck) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
+	if m.HTTP != "" && !s.ReadOnly {
+		s.Engines = d
+	}
+	return serveMCP(ctx, env, s, m)
 }
 
 // connectMCP passes a client's messages on.

@@ -125,6 +125,15 @@ func (o *others) owner(ctx context.Context, tenant string) (serve.Peer, bool, er
 	return serve.Peer{}, true, nil
 }
 
+// named says which engine has a tenant that is not here, as err does not.
+func (o *others) named(ctx context.Context, tenant string, err error) error {
+	owner, here, unknown := o.owner(ctx, tenant)
+	if unknown != nil || here {
+		return err
+	}
+	return core.Errorf(core.Unavailable, "%s is with engine %s, whose door is %s: ask there", tenant, owner.Name, owner.Address)
+}
+
 // opens tells what a key opens, here and in the tenants that others have.
 func (o *others) opens(print string) (all []operator.Grant) {
 	here := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 
 // joined starts an engine that shares a database with others, until end is called
 // with a signal.
-func (u *user) joined(t *testing.T) (door string, end func(unix.Signal)) {
+func (u *user) joined(t *testing.T, more ...string) (door string, end func(unix.Signal)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func (u *user) joined(t *testing.T) (door string, end func(unix.Signal)) {
 		t.Fatal(err)
 	}
 	said := &bytes.Buffer{}
-	engine := u.command("serve", "--ssh", door, "--join", door)
+	engine := u.command(append([]string{"serve", "--ssh", door, "--join", door}, more...)...)
 	engine.Stderr = said
 	if err := engine.Start(); err != nil {
 		t.Fatal(err)

@@ -169,7 +169,7 @@ func (h *house) web(t *testing.T, tokens *Tokens) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- h.srv.Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
+	go func() { served <- Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {

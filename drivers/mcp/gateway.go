@@ -93,7 +93,7 @@ func (g *Gateway) listen() error {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	g.server, g.end, g.ended = NewServer(g.eng, g.opt), end, make(chan error, 1)
-	go func() { g.ended <- g.server.Serve(ctx, l, g.server.Handler(&g.tokens, "")) }()
+	go func() { g.ended <- Serve(ctx, l, g.server.Handler(&g.tokens, "")) }()
 	g.port = l.Addr().(*net.TCPAddr).Port
 	g.url = "http://" + l.Addr().String() + Path
 	return nil

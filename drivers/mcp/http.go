@@ -163,7 +163,7 @@ func more(cause *core.Error, missed int) *core.Error {
 
 // Serve answers on a listener until ctx ends. Calls that are under way then get
 // a moment to end.
-func (s *Server) Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	web := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

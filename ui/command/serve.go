@@ -103,8 +103,8 @@ func (t *tree) serve() *cobra.Command {
 			if c.by, err = c.operator(); err != nil {
 				return err
 			}
-			if s.MCP != "" { // whose tokens name no tenant
-				if c.by.Tenant, err = c.tenant(c.by); err != nil {
+			if s.MCP != "" {
+				if c.by.Tenant, err = c.tokensTenant(); err != nil {
 					return err
 				}
 			}
@@ -122,6 +122,15 @@ func (t *tree) serve() *cobra.Command {
 			return c.env.Doors.Serve(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, s)
 		},
 	})
+}
+
+// tokensTenant is the tenant of tokens that name none; "" where there are several, so
+// that each has to.
+func (c *call) tokensTenant() (string, error) {
+	if all, err := c.eng.Swarm.Tenants(c.ctx); err == nil && len(all) > 1 && c.wanted() == "" {
+		return "", nil
+	}
+	return c.tenant(c.by)
 }
 
 // checkLimits reports the first limit that makes no sense.
