@@ -33,9 +33,10 @@ type others struct {
 	key gossh.Signer // that they know this one by; nil until a door is open
 
 	mu      sync.Mutex
-	looked  time.Time
+	looked  time.Time // when it was asked who is there
 	engines []postgres.Engine
 	owned   []postgres.Owned
+	asked   time.Time                   // when the operators were
 	grants  map[string][]operator.Grant // by proof, of tenants that others have
 }
 
@@ -66,9 +67,11 @@ func (d *deck) others(ctx context.Context, v command.Serve) (ssh.Others, error) 
 	return ssh.Others{Owner: o.owner, Grants: o.opens, Peer: o.peer}, nil
 }
 
-// look brings what is known up to date when it is of an age. The caller holds mu.
+// look brings what is known of the engines up to date when it is of an age. The caller
+// holds mu.
 func (o *others) look(ctx context.Context, age time.Duration) error {
-	if time.Since(o.looked) < age {
+	now := time.Now()
+	if now.Sub(o.looked) < age {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -77,9 +80,25 @@ func (o *others) look(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
+	o.looked, o.engines, o.owned = now, engines, owned
+	return nil
+}
+
+// ask brings what is known of operators up to date when it is of an age. The caller holds
+// mu.
+func (o *others) ask(ctx context.Context, age time.Duration) error {
+	now := time.Now()
+	if now.Sub(o.asked) < age {
+		return nil
+	}
+	if err := o.look(ctx, age); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
 	grants := map[string][]operator.Grant{}
 	if all := o.d.All(); len(all) > 0 {
-		for _, t := range owned {
+		for _, t := range o.owned {
 			if t.Engine == o.d.base.Engine() {
 				continue
 			}
@@ -94,7 +113,7 @@ func (o *others) look(ctx context.Context, age time.Duration) error {
 			}
 		}
 	}
-	o.looked, o.engines, o.owned, o.grants = time.Now(), engines, owned, grants
+	o.asked, o.grants = now, grants
 	return nil
 }
 
@@ -103,9 +122,10 @@ func (o *others) owner(ctx context.Context, tenant string) (serve.Peer, bool, er
 	if o.d.has(tenant) {
 		return serve.Peer{}, true, nil
 	}
+	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.look(ctx, 0); err != nil { // it may just have moved
+	if err := o.look(ctx, time.Since(now)); err != nil { // it may just have moved; many wait for one tenant
 		return serve.Peer{}, false, err
 	}
 	for _, t := range o.owned {
@@ -150,7 +170,7 @@ func (o *others) opens(print string) (all []operator.Grant) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, age := range []time.Duration{lookEvery, lookAgain} {
-		_ = o.look(context.Background(), age) // what was known last still holds: the owner looks again
+		_ = o.ask(context.Background(), age) // what was known last still holds: the owner looks again
 		for _, g := range o.grants[print] {
 			if !here[g.Tenant] {
 				all = append(all, g)
