@@ -73,13 +73,21 @@ func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item)
 			time.Sleep(20 * time.Millisecond)
 			continue
 		case a.Outcome != history.Unknown:
-			f.last.Store(int32(m))
+			if changes(verb) {
+				f.last.Store(int32(m))
+			}
 		default:
 			f.last.CompareAndSwap(int32(m), int32((m+1)%len(f.machines)))
 		}
 		return a
 	}
 	return history.Answer{}
+}
+
+// changes reports whether an answer is of the engine that has the tenant: others read the
+// database themselves.
+func changes(verb history.Verb) bool {
+	return verb != history.Show && verb != history.ShowApproval && verb != history.StopShow
 }
 
 // at asks the engine of one machine and takes the answer down, unless there is none that

@@ -114,8 +114,7 @@ func (f *fleet) acknowledged(what fault, at time.Duration, was *machine) {
 			f.fatal("no command is acknowledged after: %s", what.name)
 		}
 		for _, c := range f.rec.Calls() {
-			change := c.Op.Verb != history.Show && c.Op.Verb != history.ShowApproval && c.Op.Verb != history.StopShow
-			if change && c.Answer.Outcome == history.Done && c.From > at && (first == 0 || c.To < first) {
+			if changes(c.Op.Verb) && c.Answer.Outcome == history.Done && c.From > at && (first == 0 || c.To < first) {
 				first = c.To
 			}
 		}
