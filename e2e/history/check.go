@@ -31,7 +31,7 @@ func Check(calls []Call, patience time.Duration) error {
 			return err
 		}
 	}
-	return explain("emergency stop", model(stopped(false), stopped.step), stop, time.Until(end))
+	return explain("emergency stop", model(stopped(false), stopped.step), telling(stop), time.Until(end))
 }
 
 // model is a sequential object for the checker.

@@ -125,6 +125,22 @@ func TestHistoriesThatNoOrderExplainsAreRefused(t *testing.T) {
 	}
 }
 
+func TestManyStartsThatWaitForOneStopTakeNoLongerThanOne(t *testing.T) {
+	t.Parallel()
+	begun := Answer{Outcome: Done}
+	calls := []Call{line(0, StopOn, 0, 1000, begun)}
+	for n := range time.Duration(100) {
+		calls = append(calls, line(1, Start, 10+n, 3000+n, begun))
+	}
+	if err := Check(append(calls, line(0, StopOff, 2000, 2001, begun), line(0, StopShow, 2002, 2003, Answer{Outcome: Done})), time.Minute); err != nil {
+		t.Error(err)
+	}
+	calls = append(calls, line(2, Start, 1500, 1501, begun), line(0, StopShow, 1400, 1401, Answer{Outcome: Done, On: true}), line(0, StopOff, 2000, 2001, begun))
+	if err := Check(calls, time.Minute); err == nil || !strings.Contains(err.Error(), "no order explains") {
+		t.Errorf("a start in the stop is accepted: %v", err)
+	}
+}
+
 func TestACallThatNobodyHeardOfStaysOpen(t *testing.T) {
 	t.Parallel()
 	now := time.Duration(0)
