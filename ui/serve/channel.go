@@ -81,11 +81,15 @@ func (s *Server) open(ctx context.Context, conn *gossh.ServerConn, who Who, in g
 			}
 		case "exec", "shell":
 			var line struct{ Text string }
-			if ok = !c.begun && !s.ends() && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
-				c.begun = true
+			if ok = !c.begun && (req.Type == "shell" || gossh.Unmarshal(req.Payload, &line) == nil); ok {
 				t := c.session(ctx, s.lim.Stall)
+				var over func()
+				if over, ok = s.take(t, line.Text); !ok {
+					break
+				}
+				c.begun = true
 				begun(t)
-				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text) }) }
+				begin = func() { run.Go(func() { s.handle(ctx, c, t, line.Text, over) }) }
 			}
 		}
 		if req.WantReply {

@@ -9,26 +9,28 @@ const (
 	grace = 2 * time.Second
 )
 
-// line takes a session down that may be such a line, until over is called.
-func (s *Server) line(t *Session) (over func()) {
-	if t.Terminal != nil || s.opt.Reads != nil && s.opt.Reads(t.Args) {
-		return func() {}
+// take takes a session down, before its client is told that the line was taken, until
+// over is called once it was told how it ended. Not ok is that no session begins any more.
+func (s *Server) take(t *Session, line string) (over func(), ok bool) {
+	writes := t.Terminal == nil
+	if args, err := s.opt.Split(line); writes && err == nil && s.opt.Reads != nil {
+		writes = !s.opt.Reads(args)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines[t] = time.Now()
+	if s.ended {
+		return nil, false
+	}
+	s.wg.Add(1)
+	if writes {
+		s.lines[t] = time.Now()
+	}
 	return func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		delete(s.lines, t)
-	}
-}
-
-// ends says that no session begins any more.
-func (s *Server) ends() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ended
+		s.mu.Unlock()
+		s.wg.Done()
+	}, true
 }
 
 // drain waits for the writes that have just begun.

@@ -182,8 +182,6 @@ func (s *Server) begin(key string) (done func(), refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.ended:
-		return nil, "this engine ends"
 	case key != "" && s.byKey[key] >= s.lim.PerKey:
 		return nil, fmt.Sprintf("your key has %d sessions open, as many as one may; end one, or try again later", s.byKey[key])
 	case s.sessions >= s.lim.Sessions:
@@ -191,7 +189,6 @@ func (s *Server) begin(key string) (done func(), refused string) {
 	}
 	s.sessions++
 	s.byKey[key]++
-	s.wg.Add(1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -199,7 +196,6 @@ func (s *Server) begin(key string) (done func(), refused string) {
 		if s.byKey[key]--; s.byKey[key] == 0 {
 			delete(s.byKey, key)
 		}
-		s.wg.Done()
 	}, ""
 }
 
@@ -219,7 +215,8 @@ const exitMoved = 76
 const Gone = -2
 
 // handle runs one session.
-func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string) {
+func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string, over func()) {
+	defer over()
 	done, refused := s.begin(t.Who.Proof())
 	if refused != "" {
 		fmt.Fprintf(t.Stderr, "swarmdeck: %s\n", refused)
@@ -285,7 +282,6 @@ func (s *Server) run(ctx context.Context, c *channel, t *Session, line string) (
 		return 2
 	}
 	t.Args, t.Line = args, line
-	defer s.line(t)()
 	return s.opt.Run(ctx, t)
 }
 
