@@ -12,10 +12,12 @@ import (
 )
 
 // Part is what one engine sees of a database that several engines of a process share:
-// one tenant, which is worked on, while the others are only looked at.
+// one tenant, which is worked on, while the others are only looked at. Once the tenant was
+// given up it is over: what its engine has in memory is not so any more.
 type Part struct {
 	*DB
 	only string
+	t    *tenant // the tenant; nil before it was asked for. DB.mu guards it
 
 	mu   sync.Mutex
 	made map[string]bool // tenants that were made by it, which it may write to until it is closed
@@ -59,20 +61,58 @@ func (p *Part) Here(ctx context.Context) ([]string, error) {
 	return []string{p.only}, nil
 }
 
+// own gives a tenant that the part may write to, unless another part of this process
+// works on it.
+func (p *Part) own(ctx context.Context, name string) (*tenant, error) {
+	p.DB.mu.Lock()
+	t := p.t
+	p.DB.mu.Unlock()
+	if t != nil && name == p.only {
+		return t, nil
+	}
+	t, err := p.tenant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p.DB.mu.Lock()
+	defer p.DB.mu.Unlock()
+	if t.part == nil && name == p.only {
+		t.part, p.t = p, t
+	}
+	if t.part != nil && t.part != p {
+		return nil, fmt.Errorf("tenant %.80q: %w: another engine of this process has it", name, store.ErrLocked)
+	}
+	return t, nil
+}
+
 // Update implements store.Store.
 func (p *Part) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	if !p.has(tenant) {
 		return fmt.Errorf("tenant %.80q: %w: this engine has %.80q alone", tenant, store.ErrLocked, p.only)
 	}
-	return p.DB.Update(ctx, tenant, fn)
+	if err := p.mayUpdate(ctx); err != nil {
+		return err
+	}
+	t, err := p.own(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	return t.update(ctx, fn)
 }
 
 // View implements store.Store.
 func (p *Part) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
-	if tenant == p.only {
-		return p.DB.View(ctx, tenant, fn)
+	enter := p.look
+	if tenant == p.only && !p.opt.ReadOnly {
+		enter = func(ctx context.Context, name string) (*moment, error) {
+			t, err := p.own(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			return t.enter(ctx)
+		}
 	}
-	m, err := p.look(ctx, tenant)
+	m, err := enter(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -80,7 +120,7 @@ func (p *Part) View(ctx context.Context, tenant string, fn func(store.Tx) error)
 	return m.view(ctx, tenant, fn)
 }
 
-// Close gives the tenant up, and those that it made.
+// Close gives the tenant up, and those that it made and no other part works on.
 func (p *Part) Close() error {
 	p.mu.Lock()
 	made, heir := slices.Collect(maps.Keys(p.made)), p.heir
@@ -88,10 +128,21 @@ func (p *Part) Close() error {
 	var errs []error
 	for _, tenant := range made {
 		if tenant != p.only {
-			errs = append(errs, p.Give(tenant, ""))
+			errs = append(errs, p.give(tenant, ""))
 		}
 	}
-	return errors.Join(append(errs, p.Give(p.only, heir))...)
+	return errors.Join(append(errs, p.give(p.only, heir))...)
+}
+
+func (p *Part) give(name, to string) error {
+	p.DB.mu.Lock()
+	t := p.tenants[name]
+	others := t != nil && t.part != nil && t.part != p
+	p.DB.mu.Unlock()
+	if others {
+		return nil
+	}
+	return p.Give(name, to)
 }
 
 // Take makes a tenant this engine's, or says with ErrLocked who has it. It does not

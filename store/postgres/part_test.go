@@ -97,3 +97,50 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 		time.Sleep(lease / 20)
 	}
 }
+
+func TestAPartGivesUpNothingThatAnotherWorksOn(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "made")
+	first, second := open(t, dsn, postgres.Options{Engine: "first"}), open(t, dsn, postgres.Options{Engine: "second"})
+	defer closed(t, second)
+	defer closed(t, first)
+	maker := first.Part(acme)
+	for _, tenant := range []string{acme, "t_other"} {
+		if err := errors.Join(maker.CreateTenant(t.Context(), tenant), maker.Update(t.Context(), tenant, put("k", "v"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := first.Part("t_other")
+	if err := errors.Join(first.Take(t.Context(), "t_other"), other.Update(t.Context(), "t_other", put("l", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := maker.Update(t.Context(), "t_other", put("m", "v")); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("who made it goes on with it: %v", err)
+	}
+	closed(t, maker)
+	if err := second.Take(t.Context(), "t_other"); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("it went with the part that made it: %v", err)
+	}
+	if err := other.Update(t.Context(), "t_other", put("n", "v")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPartIsOverOnceItsTenantWasGivenUp(t *testing.T) {
+	dsn := postgrestest.Start(t).Database(t, "over")
+	first, second := open(t, dsn, postgres.Options{Engine: "first"}), open(t, dsn, postgres.Options{Engine: "second"})
+	defer closed(t, second)
+	defer closed(t, first)
+	part := first.Part(acme)
+	if err := errors.Join(part.CreateTenant(t.Context(), acme), part.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := part.Update(t.Context(), acme, put("l", "v")); err == nil {
+		t.Error("it writes what it has in memory of another time")
+	}
+	if err := part.View(t.Context(), acme, func(store.Tx) error { return nil }); err == nil {
+		t.Error("it reads")
+	}
+	if err := second.Take(t.Context(), acme); err != nil {
+		t.Errorf("it has taken it again: %v", err)
+	}
+}

@@ -138,18 +138,30 @@ func (db *DB) Name() string {
 
 // Update implements store.Store.
 func (db *DB) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
+	if err := db.mayUpdate(ctx); err != nil {
+		return err
+	}
+	t, err := db.tenant(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	return t.update(ctx, fn)
+}
+
+func (db *DB) mayUpdate(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if db.opt.ReadOnly {
 		return store.ErrReadOnly
 	}
-	t, err := db.tenant(ctx, tenant)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// update runs fn in a commit, once the tenant is not held for a copy.
+func (t *tenant) update(ctx context.Context, fn func(store.Tx) error) error {
 	for {
-		err := t.queue.Do(ctx, tenant, false, fn)
+		err := t.queue.Do(ctx, t.name, false, fn)
 		held := new(group.HeldError)
 		if err == nil || !errors.As(err, &held) {
 			return err

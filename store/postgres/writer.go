@@ -22,6 +22,7 @@ type tenant struct {
 	name   string
 	epoch  int64
 	queue  group.Queue[update]
+	part   *Part // that works on it, nil for none; DB.mu guards it
 	dead   atomic.Pointer[error]
 	handed atomic.Bool               // to another store, or about to be: its lease is not renewed
 	until  atomic.Pointer[time.Time] // for sure ours; nil while it is being taken
