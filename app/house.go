@@ -5,50 +5,27 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/pin"
-	"swarmdeck/drivers/coder"
-	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/egress"
-	"swarmdeck/drivers/exec"
-	"swarmdeck/drivers/host"
 	"swarmdeck/drivers/mcp"
-	"swarmdeck/drivers/modelproxy"
-	notices "swarmdeck/drivers/notice"
-	"swarmdeck/drivers/policy"
-	"swarmdeck/drivers/resource/docker"
-	"swarmdeck/drivers/resource/files"
-	"swarmdeck/drivers/resource/git"
-	"swarmdeck/drivers/resource/process"
-	"swarmdeck/drivers/terminal"
-	"swarmdeck/drivers/tree"
-	"swarmdeck/drivers/witness"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/dag/resource"
-	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/secret"
-	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
-	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
 
@@ -275,154 +252,6 @@ func openSealer(need command.Need, open func(path string) (*audit.Sealer, error)
 		return nil, fmt.Errorf("%w: open its signing key: %w", store.ErrUnusable, err)
 	}
 	return sealer, nil
-}
-
-// drivers fills in what carries out tasks and skills and keeps agents. Commands
-// that only record need them too: they check what is asked for.
-func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
-	dir := cmp.Or(need.Dir, h.dir)
-	own, err := ownFiles(need.Data)
-	if err != nil {
-		return err
-	}
-	opt.Own = own
-	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", QueryWord}}
-	opt.Static = builtin.Definitions()
-	at := h.beside(need.Data)
-	instance := socket.Instance(at)
-	if need.ReadOnly { // another name than the engine's, which ends what a former one left
-		instance += "-reader"
-	}
-	if need.Active {
-		if err := cell.BecomeSubreaper(); err != nil {
-			return err
-		}
-	}
-	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
-	if !need.ReadOnly {
-		cells.Keep, cells.Leased = at+".cells", h.base != nil
-		h.egress = egress.New(egress.Options{})
-		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
-	}
-	sup, err := cell.NewSupervisor(cells)
-	if err != nil {
-		return err
-	}
-	h.closers = append(h.closers, sup.Close)
-	h.cells.Store(sup)
-	if cells.Leased {
-		h.lease.bind(sup)
-		h.closers = append(h.closers, func() error { h.lease.bind(); return nil })
-	}
-	opt.Formats, opt.Sources = formats.All(sup), formats.Sources()
-	opt.Witnesses = witness.New(witness.Options{Cells: sup, Dir: dir, Own: own})
-	programs, err := policy.New(policy.Options{Supervisor: sup})
-	if err != nil {
-		return err
-	}
-	h.closers = append(h.closers, programs.Close)
-	opt.Programs = programs
-	pins, err := pin.New(need.Data+".spill/approved", at+".spill/approved/runs", own)
-	if err != nil {
-		return err
-	}
-	opt.Contents, opt.KeepText = pins, pins.Keep
-	if need.ReadOnly { // solids are drawn; nothing else runs, but skills are looked at by what would run them
-		h.cadPool(need, sup, opt)
-		commands, err := exec.NewSkillRunner(nil, exec.RunnerOptions{Dir: dir})
-		opt.SkillRunners = map[string]skill.Runner{
-			exec.SkillKind: commands, mcp.SkillKind: mcp.SkillRunner{}, builtin.Kind: builtin.New(builtins),
-		}
-		return err
-	}
-	h.sup = sup
-	if need.Active {
-		if err := pins.Sweep(); err != nil {
-			return err
-		}
-	}
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
-	if err != nil {
-		return err
-	}
-	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins, Secrets: secrets})
-	if err != nil {
-		return err
-	}
-	builtins.Commands = commands
-	models := modelproxy.New()
-	h.closers = append(h.closers, models.Close)
-	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
-	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over})
-	opt.Hosts, local.Hosts = hosts, hosts
-	if cells.Leased {
-		h.lease.bind(sup, hosts)
-	}
-	runtime, err := exec.NewRuntime(sup, local)
-	if err != nil {
-		return err
-	}
-	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + ".servers", Getenv: os.Getenv, Secrets: secrets})
-	h.closers = append(h.closers, h.client.Close)
-	opt.Tools = h.client
-	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
-	opt.SkillRunners = map[string]skill.Runner{
-		exec.SkillKind: commands, mcp.SkillKind: h.client.SkillRunner(), builtin.Kind: builtin.New(builtins),
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
-	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(sup, terminal.Options{Hosts: local.Hosts, Dir: dir, State: at + ".terminals", Own: own, Secrets: secrets})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
-	if err != nil {
-		return err
-	}
-	h.shared.Store(protocol)
-	remote, err := coder.New(coder.Options{State: at + ".workspaces"})
-	if err != nil {
-		return err
-	}
-	h.closers = append(h.closers, remote.Close)
-	telling := notices.New(notices.Options{Supervisor: sup, Dir: dir, Getenv: os.Getenv})
-	h.closers = append(h.closers, telling.Close)
-	opt.Notices = telling
-	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "terminal": screens, "acp": protocol, "coder": remote}
-	h.cadPool(need, sup, opt)
-	return resources(sup, need.Data, at, dir, opt)
-}
-
-// ownFiles are the files of an engine that nobody else is to open.
-func ownFiles(data string) (*safeopen.Own, error) {
-	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
-}
-
-// resources fills in what looks after the things that agents work on.
-func resources(sup *cell.Supervisor, data, at, dir string, opt *engine.Options) error {
-	kept, err := files.New(files.Options{Dir: at + ".snapshots", Own: data, Dest: dir})
-	if err != nil {
-		return err
-	}
-	if opt.ForkDir, err = filepath.Abs(at + ".trees"); err != nil {
-		return fmt.Errorf("find a place for forks: %w", err)
-	}
-	opt.Dir, opt.Changes = dir, kept
-	made, err := tree.New(tree.Options{Cells: sup, Dir: opt.ForkDir, Kept: at + ".snapshots", Own: opt.Own})
-	if err != nil {
-		return err
-	}
-	opt.Trees = made
-	trees, err := git.New(git.Options{Cells: sup, Dir: at + ".snapshots", Files: kept})
-	if err != nil {
-		return err
-	}
-	containers, err := docker.New(docker.Options{Cells: sup, Dir: at + ".snapshots/docker"})
-	if err != nil {
-		return err
-	}
-	opt.Resources = map[string]resource.Driver{"files": kept, "git": trees, "process": process.Driver{}, "docker": containers}
-	return nil
 }
 
 // start runs the engine until the returned function stops it. The run ends
