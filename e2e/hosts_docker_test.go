@@ -86,13 +86,14 @@ func TestAgentsWorkInAContainer(t *testing.T) {
 	}
 	line := `read line; echo "$line" > got; cat /tmp/home/secret; echo over > /tmp/home/secret; echo '{"type":"result","status":"succeeded","output":{"uid":'$(id -u)'}}'; read line`
 	in("sh", "-c", "mkdir -p /tmp/home && echo hidden > /tmp/home/secret && chmod 666 /tmp/home/secret")
-	for name, agent := range map[string]struct {
-		args []string
-		uid  string
+	for _, agent := range []struct {
+		name, uid string
+		args      []string
 	}{
-		"walled": {[]string{"--host", "box"}, "1000"},
-		"free":   {[]string{"--host", "root", "--profile", "open", "--yes"}, "0"},
+		{"walled", "1000", []string{"--host", "box"}},
+		{"free", "0", []string{"--host", "root", "--profile", "open", "--yes"}},
 	} {
+		name := agent.name
 		u.ok(append([]string{"agent", "create", name, "--project", "p", "--shell", line}, agent.args...)...)
 		await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
 		id := field(u.ok("agent", "assign", name, "do it", "-o", "json"), "task_id")

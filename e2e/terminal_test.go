@@ -105,6 +105,7 @@ func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
 		s.press("G")
 		s.see(`│line 300\.`)
 		s.resize(w+20, h+5)
+		s.see(`│~ `) // it knows
 		s.press("G")
 		s.see(fmt.Sprintf(`│line %d\.`, 300-h+1)) // there is room for it now
 		s.see(`│line 300\.`)
