@@ -2,11 +2,13 @@ package command_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/keyring"
@@ -159,6 +161,22 @@ func (w *walk) signing() {
 	w.text("audit key show", "the first", "swarmdeck/t_")
 	if got := w.do("audit verify"); got["ok"] != true || len(got["keys"].([]any)) != 2 {
 		t.Errorf("verify after a rotation: %v", got)
+	}
+	other, err := audit.OpenShared(filepath.Join(t.TempDir(), "other.key"))
+	w.no(err)
+	untrusted := new(audit.UntrustedError)
+	if err := w.eng.Store().View(t.Context(), "t_test", other.MaySign); !errors.As(err, &untrusted) {
+		t.Fatalf("another key: %v", err)
+	}
+	key := w.do("audit key trust " + untrusted.Request)
+	if key["trusted"] != true || key["key_id"] != untrusted.KeyID {
+		t.Errorf("trust: %v", key)
+	}
+	if key := w.do("audit key retire " + untrusted.KeyID); key["retired"] == nil {
+		t.Errorf("retire: %v", key)
+	}
+	if got := w.do("audit verify"); got["ok"] != true || len(got["keys"].([]any)) != 3 {
+		t.Errorf("verify with a key that was trusted and retired: %v", got)
 	}
 }
 
