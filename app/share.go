@@ -110,12 +110,16 @@ func (d *deck) recover(owned []postgres.Owned) {
 
 // troubled has the engines here know that a tenant has none, or, with nil, that it is
 // over.
-func (d *deck) troubled(tenant string, err error) {
+func (d *deck) troubled(tenant string, err error) { d.tell(tenant, "engine", err) }
+
+// tell has one of the engines here say what is wrong with a part of a tenant or, with nil,
+// none any more.
+func (d *deck) tell(tenant, component string, err error) {
 	for i, eng := range d.All() {
 		if err == nil {
-			eng.Health.Clear(tenant, "engine", "")
-		} else if i == 0 { // one of them tells it
-			eng.Health.Report(tenant, "engine", "", err)
+			eng.Health.Clear(tenant, component, "")
+		} else if i == 0 {
+			eng.Health.Report(tenant, component, "", err)
 		}
 	}
 }

@@ -141,13 +141,7 @@ func (d *deck) untrusted(tenant string, err error) {
 		}
 		d.signing.mu.Unlock()
 	}
-	for i, eng := range d.All() {
-		if err == nil {
-			eng.Health.Clear(tenant, "keys", "")
-		} else if i == 0 { // one of them tells it
-			eng.Health.Report(tenant, "keys", "", err)
-		}
-	}
+	d.tell(tenant, "keys", err)
 }
 
 // signs says whether this machine's key may sign a tenant's log, or that is not known.
