@@ -104,15 +104,7 @@ rules:
 // whose link is cut while they type.
 func TestATerminalOnAHostIsSatAt(t *testing.T) {
 	t.Parallel()
-	u := newUser(t)
-	u.program = u.built()
-	address := u.sshTo()
-	u.ok("tenant", "create", "t_acme")
-	u.daemon()
-	u.ok("host", "add", "box", address)
-	await(t, "the host is up", func() bool {
-		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
-	})
+	u := withHost(t)
 	u.ok("agent", "create", "shell", "--project", "p", "--host", "box", "--runtime", "terminal", "--env", "PS1=ready$ ", "--", "sh", "-i")
 	s := u.atTerminal().sit(80, 24, "agent", "attach", "shell")
 	s.see(`you type`)

@@ -54,6 +54,21 @@ func (u *user) sshAt(addr string) (address string) {
 	return "ssh://" + u.name() + "@" + addr
 }
 
+// withHost is a user of an engine with a host, box, that a real sshd reaches.
+func withHost(t *testing.T, flags ...string) *user {
+	t.Helper()
+	u := newUser(t)
+	u.program = u.built()
+	address := u.sshTo()
+	u.ok("tenant", "create", "t_acme")
+	u.daemon()
+	u.ok(append([]string{"host", "add", "box", address}, flags...)...)
+	await(t, "the host is up", func() bool {
+		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
+	})
+	return u
+}
+
 // keepers are the processes of a host's keeper that do what is said.
 func (u *user) keepers(what string) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -73,15 +88,7 @@ func (u *user) keepers(what string) (pids []int) {
 // arrives.
 func TestAnAgentWorksOnAHost(t *testing.T) {
 	t.Parallel()
-	u := newUser(t)
-	u.program = u.built()
-	address := u.sshTo()
-	u.ok("tenant", "create", "t_acme")
-	u.daemon()
-	u.ok("host", "add", "box", address, "--label", "os=debian", "--slots", "2")
-	await(t, "the host is up", func() bool {
-		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
-	})
+	u := withHost(t, "--label", "os=debian", "--slots", "2")
 	for want, args := range map[string][]string{
 		"no work trees": {"--tree"}, "only cols, rows": {"--runtime", "terminal", "--options", `{"read":["/x"]}`},
 		"only mode, model":                  {"--runtime", "acp", "--options", `{"shared":true}`},

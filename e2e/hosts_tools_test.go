@@ -54,15 +54,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"wellmet"}}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`)
 	}))
 	t.Cleanup(model.Close)
-	u := newUser(t)
-	u.program = u.built()
-	address := u.sshTo()
-	u.ok("tenant", "create", "t_acme")
-	u.daemon()
-	u.ok("host", "add", "box", address)
-	await(t, "the host is up", func() bool {
-		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
-	})
+	u := withHost(t)
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--runtime", "acp",
 		"--env", "OPENAI_BASE_URL="+model.URL+"/v1", "--env", "OPENAI_API_KEY="+key, "--", "bash", "-c", caller)
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
