@@ -249,7 +249,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
-		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose,
+		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose, Elsewhere: e.elsewhere,
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
@@ -361,6 +361,15 @@ func (e *Engine) messageLimit(tenant string) record.Limit {
 		return record.Limit{}
 	}
 	return e.Retention.Limit(tenant, retention.Messages)
+}
+
+// elsewhere reports a tenant that an engine in another process has, which lives.
+func (e *Engine) elsewhere(tenant string) bool {
+	ctx, cancel := context.WithTimeout(e.retired, 2*time.Second)
+	defer cancel()
+	known, err := e.Cluster.Look(ctx)
+	owner, is := known.Owner(tenant)
+	return err == nil && is && !owner.Here && owner.State != cluster.Gone
 }
 
 // halted reports a tenant whose emergency stop is on.

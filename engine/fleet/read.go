@@ -189,15 +189,23 @@ func (f *Fleet) Agent(ctx context.Context, tenant, name string) (Agent, error) {
 	if err != nil {
 		return Agent{}, err
 	}
-	return *f.shown(m), nil
+	return *f.shown(m, f.kept(tenant)), nil
+}
+
+// kept reports, when it is asked, whether a running fleet keeps a tenant's agents going,
+// here or elsewhere. It finds out once.
+func (f *Fleet) kept(tenant string) func() bool {
+	return sync.OnceValue(func() bool {
+		return f.running() || f.opt.Elsewhere != nil && f.opt.Elsewhere(tenant)
+	})
 }
 
 // shown is an agent's record as readers see it. Only a running fleet makes
 // agents work: without one, what a record says of a run is what an engine left
 // that died, and nobody waits for an answer.
-func (f *Fleet) shown(m *member) *Agent {
+func (f *Fleet) shown(m *member, kept func() bool) *Agent {
 	a := m.rec.Load()
-	if !a.runs() || f.running() {
+	if !a.runs() || kept() {
 		return a
 	}
 	c := *a
@@ -211,10 +219,10 @@ func (f *Fleet) shown(m *member) *Agent {
 // Live returns the agents of a tenant by name. The records are shared: they
 // must not be modified.
 func (f *Fleet) Live(tenant string) []*Agent {
-	members := f.members(tenant)
+	members, kept := f.members(tenant), f.kept(tenant)
 	out := make([]*Agent, len(members))
 	for i, m := range members {
-		out[i] = f.shown(m)
+		out[i] = f.shown(m, kept)
 	}
 	return out
 }

@@ -102,6 +102,26 @@ func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
 	w.result(held.TaskID)
 }
 
+func TestAnAgentWorksWhoseEngineRunsElsewhere(t *testing.T) {
+	w, _ := asking(t, write)
+	w.assign("bob", "x")
+	ap := w.approval()
+	w.crash()
+	asked := 0
+	w.elsewhere = func(tenant string) bool {
+		asked++
+		return tenant == home
+	}
+	w.Open() // as one who only reads
+	if a := w.agent("bob"); a.State() != "waiting for you" || a.Waiting != ap.ApprovalID || a.TaskID == "" {
+		t.Errorf("its engine is elsewhere: %+v", a)
+	}
+	asked = 0
+	if live := w.fleet.Live(home); len(live) != 1 || live[0].State() != "waiting for you" || asked != 1 {
+		t.Errorf("%+v, asked %d times", live, asked)
+	}
+}
+
 func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	w, _ := asking(t, write)
 	task := w.assign("bob", "x")

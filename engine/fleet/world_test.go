@@ -48,6 +48,7 @@ type world struct {
 	observer  fleet.Observer
 	deadlines map[judge.Risk]time.Duration
 	stuck     fleet.StuckLimits
+	elsewhere func(tenant string) bool
 }
 
 var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
@@ -74,7 +75,7 @@ func (w *world) build(e *enginetest.World) {
 		rt = w.wrap(rt)
 	}
 	w.fleet, err = fleet.New(w.T.Context(), fleet.Options{
-		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer,
+		Ledger: w.Ledger, Judge: w.judge, Swarm: w.swarm, Tasks: w.tasks, Runtimes: map[string]fleet.Runtime{"exec": rt}, Stuck: w.stuck, Observer: w.observer, Elsewhere: w.elsewhere,
 	})
 	w.No(err)
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
