@@ -18,7 +18,8 @@ import (
 )
 
 // clusterOf tells of the engines of a database as one of them sees them.
-func clusterOf(me string, lease time.Duration, engines []postgres.Engine, owned []postgres.Owned) (c cluster.Cluster) {
+func clusterOf(me string, lease time.Duration, engines []postgres.Engine, owned []postgres.Owned) cluster.Cluster {
+	c := cluster.Cluster{Shared: true, At: time.Now()}
 	has := map[string][]string{}
 	for _, o := range owned {
 		if o.Free {
@@ -65,6 +66,33 @@ func (d *deck) note(engines []postgres.Engine, owned []postgres.Owned) {
 	}
 	for _, eng := range d.All() {
 		eng.ClusterChanged()
+	}
+}
+
+// lookOn has a cockpit that only reads show which engines there are, until the returned
+// function ends it.
+func (d *deck) lookOn(ctx context.Context) (end func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if engines, owned, err := d.base.Engines(ctx); err == nil {
+				d.note(engines, owned)
+			}
+		}
+	}()
+	return func() error {
+		cancel()
+		<-done
+		return nil
 	}
 }
 

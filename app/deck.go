@@ -210,6 +210,8 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 		d.mu.Unlock()
 		if need.ReadOnly && need.Watch {
 			d.end = append(d.end, d.follow(ctx))
+		} else if need.ReadOnly {
+			d.end = append(d.end, d.lookOn(ctx))
 		}
 	}
 	if need.Active && !d.at.Active {

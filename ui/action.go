@@ -148,7 +148,7 @@ func (m *Model) paneAction(name string) tea.Cmd {
 func (m *Model) enter(p pane.Pane) tea.Cmd {
 	it := p.Selected(m.env())
 	if it.Kind == "tenant" {
-		return m.switchTenant(it.ID)
+		return m.use(it.ID)
 	}
 	m.openItem(it)
 	return nil
@@ -173,6 +173,17 @@ func (m *Model) goBack() tea.Cmd {
 		m.goTo(fleet.Name)
 	}
 	return nil
+}
+
+// use shows another tenant: one of a database has an engine, and a cockpit, of its own.
+func (m *Model) use(id string) tea.Cmd {
+	switch {
+	case slices.Contains(m.snap.Tenants, id):
+		return m.switchTenant(id)
+	case slices.Contains(m.snap.Cluster.Tenants(), id):
+		return m.say(true, "", id+" has a cockpit of its own: swarmdeck --tenant "+id)
+	}
+	return m.say(true, "", "use: no tenant "+id)
 }
 
 // switchTenant shows another tenant from now on.

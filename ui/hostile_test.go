@@ -122,12 +122,14 @@ func poisoned(rec recordings, text string) *fakeWorld {
 		poison(reflect.ValueOf(&r), text, "")
 		w.results[k] = r
 	}
+	w.cluster = twoOfThree()
+	poison(reflect.ValueOf(&w.cluster), text, "")
 	w.estop.On, w.estop.By, w.estop.Reason, w.estop.Waiting = true, text, text, []string{text}
 	return w
 }
 
 // tour visits every pane, opens what is in it, and looks at each frame.
-var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc 1 H k enter ctrl+d v l v esc esc esc esc H g t j l ctrl+d h n F tab esc esc esc esc P enter c b ctrl+d esc 5 enter ctrl+d esc")
+var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3 enter esc 4 enter esc 5 enter esc 6 enter esc 7 8 enter esc r esc esc x enter esc A enter esc 9 enter esc D enter esc L T ? esc T e enter esc esc : esc i i i i i i m y 0 esc C enter esc w enter j esc v tab s esc f enter j j esc x enter esc 1 H k enter ctrl+d v l v esc esc esc esc H g t j l ctrl+d h n F tab esc esc esc esc P enter c b ctrl+d esc 5 enter ctrl+d esc")
 
 func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 	t.Helper()

@@ -36,10 +36,10 @@ func (m *Model) makePanes() {
 	for _, p := range []pane.Pane{
 		m.fleet, fleet.NewTasks(s.Tasks), m.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
 		fleet.NewSessions(s.Sessions), m.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
-		fleet.NewTenants(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
+		fleet.NewTenants(), fleet.NewEngines(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
 		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge), review.NewList(s.Works),
 
-		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(m.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions),
+		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(m.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions), fleet.NewEngine(),
 		m.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(m.notes),
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),

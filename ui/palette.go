@@ -164,10 +164,7 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 	case words[0] == "theme" && len(words) == 2 && arg != "list":
 		return m.setTheme(arg), true
 	case words[0] == "use" && arg != "":
-		if !slices.Contains(m.snap.Tenants, arg) {
-			return m.say(true, "", "use: no tenant "+arg), true
-		}
-		return m.switchTenant(arg), true
+		return m.use(arg), true
 	default:
 		return nil, false
 	}

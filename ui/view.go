@@ -110,6 +110,9 @@ func (m *Model) footer(c *screen.Canvas) {
 		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && m.changes(h.Binding) {
 			continue
 		}
+		if h.Binding.Action == "show-engines" && !m.snap.Cluster.Shared {
+			continue // a data file has none
+		}
 		text := h.Text
 		if h.Binding.Action == "estop" && m.snap.EStop.On {
 			text = "thaw"

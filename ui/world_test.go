@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/estop"
@@ -57,7 +58,8 @@ type fakeWorld struct {
 	queued   map[string][]*fleet.Message
 	troubles []health.Trouble
 	shelf    review.Source // in place of what agents and approvals have
-	works    review.Work   // nil for those of ada, bob and eve
+	cluster  cluster.Cluster
+	works    review.Work // nil for those of ada, bob and eve
 }
 
 // services hands out the world as the services of an engine.
@@ -204,7 +206,7 @@ func (w *fakeWorld) Watch(context.Context) <-chan struct{} {
 func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: task.Counts{ByStatus: map[task.Status]int64{}}}
+	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Cluster: w.cluster, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: task.Counts{ByStatus: map[task.Status]int64{}}}
 	if t != tenant {
 		return s
 	}

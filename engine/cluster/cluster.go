@@ -43,8 +43,30 @@ type Engine struct {
 
 // Cluster is all engines and what none of them has.
 type Cluster struct {
-	Engines []Engine // by name
-	Free    []string // tenants that no engine has
+	Engines []Engine  // by name
+	Free    []string  // tenants that no engine has
+	Shared  bool      // it is a database's; the one engine of a data file has no others beside it
+	At      time.Time // when it was so, on the clock of the engine that tells
+}
+
+// Tenants are all that it names, by name.
+func (c Cluster) Tenants() []string {
+	all := slices.Clone(c.Free)
+	for _, e := range c.Engines {
+		all = append(all, e.Tenants...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Silence is how long an engine has not said that it is there. For one that is up that
+// is as of when it was looked at: it says so again and again.
+func (c Cluster) Silence(e Engine, now time.Time) time.Duration {
+	silent := time.Duration(e.Silent) * time.Millisecond
+	if e.State != Up {
+		silent += max(0, now.Sub(c.At))
+	}
+	return silent
 }
 
 // Of is what someone may know who may know one tenant.
@@ -78,7 +100,7 @@ func (c Cluster) Owner(tenant string) (Engine, bool) {
 // same says that nothing differs that is worth a look: what was silent for longer is
 // the same as long as its state is.
 func (c Cluster) same(o Cluster) bool {
-	return slices.Equal(c.Free, o.Free) && slices.EqualFunc(c.Engines, o.Engines, func(a, b Engine) bool {
+	return c.Shared == o.Shared && slices.Equal(c.Free, o.Free) && slices.EqualFunc(c.Engines, o.Engines, func(a, b Engine) bool {
 		return a.Name == b.Name && a.Host == b.Host && a.Version == b.Version && a.Address == b.Address && a.State == b.State &&
 			a.Here == b.Here && a.Count == b.Count && slices.Equal(a.Tenants, b.Tenants)
 	})

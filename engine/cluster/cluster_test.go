@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/cluster"
 )
@@ -68,5 +69,21 @@ func TestTheOneEngineOfADataFileHasAllTenants(t *testing.T) {
 	var none *cluster.Book
 	if c, err := none.Look(t.Context()); err != nil || len(c.Engines) != 0 || len(none.Known(nil).Engines) != 0 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestTheSilenceOfAnEngineGrowsUnlessItIsUp(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c := cluster.Cluster{At: at, Free: []string{"t_c"}, Engines: []cluster.Engine{
+		{Name: "up", State: cluster.Up, Silent: 1000, Tenants: []string{"t_d", "t_a"}}, {Name: "late", State: cluster.Late, Silent: 3000, Tenants: []string{"t_b"}},
+	}}
+	if up, late := c.Silence(c.Engines[0], at.Add(time.Minute)), c.Silence(c.Engines[1], at.Add(time.Minute)); up != time.Second || late != 63*time.Second {
+		t.Errorf("%s, %s", up, late)
+	}
+	if late := c.Silence(c.Engines[1], at.Add(-time.Minute)); late != 3*time.Second {
+		t.Errorf("a clock that was set back: %s", late)
+	}
+	if all := c.Tenants(); !reflect.DeepEqual(all, []string{"t_a", "t_b", "t_c", "t_d"}) {
+		t.Error(all)
 	}
 }

@@ -6,7 +6,7 @@ import "strconv"
 func Words() Vocabulary {
 	v := Vocabulary{
 		Scopes: []string{
-			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "audit", "event",
+			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "engines", "engine", "audit", "event",
 			"decisions", "decision", "messages", "message",
 			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "dead", "subscriptions",
 			"cad-agents", "cad-agent", "workspaces", "workspace", "workflows", "workflow", "conflicts", "conflict", "solid",
@@ -18,7 +18,7 @@ func Words() Vocabulary {
 			"palette", "help", "panes", "messages", "dismiss", "tenants", "redraw", "suspend", "record",
 			"next-need", "copy", "copy-row", "links", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
 			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke", "create", "pager",
-			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions",
+			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions", "show-engines",
 			"show-cad-agents", "show-workspaces", "show-workflows", "show-conflicts", "view", "view-front", "view-top", "view-right", "view-iso",
 			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "section", "section-back",
 			"section-on", "mode", "next-part",

@@ -40,6 +40,13 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 	return t
 }
 
+// SetColumns replaces the columns; the list goes back to its own order.
+func (t *Table[T]) SetColumns(cols []grid.Column) {
+	t.spec.Cols, t.sorted = cols, 0
+	t.grid.SetColumns(cols...)
+	t.filter = filter.Parse(t.text, t.grid.Titles())
+}
+
 // Name implements Pane.
 func (t *Table[T]) Name() string { return t.spec.Name }
 

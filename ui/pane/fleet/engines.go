@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/engine/cluster"
+	"swarmdeck/ui/grid"
+	"swarmdeck/ui/pane"
+	"swarmdeck/ui/screen"
+)
+
+// EnginesName is the pane's name and keymap scope; a sheet of one is an engineName.
+const (
+	EnginesName = "engines"
+	engineName  = "engine"
+)
+
+// NewEngines makes the pane of the engines that share a database, how each is and which
+// tenants it has.
+func NewEngines() *pane.Table[cluster.Engine] {
+	return pane.NewTable(pane.Spec[cluster.Engine]{
+		Name: EnginesName, Title: "engines", Empty: "a data file has no engines that share it",
+		Cols: []grid.Column{
+			{Title: "ENGINE", Min: 14, Weight: 2, Key: true, Middle: true},
+			{Title: "STATE", Min: 12},
+			{Title: "HERE", Min: 4, Priority: 4},
+			{Title: "COUNT", Min: 5, Right: true},
+			{Title: "TENANTS", Min: 12, Weight: 4, Priority: 1},
+			{Title: "ADDRESS", Min: 12, Weight: 2, Priority: 2},
+			{Title: "VERSION", Min: 8, Weight: 1, Priority: 3},
+			{Title: "AGE", Min: 4, Priority: 5, Right: true},
+		},
+		ID: func(e *cluster.Engine) string { return e.Name },
+		Row: func(env *pane.Env, e *cluster.Engine, set func(int, string, screen.Role)) {
+			st := engineState(env, e)
+			set(0, e.Name, screen.Accent)
+			set(1, st.Label(env.Glyphs), st.Role())
+			if e.Here {
+				set(2, "here", screen.Good)
+			}
+			set(3, strconv.Itoa(e.Count), screen.Text)
+			set(4, strings.Join(e.Tenants, " "), screen.Text)
+			set(5, e.Address, screen.Text)
+			set(6, e.Version, screen.Dim)
+			set(7, pane.Age(env.Now, e.Since), screen.Dim)
+		},
+		Item: func(e *cluster.Engine) pane.Item { return pane.Item{Kind: engineName, ID: e.Name} },
+		Rows: func(env pane.Env) []cluster.Engine {
+			if c := env.Snap.Cluster; c.Shared {
+				return c.Engines
+			}
+			return nil
+		},
+	})
+}
+
+// Engine is the sheet of one engine.
+type Engine struct{ pane.Record }
+
+// NewEngine makes the sheet of one engine.
+func NewEngine() *Engine { return &Engine{pane.NewRecord(engineName)} }
+
+// Show implements pane.Pane; Refresh writes it out.
+func (p *Engine) Show(_ pane.Env, it pane.Item) tea.Cmd {
+	p.Bind(it)
+	return nil
+}
+
+// Refresh implements pane.Pane.
+func (p *Engine) Refresh(env pane.Env) tea.Cmd {
+	p.lay(env)
+	return nil
+}
+
+// Update implements pane.Pane: nothing is read.
+func (p *Engine) Update(pane.Env, any) tea.Cmd { return nil }
+
+// Draw implements pane.Pane.
+func (p *Engine) Draw(c *screen.Canvas, env pane.Env, focused bool) {
+	if p.Stale(env) {
+		p.lay(env)
+	}
+	p.Record.Draw(c, env, focused)
+}
+
+func (p *Engine) lay(env pane.Env) {
+	var out pane.Paras
+	c := env.Snap.Cluster
+	i := slices.IndexFunc(c.Engines, func(e cluster.Engine) bool { return e.Name == p.Item().ID })
+	if i < 0 {
+		out.Add("", "there is no such engine any more", screen.Dim)
+	} else {
+		engineText(env, &c.Engines[i], &out)
+	}
+	p.Page.Set(out)
+}
+
+func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
+	st := engineState(&env, e)
+	out.Add("engine", e.Name, screen.Accent)
+	out.Add("state", st.Label(env.Glyphs), st.Role())
+	out.Add("", stateMeans(e.State), screen.Dim)
+	if e.Here {
+		out.Add("here", "this cockpit shows it", screen.Good)
+	}
+	if e.Address == "" {
+		out.Add("address", "none: it lets no other engine in", screen.Warn)
+	}
+	out.Add("address", e.Address, screen.Text)
+	out.Add("host", e.Host, screen.Text)
+	out.Add("version", e.Version, screen.Text)
+	out.Add("started", pane.When(env.Now, e.Since), screen.Text)
+	if e.State != cluster.Up {
+		out.Add("seen", pane.When(env.Now, e.Seen), screen.Text)
+	}
+	out.Head("tenants " + strconv.Itoa(e.Count))
+	out.Add("", strings.Join(e.Tenants, "\n"), screen.Text)
+	if n := e.Count - len(e.Tenants); n > 0 {
+		out.Add("", strconv.Itoa(n)+" that are not yours to see", screen.Dim)
+	}
+}
+
+// stateMeans is what becomes of the tenants of an engine that is not up.
+func stateMeans(s cluster.State) string {
+	switch s {
+	case cluster.Late:
+		return "it has not answered for two thirds of its lease: its processes stand still"
+	case cluster.Gone:
+		return "its lease is over: others take its tenants"
+	}
+	return ""
+}
