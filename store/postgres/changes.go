@@ -20,21 +20,21 @@ type changes struct {
 type change struct {
 	bucket      store.Bucket
 	key, record []byte // no record: removed
+	fresh       bool   // before it there was no record for sure
 }
 
 // add notes a change and applies it to what is in memory.
 func (c *changes) add(now change, has *records) {
 	c.bytes += len(now.bucket) + len(now.key) + len(now.record)
+	now.fresh = now.apply(has)
 	c.list = append(c.list, now)
-	now.apply(has)
 }
 
-func (c change) apply(has *records) {
+func (c change) apply(has *records) (fresh bool) {
 	if c.record == nil {
-		has.remove(c.bucket, c.key)
-	} else {
-		has.put(c.bucket, c.key, c.record)
+		return has.remove(c.bucket, c.key)
 	}
+	return has.put(c.bucket, c.key, c.record)
 }
 
 // replay applies all changes to what is in memory, which had forgotten them.
@@ -47,25 +47,36 @@ func (c *changes) replay(has *records) {
 	}
 }
 
-// columns are the last word on each key as arrays: those of removed keys and of
-// records, in the order of the table's index.
-func (c *changes) columns() (removed, put struct{ buckets, keys, values [][]byte }) {
+// columns are records as arrays.
+type columns struct{ buckets, keys, values [][]byte }
+
+func (c *columns) add(one change) {
+	c.buckets, c.keys, c.values = append(c.buckets, []byte(one.bucket)), append(c.keys, one.key), append(c.values, one.record)
+}
+
+// columns are the last word on each key, in the order of the table's index: those that
+// are removed, those that are new for sure, and those that may be there. What came and
+// went within the commit is in none.
+func (c *changes) columns() (gone, fresh, put columns) {
 	slices.SortStableFunc(c.list, func(a, b change) int {
 		return cmp.Or(strings.Compare(string(a.bucket), string(b.bucket)), bytes.Compare(a.key, b.key))
 	})
+	first := 0 // change of the key
 	for i, now := range c.list {
 		if i+1 < len(c.list) && c.list[i+1].bucket == now.bucket && bytes.Equal(c.list[i+1].key, now.key) {
 			continue
 		}
-		to := &put
-		if now.record == nil {
-			to = &removed
+		switch isNew := c.list[first].fresh; {
+		case now.record != nil && isNew:
+			fresh.add(now)
+		case now.record != nil:
+			put.add(now)
+		case !isNew:
+			gone.add(now)
 		}
-		to.buckets = append(to.buckets, []byte(now.bucket))
-		to.keys = append(to.keys, now.key)
-		to.values = append(to.values, now.record)
+		first = i + 1
 	}
-	return removed, put
+	return gone, fresh, put
 }
 
 // sureKey is the length up to which every key fits into PostgreSQL's index: an

@@ -9,26 +9,40 @@ import (
 	"swarmdeck/store"
 )
 
-// commitSQL writes a commit in one statement, which is one transaction: nothing
-// unless the owner's row has us, our epoch, session and last commit: after a failover
-// that lost a take, two engines may have one epoch. It waits for the disk even where the
-// server is told not to. Each removed row is found by the index: a join could be planned
-// as a look at all rows of the tenant.
-const commitSQL = `with mine as (
-	update owner set commit = commit + 1, schema = $5, until = greatest(until, clock_timestamp() + $6 * interval '1 microsecond')
-	where tenant = $1 and epoch = $2 and session = $3 and commit = $4 and engine = $12 returning true
-), removed as (
+// commitSQL writes a commit by the function of the layout: nothing is told unless it was
+// written.
+const commitSQL = `select from swarmdeck_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) as written where written`
+
+// committerSQL makes the function that writes a commit, which is one transaction: nothing
+// unless the owner's row has us, our epoch, session and last commit: after a failover that
+// lost a take, two engines may have one epoch. The new rows are for sure not there, of
+// which the index is asked only once; those that are put may be. It waits for the disk even
+// where the server is told not to. A session plans each of its statements once, whatever
+// a pooler does: a plan is made for no parameters in particular, and each removed row is
+// found by the index, also while the table is empty.
+const committerSQL = `create function swarmdeck_commit(of_tenant bytea, at_epoch bigint, in_session bigint, after_commit bigint, by_engine text,
+	to_schema bigint, lease bigint, gone_buckets bytea[], gone_keys bytea[], new_buckets bytea[], new_keys bytea[], new_values bytea[],
+	put_buckets bytea[], put_keys bytea[], put_values bytea[]) returns boolean
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$ begin
+	update owner set commit = commit + 1, schema = to_schema, until = greatest(until, clock_timestamp() + lease * interval '1 microsecond')
+	where tenant = of_tenant and epoch = at_epoch and session = in_session and commit = after_commit and engine = by_engine;
+	if not found then
+		return false;
+	end if;
 	delete from kv where ctid = any(array(
-		select found.ctid from unnest($7::bytea[], $8::bytea[]) as gone(bucket, key),
-		lateral (select ctid from kv where tenant = $1 and kv.bucket = gone.bucket and kv.key = gone.key limit 1) as found
-	)) and exists (select from mine)
-), written as (
+		select there.ctid from unnest(gone_buckets, gone_keys) as gone(bucket, key),
+		lateral (select ctid from kv where tenant = of_tenant and kv.bucket = gone.bucket and kv.key = gone.key limit 1) as there
+	));
 	insert into kv (tenant, bucket, key, value)
-	select $1, bucket, key, value from unnest($9::bytea[], $10::bytea[], $11::bytea[]) as new(bucket, key, value)
-	where exists (select from mine)
-	on conflict (tenant, bucket, key) do update set value = excluded.value
-)
-select case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', true) end from mine`
+	select of_tenant, new.bucket, new.key, new.value from unnest(new_buckets, new_keys, new_values) as new(bucket, key, value);
+	insert into kv (tenant, bucket, key, value)
+	select of_tenant, put.bucket, put.key, put.value from unnest(put_buckets, put_keys, put_values) as put(bucket, key, value)
+	on conflict (tenant, bucket, key) do update set value = excluded.value;
+	if current_setting('synchronous_commit') = 'off' then
+		perform set_config('synchronous_commit', 'on', true);
+	end if;
+	return true;
+end $$;`
 
 // askSQL asks for the number of the last commit. The new session keeps a commit
 // that is still on its way from happening later.
@@ -39,11 +53,11 @@ const patience = time.Minute
 
 // write sends a commit until its outcome is known.
 func (t *tenant) write(draft *moment) error {
-	removed, put := draft.staged.columns()
+	gone, fresh, put := draft.staged.columns()
 	for deadline := time.Now().Add(patience); ; wait(t.db.ctx, 10*time.Millisecond) {
 		since := time.Now()
-		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, draft.commit,
-			int64(t.schema), max(t.db.opt.Lease, 0), removed.buckets, removed.keys, put.buckets, put.keys, put.values, t.db.opt.Engine)
+		rows, err := t.db.query(t.db.ctx, nil, commitSQL, []byte(t.name), t.epoch, t.session, draft.commit, t.db.opt.Engine,
+			int64(t.schema), max(t.db.opt.Lease, 0), gone.buckets, gone.keys, fresh.buckets, fresh.keys, fresh.values, put.buckets, put.keys, put.values)
 		switch {
 		case err == nil && len(rows) == 1:
 			t.held(since)

@@ -68,13 +68,15 @@ func (t *tenant) landed() bool {
 }
 
 // land waits for the flight, makes it the present moment, and tells those who wait.
-// When it failed, what the writer has in mind of it is forgotten.
+// When it failed, what the writer has in mind of it is forgotten, and what is in memory
+// of the database: that may be why, if others wrote there.
 func (t *tenant) land() error {
 	f := t.flight
 	err := f.outcome()
 	if err != nil {
 		err = fmt.Errorf("commit of tenant %.80q: %w", t.name, err)
 		t.ledger.Forget()
+		t.now.forget()
 	} else {
 		f.draft.commit++
 		f.draft.staged = nil

@@ -60,7 +60,7 @@ func (s *stopped) goOn() {
 func (s *stopped) onTheWay() {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if s.cluster.SQL(s.t, s.name, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like 'with mine%'") == "1" {
+		if s.cluster.SQL(s.t, s.name, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%swarmdeck_commit%' and pid <> pg_backend_pid()") == "1" {
 			return
 		}
 	}

@@ -63,6 +63,7 @@ create table engine (
 		{sql: `
 alter table layout add column least int not null default 0; -- the layout that a program has to know to go on beside it
 alter table engine add column layout int not null default 0; -- that it knows`},
+		{sql: committerSQL},
 	}
 }
 

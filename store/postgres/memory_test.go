@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"swarmdeck/store"
@@ -87,5 +89,56 @@ func TestADamagedRecordIsNoticed(t *testing.T) {
 		return err
 	}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("view: %v", err)
+	}
+}
+
+func TestARecordThatOthersPutFailsOneCommit(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	db := owner(t, cluster.Database(t, "others"))
+	if err := db.Update(t.Context(), acme, put("a", "v")); err != nil {
+		t.Fatal(err)
+	}
+	cluster.SQL(t, "others", `insert into kv select tenant, bucket, 'b', value from kv where key = 'a'`)
+	if err := db.Update(t.Context(), acme, put("b", "v")); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "kv_pkey") {
+		t.Errorf("on a record that was not known: %v", err)
+	}
+	if err := db.Update(t.Context(), acme, put("b", "v")); err != nil {
+		t.Errorf("once it is known: %v", err)
+	}
+	if have, n := keys(t, db); !slices.Equal(have, []string{"a", "b"}) || n != 2 {
+		t.Errorf("%q, counter %d", have, n)
+	}
+}
+
+func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	db := owner(t, cluster.Database(t, "within"))
+	keep := func(tx store.Tx) error { return tx.Put("b", []byte("kept"), []byte("v")) }
+	if err := db.Update(t.Context(), acme, keep); err != nil {
+		t.Fatal(err)
+	}
+	// Two updates of one group, and what the next one finds.
+	steps := []func(store.Tx) error{
+		func(tx store.Tx) error {
+			return errors.Join(tx.Put("b", []byte("brief"), []byte("v")), tx.Put("b", []byte("again"), []byte("v")), tx.Delete("b", []byte("kept")))
+		},
+		func(tx store.Tx) error {
+			return errors.Join(tx.Delete("b", []byte("brief")), tx.Delete("b", []byte("again")), keep(tx))
+		},
+		func(tx store.Tx) error { return tx.Put("b", []byte("again"), []byte("w")) },
+	}
+	if err := db.Update(t.Context(), acme, func(tx store.Tx) error { return errors.Join(steps[0](tx), steps[1](tx), steps[2](tx)) }); err != nil {
+		t.Fatal(err)
+	}
+	if have, _ := keys(t, db); !slices.Equal(have, []string{"again", "kept"}) {
+		t.Errorf("%q", have)
+	}
+	for _, step := range steps {
+		if err := db.Update(t.Context(), acme, step); err != nil {
+			t.Error(err)
+		}
+	}
+	if have := cluster.SQL(t, "within", "select string_agg(convert_from(key, 'UTF8'), ',' order by key) from kv where bucket = 'b'"); have != "again,kept" {
+		t.Errorf("%s", have)
 	}
 }

@@ -35,6 +35,13 @@ func newMoment(t *tenant, commit int64) *moment {
 	return &moment{t: t, epoch: t.epoch, commit: commit, has: newRecords()}
 }
 
+// forget has everything read from the database again.
+func (m *moment) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.has = newRecords()
+}
+
 // leave ends a View.
 func (m *moment) leave() {
 	m.mu.Lock()

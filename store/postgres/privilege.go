@@ -9,10 +9,12 @@ import (
 )
 
 // missingSQL lists what a role lacks on the tables, by a list of those and of what is
-// needed on each.
-const missingSQL = `select current_user, tab, string_agg(upper(need), ', ' order by need)
-from unnest($1::text[], $2::text[]) as wanted(tab, need) where not has_table_privilege(tab, need)
-group by tab order by tab`
+// needed on each, and on the function that writes, where $3 says that it is needed.
+const missingSQL = `select current_user, 'table ' || tab, string_agg(upper(need), ', ' order by need)
+from unnest($1::text[], $2::text[]) as wanted(tab, need) where not has_table_privilege(tab, need) group by tab
+union all select current_user, 'function swarmdeck_commit', 'EXECUTE'
+where $3 and not has_function_privilege('swarmdeck_commit'::regproc, 'execute')
+order by 2`
 
 // mayUse is an error that names the tables and privileges which the role lacks.
 func (db *DB) mayUse(ctx context.Context) error {
@@ -24,18 +26,18 @@ func (db *DB) mayUse(ctx context.Context) error {
 	for _, need := range needs {
 		tables, privileges = append(tables, need[0]), append(privileges, need[1])
 	}
-	rows, err := db.pool.Query(ctx, missingSQL, tables, privileges)
+	rows, err := db.pool.Query(ctx, missingSQL, tables, privileges, !db.opt.ReadOnly)
 	if err != nil {
 		return fmt.Errorf("PostgreSQL: %w: privileges on the tables: %w", store.ErrUnusable, err)
 	}
 	defer rows.Close()
-	var role, table, lacks string
+	var role, on, lacks string
 	var all []string
 	for rows.Next() {
-		if err := rows.Scan(&role, &table, &lacks); err != nil {
+		if err := rows.Scan(&role, &on, &lacks); err != nil {
 			return err
 		}
-		all = append(all, fmt.Sprintf("%s on table %s", lacks, table))
+		all = append(all, lacks+" on "+on)
 	}
 	if err := rows.Err(); err != nil || len(all) == 0 {
 		return err

@@ -80,6 +80,10 @@ func TestEachMissingPrivilegeIsNamed(t *testing.T) {
 			}
 		}
 	}
+	cluster.SQL(t, "grants", "revoke execute on function swarmdeck_commit from public")
+	refused(as(dsn, "worker"), false, "role worker lacks EXECUTE on function swarmdeck_commit")
+	closed(t, open(t, as(dsn, "reader"), postgres.Options{Options: store.Options{ReadOnly: true}}))
+	cluster.SQL(t, "grants", "grant execute on function swarmdeck_commit to worker, reader")
 	refused(as(dsn, "reader"), false, "role reader lacks DELETE, INSERT, UPDATE on table engine; DELETE, INSERT, UPDATE on table kv; INSERT, UPDATE on table owner")
 	closed(t, open(t, as(dsn, "worker"), postgres.Options{}))
 }

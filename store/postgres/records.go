@@ -78,22 +78,25 @@ func (r *records) shrink(bound int64) {
 	}
 }
 
-// put makes a record known; set says that of a key which changed.
-func (r *records) put(name store.Bucket, key, record []byte) {
+// put makes a record known, and says whether there was none for sure.
+func (r *records) put(name store.Bucket, key, record []byte) (fresh bool) {
 	r.change(name, func(b *resident) {
-		b.set(row{key: key, record: record})
-		b.cover(key, after(key))
+		there := b.set(row{key: key, record: record})
+		fresh = b.cover(key, after(key)) && !there
 	})
+	return fresh
 }
 
-// remove makes the absence of a record known.
-func (r *records) remove(name store.Bucket, key []byte) {
+// remove makes the absence of a record known, and says whether it was so for sure.
+func (r *records) remove(name store.Bucket, key []byte) (absent bool) {
 	r.change(name, func(b *resident) {
-		if old, ok := b.rows.Delete(row{key: key}); ok {
+		old, there := b.rows.Delete(row{key: key})
+		if there {
 			b.size -= old.size()
 		}
-		b.cover(key, after(key))
+		absent = b.cover(key, after(key)) && !there
 	})
+	return absent
 }
 
 // fill adds all rows of a span, as the database has them. What is known already
@@ -116,11 +119,14 @@ func (r *records) change(name store.Bucket, fn func(*resident)) {
 	r.size += b.size - before
 }
 
-func (b *resident) set(now row) {
-	if old, ok := b.rows.Set(now); ok {
+// set puts a row in, and says whether there was one.
+func (b *resident) set(now row) (there bool) {
+	old, there := b.rows.Set(now)
+	if there {
 		b.size -= old.size()
 	}
 	b.size += now.size()
+	return there
 }
 
 // span returns the span that a key lies in.
@@ -149,10 +155,10 @@ func (b *resident) below(bound []byte) (in span, ok bool) {
 	return in, ok
 }
 
-// cover adds [from, to) to the spans.
-func (b *resident) cover(from, to []byte) {
+// cover adds [from, to) to the spans, and says whether it was in one.
+func (b *resident) cover(from, to []byte) (known bool) {
 	if in, ok := b.span(from); ok && (in.to == nil || to != nil && bytes.Compare(to, in.to) <= 0) {
-		return
+		return true
 	}
 	whole := span{from: from, to: to}
 	var merged []span
@@ -176,6 +182,7 @@ func (b *resident) cover(from, to []byte) {
 	}
 	b.spans.Set(whole)
 	b.size += whole.size()
+	return false
 }
 
 // touching returns the span before a key that reaches up to it or beyond.
