@@ -50,7 +50,7 @@ func (c *changes) replay(has *records) {
 // columns are records as arrays.
 type columns struct{ buckets, keys, values [][]byte }
 
-func (c *columns) add(one change) {
+func (c *columns) add(one *change) {
 	c.buckets, c.keys, c.values = append(c.buckets, []byte(one.bucket)), append(c.keys, one.key), append(c.values, one.record)
 }
 
@@ -58,15 +58,23 @@ func (c *columns) add(one change) {
 // are removed, those that are new for sure, and those that may be there. What came and
 // went within the commit is in none.
 func (c *changes) columns() (gone, fresh, put columns) {
-	slices.SortStableFunc(c.list, func(a, b change) int {
-		return cmp.Or(strings.Compare(string(a.bucket), string(b.bucket)), bytes.Compare(a.key, b.key))
+	order := make([]int32, len(c.list)) // sorting the changes themselves moves much more
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		if n := c.list[i].compare(&c.list[j]); n != 0 {
+			return n
+		}
+		return cmp.Compare(i, j)
 	})
 	first := 0 // change of the key
-	for i, now := range c.list {
-		if i+1 < len(c.list) && c.list[i+1].bucket == now.bucket && bytes.Equal(c.list[i+1].key, now.key) {
+	for n, i := range order {
+		now := &c.list[i]
+		if n+1 < len(order) && now.compare(&c.list[order[n+1]]) == 0 {
 			continue
 		}
-		switch isNew := c.list[first].fresh; {
+		switch isNew := c.list[order[first]].fresh; {
 		case now.record != nil && isNew:
 			fresh.add(now)
 		case now.record != nil:
@@ -74,9 +82,17 @@ func (c *changes) columns() (gone, fresh, put columns) {
 		case !isNew:
 			gone.add(now)
 		}
-		first = i + 1
+		first = n + 1
 	}
 	return gone, fresh, put
+}
+
+// compare orders by key.
+func (c *change) compare(other *change) int {
+	if n := strings.Compare(string(c.bucket), string(other.bucket)); n != 0 {
+		return n
+	}
+	return bytes.Compare(c.key, other.key)
 }
 
 // sureKey is the length up to which every key fits into PostgreSQL's index: an
