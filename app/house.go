@@ -170,6 +170,9 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {
 		return nil, err
 	}
+	if opt.Place, err = h.place(need); err != nil {
+		return nil, err
+	}
 	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {
 		return nil, err
 	}

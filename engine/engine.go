@@ -31,6 +31,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/presence"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/retention"
@@ -56,6 +57,7 @@ type Options struct {
 	Cluster  *cluster.Book            // tells which engines work on the data; nil knows of none
 	Base     string                   // path that all which belongs to the records, and lies outside the store, begins with
 	Spill    string                   // directory for outputs past the inline limit
+	Place    place.Place              // where what Base and Spill name lies
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
 	Stuck    fleet.StuckLimits        // when an agent counts as stuck
 	Policy   []byte                   // rule table; nil means the default
@@ -216,7 +218,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	})
 	e.Hosts = host.New(host.Options{Ledger: e.Audit, Driver: opt.Hosts, Tenants: opt.Store.Here, Health: e.Health, Agents: e.onHost})
 	e.Tasks = task.New(task.Options{
-		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill,
+		Ledger: e.Audit, Health: e.Health, Spill: opt.Spill, Place: opt.Place,
 		Session: func(tenant, name string) (string, bool) { return e.Swarm.Sessions.Named(tenant, name) },
 		LogBytes: func(tenant string) int64 {
 			if e.Retention == nil { // it is opened last
@@ -227,7 +229,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Shown: shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -250,13 +252,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
 		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose, Elsewhere: e.elsewhere,
+		Lacks: func(tenant, agent string) error { return e.Trees.Away(tenant, agent) },
 		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
-		Ledger: e.Audit, Driver: opt.Trees, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
+		Ledger: e.Audit, Driver: opt.Trees, Place: opt.Place, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
 		SetUp: e.setUp, Task: e.Tasks.Get,
 		There:   e.Fleet.Known,
 		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
@@ -265,7 +268,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the trees: %w", err)
 	}
 	if e.Resources, err = resource.New(resource.Options{
-		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: forkable{e, opt.Dir}, Drivers: opt.Resources, Dir: opt.ForkDir,
+		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: forkable{e, opt.Dir}, Drivers: opt.Resources, Dir: opt.ForkDir, Place: opt.Place,
 	}); err != nil {
 		return nil, fmt.Errorf("open the resources: %w", err)
 	}

@@ -45,7 +45,8 @@ type RunnerOptions struct {
 // ended it (rc is then 128 + its number); "stdout_truncated",
 // "stdout_bytes" and "spill" (a file with all of it) when output was more
 // than 1 MiB, with its digest in "spill_sha256", and the same for stderr with
-// "spill_stderr" and "spill_stderr_sha256".
+// "spill_stderr" and "spill_stderr_sha256". "spill_place" names the machine on
+// which they lie, where several share a database.
 //
 // A command that exits with 0 has succeeded. Otherwise the error's code is
 //

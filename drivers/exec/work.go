@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
@@ -35,6 +36,8 @@ type runOutput struct {
 	SpillSHA256       string `json:"spill_sha256,omitempty"`
 	SpillStderrSHA256 string `json:"spill_stderr_sha256,omitempty"`
 	SpillError        string `json:"spill_error,omitempty"`
+	// SpillPlace is where the files lie, of a database.
+	SpillPlace place.Place `json:"spill_place,omitempty"`
 }
 
 // work is one running command of a task.
@@ -100,6 +103,9 @@ func (k *kept) Write(p []byte) (int, error) {
 func (w *work) judge(f fate) task.Outcome {
 	var out runOutput
 	w.capture.report(&out)
+	if out.Spill != "" || out.SpillStderr != "" {
+		out.SpillPlace = w.job.Place
+	}
 	w.exit(f, &out)
 	o := task.Outcome{Status: task.Succeeded, Output: core.MustEncode(out), Text: out.text()}
 	switch {

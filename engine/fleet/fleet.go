@@ -41,6 +41,8 @@ type Options struct {
 	Host func(ctx context.Context, tenant, host, agent string) error
 	// Choose chooses a host by the labels that it must have; nil knows none.
 	Choose func(ctx context.Context, tenant, selector string) (host string, err error)
+	// Lacks is why an agent can't be opened here; nil always lets it.
+	Lacks func(tenant, name string) error
 	// Elsewhere reports a tenant that a running engine in another process has; nil
 	// knows of none.
 	Elsewhere func(tenant string) bool

@@ -104,7 +104,12 @@ func (f *Fleet) reopen(ctx context.Context, m *member) {
 	a := m.rec.Load()
 	var h Handle
 	err := error(core.Invalid("runtime", a.Runtime, f.runtimes()))
-	if rt, ok := f.opt.Runtimes[a.Runtime]; ok {
+	rt, ok := f.opt.Runtimes[a.Runtime]
+	if ok && f.opt.Lacks != nil {
+		err = f.opt.Lacks(a.TenantID, a.Name)
+		ok = err == nil
+	}
+	if ok {
 		// A runtime that was closed may still report; only the newest counts.
 		h, err = rt.Open(ctx, *a, func(h Health) { m.report(turn, h) })
 	}

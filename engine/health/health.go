@@ -32,6 +32,10 @@ type Trouble struct {
 	Count     int       `json:"count"` // how often it was met
 }
 
+// Elsewhere is what a trouble is about that is nothing wrong: another machine has what the
+// component refers to.
+const Elsewhere = "elsewhere"
+
 // String is a trouble in one line, without its tenant.
 func (t Trouble) String() string {
 	if t.About == "" {

@@ -51,7 +51,10 @@ func reviews() []*Op {
 			Long: "Show what an agent changed in its tree since it was made or last taken over: the files with their lines, whether the\n" +
 				"base has moved on, who else changed the same files, the remarks, and what the checks said.",
 		}, agent, func(ctx context.Context, c *Call, name string) (w Work, err error) {
-			if w, err = c.work(ctx, name); err == nil {
+			if w, err = c.work(ctx, name); err == nil && w.Away != "" {
+				err = c.Trees.Away(c.By.Tenant, name)
+			}
+			if err == nil {
 				w.Viewed, err = c.viewed(ctx, name)
 			}
 			return w, err

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/task"
 )
 
@@ -22,8 +23,9 @@ type Job struct {
 	Beat func()
 	// Use adds spent tokens and cost to the budgets.
 	Use func(tokens int64, costUSD float64)
-	// Spill is the file to keep output past the inline limit in.
+	// Spill is the file to keep output past the inline limit in, Place where it lies.
 	Spill string
+	Place place.Place
 }
 
 // Runner carries out the tasks of one kind. Drivers and the fleet provide them.

@@ -294,6 +294,7 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 			_ = s.Budgets.Use(context.WithoutCancel(ctx), core.Self(t.TenantID, "scheduler"), spender(&t), t.TaskID, t.TraceID, tokens, cost)
 		},
 		Spill: filepath.Join(s.opt.Spill, t.TenantID, fmt.Sprintf("%s.%d", t.TaskID, t.Attempt)),
+		Place: s.opt.Place,
 	})
 	if errors.Is(err, judge.ErrChanged) {
 		return s.unconfirmed(s.backToGate(ctx, &t))

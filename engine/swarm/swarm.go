@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/queue"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/session"
@@ -29,6 +30,7 @@ type Options struct {
 	Tasks    *task.Table
 	Slots    int           // tasks without an agent that run at once, of all tenants without Slots of their own; 0 means 8
 	Spill    string        // directory for output past the inline limit
+	Place    place.Place   // where that lies
 	LeaseTTL time.Duration // silence after which a worker counts as dead; 0 means 1 s
 	// Deaths is how many engines may die one after the other under work that
 	// resumes and gets no further, before a death costs it an attempt: it may be

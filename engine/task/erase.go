@@ -88,6 +88,9 @@ func (b *Table) EraseTasks(ctx context.Context, by core.Caller, of *record.Subje
 			}
 			if e == nil && b.spills(&t) {
 				files = append(files, spillNames(&t)...) // those that an erasure before did not come to, too
+				if err := b.leftAway(tx, of, &t); err != nil {
+					return false, err
+				}
 			}
 			return b.eraseTask(tx, e, &t, value, whose)
 		},
@@ -101,6 +104,24 @@ func (b *Table) EraseTasks(ctx context.Context, by core.Caller, of *record.Subje
 		}
 	}
 	return next, n, nil
+}
+
+// leftAway notes the output of a task that lies on another machine.
+func (b *Table) leftAway(tx *audit.Tx, of *record.Subject, t *Task) error {
+	r, err := b.ResultIn(tx, t.TaskID)
+	if errors.Is(err, core.Kind(core.NotFound)) {
+		return nil
+	}
+	var s spilled
+	if err != nil || core.DecodeStored(r.Output, &s) != nil { // an output of another kind names no file
+		return err
+	}
+	for _, f := range []string{s.File, s.Stderr} {
+		if away := s.Place.Away(b.opt.Place, "the output of task "+t.TaskID, f); f != "" && away != nil {
+			of.Leave(fmt.Sprintf("the output of task %s (it lies on %s, at %s: remove it there)", t.TaskID, s.Place.Host(), f))
+		}
+	}
+	return nil
 }
 
 // spillNames are the files that attempts of a task may have written.

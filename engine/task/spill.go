@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/record"
 )
 
@@ -24,10 +25,12 @@ type spilled struct {
 	SHA256       string `json:"spill_sha256"`
 	Stderr       string `json:"spill_stderr"`
 	StderrSHA256 string `json:"spill_stderr_sha256"`
+	// Place is where they lie.
+	Place place.Place `json:"spill_place"`
 }
 
 // ReconcileSpill compares outputs that are in files with their results. It
-// reads each file as a whole.
+// reads each file as a whole. Those on another machine are compared there.
 func (b *Table) ReconcileSpill(ctx context.Context, tenant string) (deltas []audit.Delta, _ error) {
 	const perLook = 256
 	if b.opt.Spill == "" {
@@ -62,10 +65,11 @@ func (b *Table) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 				continue
 			}
 			for _, f := range [][3]string{{"spill", o.File, o.SHA256}, {"spill_stderr", o.Stderr, o.StderrSHA256}} {
-				if f[1] == "" {
+				path := filepath.Join(b.opt.Spill, tenant, filepath.Base(f[1])) // they move with the data file
+				if f[1] == "" || o.Place.Away(b.opt.Place, "the output", path) != nil {
 					continue
 				}
-				sum, err := digestOf(ctx, filepath.Join(b.opt.Spill, tenant, filepath.Base(f[1]))) // they move with the data file
+				sum, err := digestOf(ctx, path)
 				if err != nil {
 					return deltas, err
 				}

@@ -6,6 +6,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/record"
 )
 
@@ -20,7 +21,8 @@ type Options struct {
 	Session func(tenant, name string) (id string, ok bool)
 	// Shown is an input as it may be seen; nil shows all of it.
 	Shown func(kind string, input core.Raw) core.Raw
-	Spill string // directory of outputs that are in files of their own
+	Spill string      // directory of outputs that are in files of their own
+	Place place.Place // where that lies
 	// Spills reports a kind whose outputs may name such files. What others say
 	// about files is their own word. nil is no kind.
 	Spills func(kind string) bool

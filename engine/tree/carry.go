@@ -285,7 +285,7 @@ func (c *carrying) push(ctx context.Context) (core.Raw, error) {
 // Update brings what the base became into a tree whose agent is idle. Files with
 // conflicts hold both sides, marked as git marks them.
 func (s *Trees) Update(ctx context.Context, by core.Caller, agent string) (conflicts []string, err error) {
-	t, err := s.Tree(by.Tenant, agent)
+	t, err := s.at(by.Tenant, agent)
 	if err != nil {
 		return nil, err
 	}

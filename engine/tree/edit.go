@@ -27,12 +27,9 @@ func (e Edited) String() string { return e.File + " is written in the tree of " 
 
 // File reads a file of an agent's tree as it is now.
 func (s *Trees) File(ctx context.Context, tenant, agent, path string) (e Edited, err error) {
-	t, err := s.Tree(tenant, agent)
+	t, err := s.at(tenant, agent)
 	if err != nil {
 		return e, err
-	}
-	if s.opt.Driver == nil {
-		return e, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
@@ -48,7 +45,7 @@ func (s *Trees) File(ctx context.Context, tenant, agent, path string) (e Edited,
 // Edit writes a file in the tree of an agent that is idle. State is the one that its
 // content was read in: a file that is another by now is a conflict; "" is any.
 func (s *Trees) Edit(ctx context.Context, by core.Caller, agent, path, state string, content []byte) (e Edited, err error) {
-	t, err := s.Tree(by.Tenant, agent)
+	t, err := s.at(by.Tenant, agent)
 	if err != nil {
 		return e, err
 	}
@@ -57,9 +54,6 @@ func (s *Trees) Edit(ctx context.Context, by core.Caller, agent, path, state str
 	}
 	if len(content) > MaxEdit {
 		return e, core.Invalid("content", fmt.Sprintf("%d bytes", len(content)), fmt.Sprintf("at most %d bytes", MaxEdit))
-	}
-	if s.opt.Driver == nil {
-		return e, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {

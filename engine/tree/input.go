@@ -103,6 +103,9 @@ func (s *Trees) read(tenant, kind string, input core.Raw) (in Input, t Tree, err
 	if err == nil && kind == KindSetup && (t.Setup == nil || !slices.Equal(t.Setup.Lines, in.Lines)) {
 		err = core.Errorf(core.Conflict, "lines: only what the tree of %s was made with sets it up", in.Agent).With("field", "lines")
 	}
+	if err == nil {
+		err = s.away(t)
+	}
 	return in, t, err
 }
 

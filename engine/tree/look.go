@@ -16,6 +16,9 @@ type Look struct {
 	Added   int      `json:"added"`
 	Removed int      `json:"removed"`
 	Behind  bool     `json:"behind,omitzero"` // the base has moved on since
+	// Away is the machine that it lies on, where that is another one: what changed in
+	// it is not known here, and Changes is nil.
+	Away string `json:"away,omitempty"`
 	// Ahead and BehindBy are commits: of the agent that were not taken over, and of the
 	// base since the tree was made from it. What is not committed counts as none.
 	Ahead    int      `json:"ahead,omitzero"`
@@ -25,7 +28,7 @@ type Look struct {
 	Overlap  []string `json:"overlap,omitempty"` // agents of the same source that changed the same files, with those
 }
 
-// Look looks at the tree of an agent.
+// Look looks at the tree of an agent. Of one on another machine it says that alone.
 func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err error) {
 	t, err := s.Tree(tenant, agent)
 	if err != nil {
@@ -33,6 +36,10 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 	}
 	l = Look{Tree: t, Changes: []Change{}}
 	if t.Phase != Ready {
+		return l, nil
+	}
+	if s.away(t) != nil {
+		l.Away, l.Changes, l.Remarks = t.Place.Host(), nil, s.Review(tenant, agent).Remarks
 		return l, nil
 	}
 	if s.opt.Driver == nil {
@@ -109,12 +116,9 @@ func blind() error {
 
 // Compare finds two states and how they differ.
 func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query) (c Compared, err error) {
-	t, err := s.Tree(tenant, agent)
+	t, err := s.at(tenant, agent)
 	if err != nil {
 		return c, err
-	}
-	if s.opt.Driver == nil {
-		return c, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
@@ -123,7 +127,7 @@ func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query) (c C
 	c = Compared{Tree: t, Agent: agent, From: t.Since, To: now.Commit, Paths: q.Paths}
 	switch {
 	case q.Against != "":
-		other, err := s.Tree(tenant, q.Against)
+		other, err := s.at(tenant, q.Against)
 		if err != nil {
 			return c, err
 		}
@@ -169,12 +173,9 @@ type Asks struct {
 
 // Input is that of a task that does what is asked, of the work as it is now.
 func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Input, err error) {
-	t, err := s.Tree(tenant, q.Agent)
+	t, err := s.at(tenant, q.Agent)
 	if err != nil {
 		return in, err
-	}
-	if s.opt.Driver == nil {
-		return in, blind()
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {

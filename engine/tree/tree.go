@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/place"
 )
 
 // Kind says what a tree is made of.
@@ -43,11 +44,13 @@ type Tree struct {
 	TenantID string `json:"tenant_id"`
 	Kind     Kind   `json:"kind"`
 	Phase    Phase  `json:"phase"`
-	Source   string `json:"source"`           // the work tree or directory that it was made of
-	Path     string `json:"path"`             // its root
-	Sub      string `json:"sub,omitempty"`    // where its agent works, below both
-	Branch   string `json:"branch,omitempty"` // its own, of a git tree
-	Base     string `json:"base,omitempty"`   // the branch that it was made from, into which it is taken over; "" of a detached head
+	Source   string `json:"source"` // the work tree or directory that it was made of
+	Path     string `json:"path"`   // its root
+	// Place is where Path is, of a tree that was made on a database.
+	Place  place.Place `json:"place,omitempty"`
+	Sub    string      `json:"sub,omitempty"`    // where its agent works, below both
+	Branch string      `json:"branch,omitempty"` // its own, of a git tree
+	Base   string      `json:"base,omitempty"`   // the branch that it was made from, into which it is taken over; "" of a detached head
 	// BaseCommit is the commit of the repository that it was made from.
 	BaseCommit string `json:"base_commit,omitempty"`
 	// Since is the state that changes are told from: what it was made from, then what

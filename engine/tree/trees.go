@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/task"
 )
@@ -22,7 +24,8 @@ const maxTrees = 1000 // of a tenant
 // Options of New.
 type Options struct {
 	Ledger  *audit.Ledger
-	Driver  Driver // nil where nothing makes trees
+	Driver  Driver      // nil where nothing makes trees
+	Place   place.Place // where it makes them
 	Tenants func(context.Context) ([]string, error)
 	Health  *health.Troubles
 	// There reports an agent that there is; Busy one that works.
@@ -130,7 +133,46 @@ func (s *Trees) Has(tenant, agent string) (t Tree, is bool) {
 // works is the tree of an agent that can be looked at, where it has one.
 func (s *Trees) works(tenant, agent string) (Tree, bool) {
 	t, ok := s.Has(tenant, agent)
-	return t, ok && t.Phase == Ready && s.opt.Driver != nil
+	return t, ok && t.Phase == Ready && s.opt.Driver != nil && s.away(t) == nil
+}
+
+// away is the error of a tree that lies on another machine.
+func (s *Trees) away(t Tree) error { return t.Place.Away(s.opt.Place, "the tree of "+t.Agent, t.Path) }
+
+// Away is why an agent can't work: its tree lies on another machine.
+func (s *Trees) Away(tenant, agent string) error {
+	if t, ok := s.Has(tenant, agent); ok {
+		return s.away(t)
+	}
+	return nil
+}
+
+// fault tells which trees of a tenant lie on other machines; nil where none does.
+func (s *Trees) fault(tenant string) error {
+	hosts, agents := map[string]bool{}, []string(nil)
+	for _, t := range s.All(tenant) {
+		if s.away(t) != nil {
+			hosts[t.Place.Host()] = true
+			agents = append(agents, t.Agent)
+		}
+	}
+	if len(agents) == 0 {
+		return nil
+	}
+	on := strings.Join(slices.Sorted(maps.Keys(hosts)), ", ")
+	return core.Errorf(core.Unavailable, "the trees of %s lie on %s and can't be reached from here: these agents work again when an engine there has the tenant", Named(agents), on)
+}
+
+// at is the tree of an agent whose files can be reached.
+func (s *Trees) at(tenant, agent string) (Tree, error) {
+	t, err := s.Tree(tenant, agent)
+	if err == nil {
+		err = s.away(t)
+	}
+	if err == nil && s.opt.Driver == nil {
+		err = blind()
+	}
+	return t, err
 }
 
 // Tree is the tree of an agent; one without is NOT_FOUND.
@@ -183,7 +225,7 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, project, agent, dir
 	}
 	t.Setup = newSetup(s.ChecksOf(by.Tenant, project).Setup)
 	if old := s.trees.Get(by.Tenant, agent); old != nil {
-		if old.Phase == Ready && old.Setup.same(t.Setup) && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
+		if old.Phase == Ready && s.away(*old) == nil && old.Setup.same(t.Setup) && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
 			return *old, nil
 		}
 		if s.endSetup(by.Tenant, agent) {
@@ -191,6 +233,12 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, project, agent, dir
 		}
 		if err := s.remove(ctx, *old); err != nil {
 			return t, err
+		}
+	}
+	t.Place = s.opt.Place
+	if t.Place != "" { // what an earlier tree has left that was removed from elsewhere
+		if err := s.opt.Driver.Remove(ctx, t); err != nil {
+			return t, fmt.Errorf("remove what an earlier tree of %s has left: %w", agent, err)
 		}
 	}
 	if t.Kind == Plain {
@@ -233,10 +281,13 @@ func (s *Trees) saveWith(ctx context.Context, by core.Caller, event string, t *T
 	})
 }
 
-// remove takes a tree away, and its record last.
+// remove takes a tree away, and its record last. The files of one that lies elsewhere
+// stay until a tree is made in their place.
 func (s *Trees) remove(ctx context.Context, t Tree) error {
-	if err := s.opt.Driver.Remove(ctx, t); err != nil {
-		return fmt.Errorf("remove the tree of %s: %w", t.Agent, err)
+	if s.away(t) == nil {
+		if err := s.opt.Driver.Remove(ctx, t); err != nil {
+			return fmt.Errorf("remove the tree of %s: %w", t.Agent, err)
+		}
 	}
 	s.opt.Health.Clear(t.TenantID, component, "setup of "+t.Agent)
 	_, err := s.kind.Delete(ctx, core.Self(t.TenantID, component), "tree.removed", t.Agent)
@@ -245,6 +296,9 @@ func (s *Trees) remove(ctx context.Context, t Tree) error {
 
 // MayLeave refuses to let a tree go that has work which was not taken over.
 func (s *Trees) MayLeave(ctx context.Context, tenant, agent string) error {
+	if err := s.Away(tenant, agent); err != nil {
+		return core.Errorf(core.Unavailable, "%v; whether it has work that was not taken over is not known: say --discard to lose it", err).With("field", "discard").With("value", agent)
+	}
 	t, ok := s.works(tenant, agent)
 	if !ok {
 		return nil
@@ -299,6 +353,11 @@ func (s *Trees) Run(ctx context.Context) error { return s.loop.Run(ctx) }
 // sweep sets up what is new, and removes what is to go: trees of agents that were
 // deleted, and of those that were never made.
 func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
+	if away := s.fault(tenant); away != nil {
+		s.opt.Health.Report(tenant, component, health.Elsewhere, away)
+	} else {
+		s.opt.Health.Clear(tenant, component, health.Elsewhere)
+	}
 	now := s.opt.Ledger.Clock().Now()
 	look := func(at time.Time) {
 		if next.IsZero() || !at.IsZero() && at.Before(next) {
@@ -308,6 +367,7 @@ func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Tim
 	for agent, t := range s.trees.Of(tenant) {
 		due := t.UpdatedAt.Add(orphanAge)
 		switch {
+		case s.away(*t) != nil: // until an engine there has the tenant
 		case t.Phase != Leaving && s.opt.There(tenant, agent):
 			at, bad := s.setUp(ctx, *t)
 			look(at)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/ui/term"
 )
 
@@ -84,6 +85,9 @@ func (c *call) records() []Check {
 		all[i] = Check{
 			Check: "records", Broken: true, Detail: cmp.Or(t.Tenant, "every tenant") + ": " + t.String(),
 			Fix: "look with: audit reconcile; take it back from a backup with: store restore",
+		}
+		if t.About == health.Elsewhere {
+			all[i].Broken, all[i].Fix = false, "start an engine on that machine, then stop this one"
 		}
 	}
 	return all

@@ -18,7 +18,12 @@ func workColumns(*call) []column[op.Work] {
 	return []column[W]{
 		{title: "AGENT", text: func(w W) string { return w.Agent }},
 		{title: "STATUS", text: func(w W) string { return string(w.Status) }},
-		{title: "FILES", right: true, text: func(w W) string { return fmt.Sprint(len(w.Changes)) }},
+		{title: "FILES", right: true, text: func(w W) string {
+			if w.Away != "" {
+				return "on " + w.Away
+			}
+			return fmt.Sprint(len(w.Changes))
+		}},
 		{title: "+", right: true, text: func(w W) string { return fmt.Sprint(w.Added) }},
 		{title: "-", right: true, text: func(w W) string { return fmt.Sprint(w.Removed) }},
 		{title: "BASE", text: func(w W) string { return baseOf(w) }},

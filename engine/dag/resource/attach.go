@@ -87,7 +87,7 @@ func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Ho
 	if err != nil {
 		return nil, kept{}, err
 	}
-	k := kept{Resource: res}
+	k := kept{Resource: res, Place: r.opt.Place}
 	if known != nil {
 		k = *known
 	}
@@ -185,6 +185,9 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 		return View{}, err
 	}
 	d, err := r.driver(&k.Resource)
+	if err == nil {
+		err = r.away(&k)
+	}
 	if err != nil {
 		return View{}, err
 	}

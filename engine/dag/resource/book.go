@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -27,7 +28,8 @@ const (
 // kept is a resource that is looked after.
 type kept struct {
 	Resource dag.Resource    `json:"resource"`
-	Holders  map[string]Hold `json:"holders"` // by agent
+	Place    place.Place     `json:"place,omitempty"` // where it was seen first, on a database
+	Holders  map[string]Hold `json:"holders"`         // by agent
 }
 
 // Hold is how an agent has a resource.
@@ -43,8 +45,9 @@ type shot struct {
 	Resource dag.Resource `json:"resource"` // as it was then
 	AgentID  string       `json:"agent_id"`
 	Notes    []string     `json:"notes,omitempty"`
-	Auto     bool         `json:"auto,omitzero"` // nobody asked for it: it goes when it is old
-	N        uint64       `json:"n"`             // its place among the snapshots of the tenant
+	Auto     bool         `json:"auto,omitzero"`   // nobody asked for it: it goes when it is old
+	N        uint64       `json:"n"`               // its place among the snapshots of the tenant
+	Place    place.Place  `json:"place,omitempty"` // where it is kept, on a database
 }
 
 // state says that a resource was so at a place of the record.

@@ -245,6 +245,9 @@ func (r *Resources) stateOf(ctx context.Context, tenant string, part *Part, p Pr
 	}
 	use := func(s *state, exact bool) error {
 		snap, err := r.shot(ctx, tenant, s.Snapshot)
+		if err == nil {
+			err = r.keptAway(&snap)
+		}
 		if err != nil {
 			return err
 		}

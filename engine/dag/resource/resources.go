@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/place"
 )
 
 // Options of New.
@@ -26,6 +27,8 @@ type Options struct {
 	Drivers map[string]Driver
 	// Dir is where forks get their directories; "" makes none.
 	Dir string
+	// Place is where the files are that the drivers keep, and all that they look after.
+	Place place.Place
 }
 
 // Agents are the agents that have resources and are forked. The engine

@@ -30,6 +30,9 @@ func (r *Resources) Restore(ctx context.Context, by core.Caller, snapshot, dest 
 	if !k.Resource.Restorable() {
 		return View{}, r.unsupported(ctx, by, k, s)
 	}
+	if err := r.keptAway(&s); err != nil {
+		return View{}, err
+	}
 	if !utf8.ValidString(dest) {
 		return View{}, core.Invalid("to", fmt.Sprintf("%q", dest), "a name that is text")
 	}
@@ -117,7 +120,9 @@ func (e restoring) of(ctx context.Context, j control.Job) (a stepArgs, s shot, d
 	if s, err = e.r.shot(ctx, j.Tenant, a.Snapshot); err != nil {
 		return a, s, nil, err
 	}
-	d, err = e.r.driver(&s.Resource)
+	if d, err = e.r.driver(&s.Resource); err == nil {
+		err = e.r.keptAway(&s)
+	}
 	return a, s, d, err
 }
 
@@ -170,7 +175,7 @@ func (r *Resources) adopt(ctx context.Context, tenant string, res dag.Resource) 
 		if err := log(tx, "made", res.ID, map[string]any{"name": res.Name}); err != nil {
 			return err
 		}
-		return save(tx, kept{Resource: res})
+		return save(tx, kept{Resource: res, Place: r.opt.Place})
 	})
 	return explain("note a resource", err)
 }

@@ -160,6 +160,9 @@ func (e snapshotting) Compensate(ctx context.Context, j control.Job) (control.Se
 // take takes a snapshot and notes it; one that is noted already is returned.
 func (r *Resources) take(ctx context.Context, by core.Caller, k kept, s shot, id string) (shot, error) {
 	d, err := r.driver(&k.Resource)
+	if err == nil {
+		err = r.away(&k)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -182,7 +185,7 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 			}
 			return err
 		}
-		s.Resource, s.Notes = k.Resource, got.Notes
+		s.Resource, s.Notes, s.Place = k.Resource, got.Notes, r.opt.Place
 		s.Snapshot = dag.Snapshot{
 			ID: id, ResourceRef: k.Resource.ID, Method: got.Method, ExternalRef: got.Ref, Consistency: got.Consistency,
 			SizeBytes: &got.Size, CreatedAt: dag.At(tx.Now()), Restorable: &restorable,
@@ -210,7 +213,8 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 	return s, explain("note a snapshot", err)
 }
 
-// forget gives a snapshot up, with the states that it holds.
+// forget gives a snapshot up, with the states that it holds. What another machine keeps of
+// it stays there.
 func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error {
 	s, err := r.shot(ctx, by.Tenant, id)
 	if errors.Is(err, core.Kind(core.NotFound)) {
@@ -245,6 +249,9 @@ func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error
 	})
 	if err != nil {
 		return explain("give a snapshot up", err)
+	}
+	if r.keptAway(&s) != nil {
+		return nil
 	}
 	return d.Drop(ctx, by.Tenant, s.Snapshot)
 }

@@ -186,8 +186,11 @@ func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, a
 	if err != nil {
 		return err
 	}
+	if err := r.away(&k); err != nil {
+		return err
+	}
 	var ref *dag.ExtRef
-	if last != nil {
+	if last != nil && r.keptAway(last) == nil {
 		ref = &last.Snapshot.ExternalRef
 	}
 	by := core.Self(tenant, "resources")

@@ -54,9 +54,13 @@ func NewList(of Work) *pane.Table[tree.Look] {
 		Row: func(env *pane.Env, l *tree.Look, set func(int, string, screen.Role)) {
 			set(0, l.Agent, screen.Accent)
 			set(1, fmt.Sprint(len(l.Changes)), screen.Text)
-			if len(l.Changes) > 0 {
+			switch {
+			case l.Away != "":
+				set(1, "?", screen.Warn)
+				set(2, "on "+l.Away, screen.Warn)
+			case len(l.Changes) > 0:
 				set(2, fmt.Sprintf("+%d -%d", l.Added, l.Removed), screen.Text)
-			} else {
+			default:
 				set(2, "merged", screen.Dim)
 				if l.Since == l.BaseCommit || l.Kind == tree.Plain {
 					set(2, "nothing", screen.Dim)
@@ -125,7 +129,11 @@ func NewWork(of Work) *pane.Detail[tree.Look] {
 }
 
 func workText(env pane.Env, l *tree.Look, out *pane.Paras) {
-	out.Link("work", fmt.Sprintf("%d files, +%d -%d", len(l.Changes), l.Added, l.Removed), screen.Text, workItem(l))
+	if l.Away != "" {
+		out.Add("work", "on "+l.Away+", and not reachable from here: it is again when an engine there has the tenant", screen.Warn)
+	} else {
+		out.Link("work", fmt.Sprintf("%d files, +%d -%d", len(l.Changes), l.Added, l.Removed), screen.Text, workItem(l))
+	}
 	out.Add("of", l.Source+", from "+baseOf(l), screen.Text)
 	if l.Ahead+l.BehindBy > 0 {
 		out.Add("commits", fmt.Sprintf("%d ahead, %d behind", l.Ahead, l.BehindBy), screen.Text)

@@ -1,0 +1,42 @@
+package resource
+
+import (
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/dag"
+)
+
+func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.opt.Place = "deck1/a"
+		id := r.attachThing("mug")
+		made, err := r.Snapshot(r.T.Context(), alice, id)
+		r.No(err)
+		if err := r.Fault(r.T.Context(), acme); err != nil {
+			t.Errorf("at the machine that has it: %v", err)
+		}
+		r.opt.Place = "deck2/b"
+		for what, do := range map[string]func() error{
+			"probe":       func() error { _, err := r.Probe(r.T.Context(), alice, id); return err },
+			"snapshot":    func() error { _, err := r.Snapshot(r.T.Context(), alice, id); return err },
+			"restore":     func() error { _, err := r.Restore(r.T.Context(), alice, made.ID, "cup"); return err },
+			"replacement": func() error { _, err := r.Restore(r.T.Context(), alice, made.ID, ""); return err },
+			"fault":       func() error { return r.Fault(r.T.Context(), acme) },
+		} {
+			if err := do(); err == nil || !strings.Contains(err.Error(), "on deck1") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if v, err := r.Show(r.T.Context(), acme, id); err != nil || v.Liveness.Status != dag.LiveUnknown {
+			t.Errorf("what can't be seen is taken for %v, %v", v.Liveness, err)
+		}
+		if _, err := r.fork(r.began("run"), "eve", nil); err == nil || !strings.Contains(err.Error(), "on deck1") {
+			t.Errorf("fork: %v", err)
+		}
+		r.No(r.forget(r.T.Context(), alice, made.ID))
+		if len(r.shelf.kept) != 1 {
+			t.Error("the machine that keeps it was told to drop it, or another one has")
+		}
+	})
+}
