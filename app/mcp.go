@@ -11,13 +11,13 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/mcp"
+	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/op"
@@ -28,13 +28,8 @@ import (
 func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
 	opt := mcp.Options{Version: env.Version, Dir: s.Dir}
 	if m.HTTP != "" {
-		if engines, is := s.Engines.(mcp.Engines); is {
-			opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
-			return serveTokens(ctx, env, s, m, func(tokens *mcp.Tokens) (http.Handler, func() error) {
-				r := mcp.NewRouter(engines, tokens, s.Caller.Tenant, opt)
-				return r, r.Close
-			})
-		}
+		opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
+		return serveTokens(ctx, env, s, m, opt)
 	}
 	if s.Engines != nil {
 		if s.Engine, err = s.Engines.Of(ctx, s.Caller.Tenant); err != nil {
@@ -48,11 +43,6 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 			err = closed
 		}
 	}()
-	if m.HTTP != "" {
-		return serveTokens(ctx, env, s, m, func(tokens *mcp.Tokens) (http.Handler, func() error) {
-			return server.Handler(tokens, s.Caller.Tenant), func() error { return nil }
-		})
-	}
 	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator, Proof: s.Caller.Proof, Person: s.Caller.Person}
 	switch {
 	case m.Viewer, env.Role == command.Viewer:
@@ -74,8 +64,17 @@ func warnings(env *command.Env) func() *slog.Logger {
 	}
 }
 
-// serveTokens serves over HTTP by what is made of the tokens.
-func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, with func(*mcp.Tokens) (http.Handler, func() error)) (err error) {
+// only is the one engine of who only reads.
+type only struct{ *engine.Engine }
+
+// For implements mcp.Engines.
+func (o only) For(context.Context, string) (*engine.Engine, error) { return o.Engine, nil }
+
+// Here implements mcp.Engines.
+func (o only) Here(string) (*engine.Engine, bool) { return o.Engine, true }
+
+// serveTokens serves over HTTP those who have a token, by the engines of their tenants.
+func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, opt mcp.Options) (err error) {
 	info, err := os.Stat(m.Tokens)
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
@@ -111,9 +110,13 @@ func serveTokens(ctx context.Context, env *command.Env, s command.Start, m comma
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() {
 		fmt.Fprintln(env.Stderr, "other machines can reach it, and tokens pass the network as they are: put TLS before it")
 	}
-	handler, end := with(tokens)
-	defer func() { err = errors.Join(err, end()) }()
-	return mcp.Serve(ctx, listener, handler)
+	engines, many := s.Engines.(mcp.Engines)
+	if !many {
+		engines = only{s.Engine}
+	}
+	router := mcp.NewRouter(engines, tokens, s.Caller.Tenant, opt)
+	defer func() { err = errors.Join(err, router.Close()) }()
+	return mcp.Serve(ctx, listener, router)
 }
 
 // mcp is serveMCP for the command of this process, whose engines are those of a deck.
