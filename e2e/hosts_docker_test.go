@@ -12,26 +12,45 @@ import (
 	"swarmdeck/drivers/drivertest/dockertest"
 )
 
-// container starts one with this machine's programs in a docker engine of its own, which
-// the user's DOCKER_HOST names, and returns what carries out a command there.
-func (u *user) container(name string) (in func(args ...string) string) {
-	u.t.Helper()
-	runtime.LockOSThread() // the engine ends with the thread, and that with the test
-	engine, err := dockertest.Start()
-	if err != nil {
-		u.t.Skip(err)
-	}
-	u.t.Cleanup(engine.Stop)
-	u.set("DOCKER_HOST=" + engine.Host)
-	docker := func(args ...string) string {
-		u.t.Helper()
-		out, err := engine.Command(args...).CombinedOutput()
+// containers are programs that have some, each with an engine or a place of its own that
+// the user's environment names.
+var containers = map[string]func(u *user) (command func(args ...string) *exec.Cmd, dir string){
+	"docker": func(u *user) (func(args ...string) *exec.Cmd, string) {
+		runtime.LockOSThread() // the engine ends with the thread, and that with the test
+		engine, err := dockertest.Start()
 		if err != nil {
-			u.t.Fatalf("docker %v: %v: %s", args, err, out)
+			u.t.Skip(err)
+		}
+		u.t.Cleanup(engine.Stop)
+		u.set("DOCKER_HOST=" + engine.Host)
+		return engine.Command, engine.Dir
+	},
+	"podman": func(u *user) (func(args ...string) *exec.Cmd, string) {
+		runtime.LockOSThread()
+		podman, err := dockertest.StartPodman()
+		if err != nil {
+			u.t.Skip(err)
+		}
+		u.t.Cleanup(podman.Stop)
+		u.set("CONTAINER_HOST=" + podman.Host)
+		return podman.Command, podman.Dir
+	},
+}
+
+// container starts one with this machine's programs, by docker or another such program,
+// and returns what carries out a command there.
+func (u *user) container(program, name string) (in func(args ...string) string) {
+	u.t.Helper()
+	command, dir := containers[program](u)
+	said := func(args ...string) string {
+		u.t.Helper()
+		out, err := command(args...).CombinedOutput()
+		if err != nil {
+			u.t.Fatalf("%s %v: %v: %s", program, args, err, out)
 		}
 		return strings.TrimSpace(string(out))
 	}
-	root := filepath.Join(engine.Dir, "root")
+	root := filepath.Join(dir, "root")
 	for _, dir := range []string{"usr", "etc", "root", "proc", "sys", "dev", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			u.t.Fatal(err)
@@ -50,7 +69,7 @@ func (u *user) container(name string) (in func(args ...string) string) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	take := engine.Command("image", "import", "-", "machine")
+	take := command("image", "import", "-", "machine")
 	take.Stdin = image
 	if err := tar.Start(); err != nil {
 		u.t.Fatal(err)
@@ -62,22 +81,31 @@ func (u *user) container(name string) (in func(args ...string) string) {
 	if err := tar.Wait(); err != nil {
 		u.t.Fatal(err)
 	}
-	docker("run", "--detach", "--name", name, "--network", "none", "--volume", "/usr:/usr:ro", "machine", "sleep", "infinity")
-	return func(args ...string) string { return docker(append([]string{"exec", name}, args...)...) }
+	said("run", "--detach", "--name", name, "--network", "none", "--volume", "/usr:/usr:ro", "machine", "sleep", "infinity")
+	return func(args ...string) string { return said(append([]string{"exec", name}, args...)...) }
 }
 
-// TestAgentsWorkInAContainer reaches one by docker's own command, as docker lets everybody
-// in: as an ordinary user, whose agents are held by what a container has of the wall, and
-// as its root, who has none for a worker and is told why.
+// TestAgentsWorkInAContainer reaches one by the command of its program, as docker and podman
+// let everybody in: as an ordinary user, whose agents are held by what a container has of
+// the wall, and as its root, who has none for a worker and is told why.
 func TestAgentsWorkInAContainer(t *testing.T) {
 	t.Parallel()
+	for program := range containers {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			worksInAContainer(t, program)
+		})
+	}
+}
+
+func worksInAContainer(t *testing.T, program string) {
 	u := newUser(t)
 	u.program = u.built()
-	in := u.container("box")
+	in := u.container(program, "box")
 	u.ok("tenant", "create", "t_acme")
 	u.daemon()
-	u.ok("host", "add", "box", "--command", "docker exec -i -u 1000 -e HOME=/tmp/home box")
-	u.ok("host", "add", "root", "--command", "docker exec -i box sh -c {}")
+	u.ok("host", "add", "box", "--command", program+" exec -i -u 1000 -e HOME=/tmp/home box")
+	u.ok("host", "add", "root", "--command", program+" exec -i box sh -c {}")
 	for _, name := range []string{"box", "root"} {
 		await(t, name+" is up", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), `"state":"up"`) })
 	}

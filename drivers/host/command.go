@@ -45,10 +45,13 @@ func argv(h host.Host, script string) []string {
 // quoted is a text as one word of any shell: it has neither ' nor \ nor !.
 func quoted(s string) string { return "'" + s + "'" }
 
-// environment is what ssh needs of the engine's: an agent with keys, if there is one.
+// environment is what ssh needs of the engine's, an agent with keys, if there is one; and
+// what says where docker, podman and kubectl have theirs.
 func environment() map[string]string {
 	env := map[string]string{}
-	for _, name := range []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"} {
+	for _, name := range []string{
+		"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINER_CONNECTION",
+	} {
 		if v := os.Getenv(name); v != "" {
 			env[name] = v
 		}

@@ -1,5 +1,5 @@
 // Package dockertest runs a docker engine for tests, with a place and a socket of
-// its own and without a network.
+// its own and without a network; and a podman that serves so.
 package dockertest
 
 import (
