@@ -19,6 +19,10 @@ type Engine struct {
 	Host    string `json:"host"`              // name of its machine
 	Version string `json:"version"`
 	Signer  string `json:"signer,omitempty"` // public key that it signs the log with, base64; "" is not known
+	// Prefer are patterns of tenants that it is to have rather than others, without spaces.
+	Prefer []string `json:"prefer,omitempty"`
+	// Draining says that it is stopped, and hands its tenants over.
+	Draining bool `json:"draining,omitempty"`
 	// Since is when it began, Seen when it last said that it is there, on the
 	// database's clock; Live, that it did so within a lease.
 	Since time.Time `json:"since"`
@@ -37,11 +41,11 @@ type Owned struct {
 
 // What is said to the table engine.
 const (
-	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until, layout) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond', $8)
-on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, seen = clock_timestamp()`
+	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until, layout, prefer, draining) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond', $8, $9, $10 > 0)
+on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, prefer = excluded.prefer, draining = excluded.draining, seen = clock_timestamp()`
 
 	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
-greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint from engine order by name`
+greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, prefer, draining from engine order by name`
 
 	ownersSQL = `select tenant, engine, until <= clock_timestamp() from owner where away = '' order by tenant`
 )
@@ -81,10 +85,22 @@ func (db *DB) Signs(key string) {
 	}
 }
 
+// Drain has the other engines know that this one is stopped, if it has joined.
+func (db *DB) Drain(ctx context.Context) error {
+	db.mu.Lock()
+	if db.me != nil {
+		me := *db.me
+		me.Draining = true
+		db.me = &me
+	}
+	db.mu.Unlock()
+	return db.seen(ctx)
+}
+
 // Introduce has the other engines know of this process for the time of a lease, by a name
 // of its own: it works on no tenant.
 func (db *DB) Introduce(ctx context.Context, me Engine) error {
-	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps))); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), "", int64(0)); err != nil {
 		return fmt.Errorf("be known to the engines: %w", err)
 	}
 	return nil
@@ -98,7 +114,11 @@ func (db *DB) seen(ctx context.Context) error {
 	if me == nil {
 		return nil
 	}
-	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps))); err != nil {
+	var draining int64
+	if me.Draining {
+		draining = 1
+	}
+	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), strings.Join(me.Prefer, " "), draining); err != nil {
 		return fmt.Errorf("join the engines: %w", err)
 	}
 	return nil
@@ -127,7 +147,7 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 		engines = append(engines, Engine{
 			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]), Signer: string(r[5]),
 			Since: time.UnixMicro(integer(r[6])).UTC(), Seen: time.UnixMicro(integer(r[7])).UTC(), Live: truth(r[8]),
-			Silent: time.Duration(integer(r[9])) * time.Microsecond,
+			Silent: time.Duration(integer(r[9])) * time.Microsecond, Prefer: strings.Fields(string(r[10])), Draining: truth(r[11]),
 		})
 	}
 	for _, r := range tenants {

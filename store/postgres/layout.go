@@ -64,6 +64,9 @@ create table engine (
 alter table layout add column least int not null default 0; -- the layout that a program has to know to go on beside it
 alter table engine add column layout int not null default 0; -- that it knows`},
 		{sql: committerSQL},
+		{sql: `
+alter table engine add column prefer text not null default ''; -- patterns of tenants, with spaces between
+alter table engine add column draining boolean not null default false; -- it is stopped, and hands its tenants over`},
 	}
 }
 
