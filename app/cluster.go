@@ -38,10 +38,13 @@ func clusterOf(me string, lease time.Duration, engines []postgres.Engine, owned 
 			state = cluster.Gone
 		case e.Silent > lease*2/3:
 			state = cluster.Late
+		case e.Draining:
+			state = cluster.Draining
 		}
 		c.Engines = append(c.Engines, cluster.Engine{
 			Name: e.Name, Host: e.Host, Version: e.Version, Address: e.Address, State: state, Here: e.Name == me,
 			Since: e.Since, Seen: e.Seen, Silent: e.Silent.Milliseconds(), Count: len(has[e.Name]), Tenants: append([]string{}, has[e.Name]...),
+			Prefer: e.Prefer,
 		})
 	}
 	return c

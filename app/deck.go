@@ -32,6 +32,7 @@ type deck struct {
 	file    *house // of a data file
 	peers   others
 	retakes retakes
+	given   given
 	cluster *cluster.Book // of a database
 
 	opening sync.Mutex // one thing is opened or closed at a time
@@ -319,6 +320,9 @@ func (d *deck) shut() error {
 	}
 	d.opening.Unlock() // who shares or serves may wait for it
 	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	_ = d.base.Drain(ctx) // else others wait for some of its tenants until it is gone
+	cancel()
 	for _, end := range slices.Backward(d.end) {
 		errs = append(errs, end())
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -25,11 +27,23 @@ func self() postgres.Engine {
 	return postgres.Engine{Host: command.Machine(), Version: programVersion()}
 }
 
-// self is this process with the key that it signs by.
+// self is this process with the key that it signs by and the tenants that it prefers.
 func (d *deck) self() postgres.Engine {
 	me := self()
 	me.Signer = d.sealer.Public()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	me.Prefer = strings.Fields(d.at.Prefer)
 	return me
+}
+
+// wants says that an engine prefers a tenant, and can have it as far as that is known.
+func (d *deck) wants(e *postgres.Engine, tenant string) bool {
+	if !cluster.Matches(e.Prefer, tenant) {
+		return false
+	}
+	may, known := d.signing.may(tenant, e.Signer)
+	return may || !known || e.Signer == ""
 }
 
 // share takes tenants that no engine has, and hands some over to an engine that has
@@ -52,16 +66,14 @@ func (d *deck) share(ctx context.Context) {
 		d.lookAtKeys(ctx, engines, owned)
 		engines = d.signing.able(engines, owned)
 		rests := func(tenant string) bool { return d.retakes.rests(tenant) || !d.signs(tenant) }
-		s := shareOf(d.base.Engine(), engines, owned, rests)
+		s := shareOf(d.base.Engine(), engines, owned, rests, d.wants)
 		take := slices.Concat(s.take, d.without(s.mine), slices.DeleteFunc(d.signing.left(owned, time.Now()), rests))
 		for i, tenant := range take {
 			if ctx.Err() == nil && !slices.Contains(take[:i], tenant) {
 				d.admit(ctx, tenant)
 			}
 		}
-		if i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == s.to }); i >= 0 {
-			d.hand(s.mine, engines[i])
-		}
+		d.hand(s.give, engines)
 	}
 }
 
@@ -124,23 +136,31 @@ func (d *deck) tell(tenant, component string, err error) {
 	}
 }
 
-// hand gives one tenant to another engine: one whose work is not at this machine now, and
-// whose log takes what that engine signs.
-func (d *deck) hand(mine []string, to postgres.Engine) {
+// hand gives one tenant to another engine: one whose work is not at this machine now,
+// whose log takes what that engine signs, and that did not just come back from it.
+func (d *deck) hand(gifts []gift, engines []postgres.Engine) {
+	d.given.forget(engines)
+	if len(gifts) == 0 {
+		return
+	}
 	d.opening.Lock()
 	defer d.opening.Unlock()
-	for _, tenant := range mine {
+	for _, g := range gifts {
+		i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == g.to })
 		d.mu.Lock()
-		h, named := d.houses[tenant], d.named[tenant]
+		h, named := d.houses[g.tenant], d.named[g.tenant]
 		d.mu.Unlock()
-		if h == nil || named {
+		if h == nil || named || i < 0 || d.given.rests(g) {
 			continue
 		}
-		if may, known := d.signing.may(tenant, to.Signer); to.Signer != "" && to.Signer != d.sealer.Public() && (!may || !known) {
-			continue
+		if signer := engines[i].Signer; signer != "" && signer != d.sealer.Public() {
+			if may, known := d.signing.may(g.tenant, signer); !may || !known {
+				continue
+			}
 		}
-		if eng, err := h.working(); err == nil && idle(eng.Snapshot(tenant)) {
-			_ = d.leave(h, to.Name)
+		if eng, err := h.working(); err == nil && idle(eng.Snapshot(g.tenant)) {
+			d.given.note(g)
+			_ = d.leave(h, g.to)
 			return
 		}
 	}
@@ -155,63 +175,6 @@ func idle(s *engine.Snapshot) bool {
 		}
 	}
 	return s.Counts.ByStatus["running"] == 0 && len(s.Visitors) == 0
-}
-
-// plan is what one engine is to do for an even share.
-type plan struct {
-	take []string // tenants that nobody has
-	mine []string // of which one goes to an engine that has fewer
-	to   string   // that engine; "" is none
-}
-
-// shareOf plans the share of one engine: as many tenants as any other, or one more. Where
-// some let others in, those share them: a tenant of a cockpit's engine is out of reach
-// elsewhere. What rests is not taken.
-func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned, rests func(tenant string) bool) (p plan) {
-	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return !e.Live || e.Visits() })
-	if open := slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return e.Address == "" }); len(open) > 0 {
-		engines = open
-	}
-	has := map[string]int{}
-	for _, e := range engines {
-		has[e.Name] = 0
-	}
-	_, shares := has[me]
-	if len(has) == 0 { // nobody is seen, as where the database stood still
-		has[me], shares = 0, true
-	}
-	var free []string
-	for _, o := range owned {
-		_, there := has[o.Engine]
-		switch {
-		case o.Free:
-			free = append(free, o.Tenant)
-		case o.Engine == me:
-			p.mine = append(p.mine, o.Tenant)
-			fallthrough
-		case there:
-			if there {
-				has[o.Engine]++
-			}
-		}
-	}
-	if !shares {
-		if len(p.mine) > 0 {
-			p.to = slices.MinFunc(engines, func(a, b postgres.Engine) int { return has[a.Name] - has[b.Name] }).Name
-		}
-		return p
-	}
-	least := len(owned) / len(has)
-	most := (len(owned) + len(has) - 1) / len(has)
-	free = slices.DeleteFunc(free, rests)
-	p.take = free[:min(len(free), max(0, most-has[me]))]
-	for _, e := range engines {
-		if n := has[e.Name]; e.Name != me && len(free) == 0 && n < has[me]-1 && (n < least || has[me] > most) {
-			p.to = e.Name
-			break
-		}
-	}
-	return p
 }
 
 var _ command.Engines = (*deck)(nil)

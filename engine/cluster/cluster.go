@@ -16,13 +16,14 @@ type State string
 // The states, by when an engine last said that it is there: it does so each third of its
 // lease.
 const (
-	Up   State = "up"
-	Late State = "late" // not for two thirds of its lease: its processes stand still
-	Gone State = "gone" // its lease is over: others take its tenants
+	Up       State = "up"
+	Draining State = "draining" // it is stopped, and hands its tenants over
+	Late     State = "late"     // not for two thirds of its lease: its processes stand still
+	Gone     State = "gone"     // its lease is over: others take its tenants
 )
 
 // States are all of them.
-func States() []string { return []string{string(Up), string(Late), string(Gone)} }
+func States() []string { return []string{string(Up), string(Draining), string(Late), string(Gone)} }
 
 // Engine is one engine.
 type Engine struct {
@@ -39,6 +40,8 @@ type Engine struct {
 	// Count is how many tenants it has, Tenants those of them that who asks may know.
 	Count   int      `json:"tenant_count"`
 	Tenants []string `json:"tenants"`
+	// Prefer are patterns of the tenants that it is to have rather than others.
+	Prefer []string `json:"prefer,omitempty"`
 }
 
 // Cluster is all engines and what none of them has.
@@ -59,11 +62,11 @@ func (c Cluster) Tenants() []string {
 	return slices.Compact(all)
 }
 
-// Silence is how long an engine has not said that it is there. For one that is up that
-// is as of when it was looked at: it says so again and again.
+// Silence is how long an engine has not said that it is there. For one that does so again
+// and again that is as of when it was looked at.
 func (c Cluster) Silence(e Engine, now time.Time) time.Duration {
 	silent := time.Duration(e.Silent) * time.Millisecond
-	if e.State != Up {
+	if e.State == Late || e.State == Gone {
 		silent += max(0, now.Sub(c.At))
 	}
 	return silent
@@ -79,6 +82,7 @@ func (c Cluster) Of(tenant string) Cluster {
 			only = append(only, tenant)
 		}
 		e.Tenants = only
+		e.Prefer = slices.DeleteFunc(slices.Clone(e.Prefer), func(p string) bool { return !Matches([]string{p}, tenant) }) // they name others
 	}
 	if slices.Contains(c.Free, tenant) {
 		c.Free = []string{tenant}
@@ -102,7 +106,7 @@ func (c Cluster) Owner(tenant string) (Engine, bool) {
 func (c Cluster) same(o Cluster) bool {
 	return c.Shared == o.Shared && slices.Equal(c.Free, o.Free) && slices.EqualFunc(c.Engines, o.Engines, func(a, b Engine) bool {
 		return a.Name == b.Name && a.Host == b.Host && a.Version == b.Version && a.Address == b.Address && a.State == b.State &&
-			a.Here == b.Here && a.Count == b.Count && slices.Equal(a.Tenants, b.Tenants)
+			a.Here == b.Here && a.Count == b.Count && slices.Equal(a.Prefer, b.Prefer) && slices.Equal(a.Tenants, b.Tenants)
 	})
 }
 

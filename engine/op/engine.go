@@ -15,8 +15,9 @@ func engines() []*Op {
 		list(Op{
 			Name: "engine list", Short: "List the engines that work on the data, and which tenants they have", Alone: true, Statuses: cluster.States(),
 			Long: "List the engines that work on the data, and which tenants they have. Those of a database are up when they answer, late when\n" +
-				"they have not for two thirds of their lease, and gone once it is over: others take their tenants then. A data file has one\n" +
-				"engine while a cockpit or serve runs. From another machine only the own tenant is named, the others are counted.",
+				"they have not for two thirds of their lease, and gone once it is over: others take their tenants then. One that is stopped\n" +
+				"is draining while it hands its tenants over. A data file has one engine while a cockpit or serve\n" +
+				"runs. From another machine only the own tenant is named, the others are counted.",
 		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[cluster.Engine], error) {
 			all, err := engineLook(ctx, c)
 			if err == nil && len(all.Free) > 0 {

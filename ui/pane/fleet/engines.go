@@ -27,12 +27,13 @@ func NewEngines() *pane.Table[cluster.Engine] {
 		Cols: []grid.Column{
 			{Title: "ENGINE", Min: 14, Weight: 2, Key: true, Middle: true},
 			{Title: "STATE", Min: 12},
-			{Title: "HERE", Min: 4, Priority: 4},
+			{Title: "HERE", Min: 4, Priority: 5},
 			{Title: "COUNT", Min: 5, Right: true},
 			{Title: "TENANTS", Min: 12, Weight: 4, Priority: 1},
+			{Title: "PREFERS", Min: 8, Weight: 2, Priority: 3},
 			{Title: "ADDRESS", Min: 12, Weight: 2, Priority: 2},
-			{Title: "VERSION", Min: 8, Weight: 1, Priority: 3},
-			{Title: "AGE", Min: 4, Priority: 5, Right: true},
+			{Title: "VERSION", Min: 8, Weight: 1, Priority: 4},
+			{Title: "AGE", Min: 4, Priority: 6, Right: true},
 		},
 		ID: func(e *cluster.Engine) string { return e.Name },
 		Row: func(env *pane.Env, e *cluster.Engine, set func(int, string, screen.Role)) {
@@ -44,9 +45,10 @@ func NewEngines() *pane.Table[cluster.Engine] {
 			}
 			set(3, strconv.Itoa(e.Count), screen.Text)
 			set(4, strings.Join(e.Tenants, " "), screen.Text)
-			set(5, e.Address, screen.Text)
-			set(6, e.Version, screen.Dim)
-			set(7, pane.Age(env.Now, e.Since), screen.Dim)
+			set(5, strings.Join(e.Prefer, " "), screen.Text)
+			set(6, e.Address, screen.Text)
+			set(7, e.Version, screen.Dim)
+			set(8, pane.Age(env.Now, e.Since), screen.Dim)
 		},
 		Item: func(e *cluster.Engine) pane.Item { return pane.Item{Kind: engineName, ID: e.Name} },
 		Rows: func(env pane.Env) []cluster.Engine {
@@ -114,9 +116,10 @@ func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
 	out.Add("host", e.Host, screen.Text)
 	out.Add("version", e.Version, screen.Text)
 	out.Add("started", pane.When(env.Now, e.Since), screen.Text)
-	if e.State != cluster.Up {
+	if e.State == cluster.Late || e.State == cluster.Gone {
 		out.Add("seen", pane.When(env.Now, e.Seen), screen.Text)
 	}
+	out.Add("prefers", strings.Join(e.Prefer, "\n"), screen.Text)
 	out.Head("tenants " + strconv.Itoa(e.Count))
 	out.Add("", strings.Join(e.Tenants, "\n"), screen.Text)
 	if n := e.Count - len(e.Tenants); n > 0 {
@@ -127,6 +130,8 @@ func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
 // stateMeans is what becomes of the tenants of an engine that is not up.
 func stateMeans(s cluster.State) string {
 	switch s {
+	case cluster.Draining:
+		return "it is stopped, and hands its tenants over"
 	case cluster.Late:
 		return "it has not answered for two thirds of its lease: its processes stand still"
 	case cluster.Gone:
