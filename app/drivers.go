@@ -153,7 +153,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	opt.Notices = telling
 	opt.Runtimes = map[string]fleet.Runtime{"exec": runtime, "terminal": screens, "acp": protocol, "coder": remote}
 	h.cadPool(need, sup, opt)
-	return resources(sup, need.Data, at, dir, opt)
+	return resources(sup, hosts, need.Data, at, dir, opt)
 }
 
 // ownFiles are the files of an engine that nobody else is to open.
@@ -162,7 +162,7 @@ func ownFiles(data string) (*safeopen.Own, error) {
 }
 
 // resources fills in what looks after the things that agents work on.
-func resources(sup *cell.Supervisor, data, at, dir string, opt *engine.Options) error {
+func resources(sup *cell.Supervisor, hosts *host.Pool, data, at, dir string, opt *engine.Options) error {
 	kept, err := files.New(files.Options{Dir: at + ".snapshots", Own: data, Dest: dir})
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func resources(sup *cell.Supervisor, data, at, dir string, opt *engine.Options) 
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir, opt.Changes = dir, kept
-	made, err := tree.New(tree.Options{Cells: sup, Dir: opt.ForkDir, Kept: at + ".snapshots", Own: opt.Own})
+	made, err := tree.New(tree.Options{Cells: sup, Hosts: hosts, Dir: opt.ForkDir, Kept: at + ".snapshots", Own: opt.Own})
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	t.Parallel()
 	u := withHost(t, "--label", "os=debian", "--slots", "2")
 	for want, args := range map[string][]string{
-		"no work trees": {"--tree"}, "only cols, rows": {"--runtime", "terminal", "--options", `{"read":["/x"]}`},
+		"only cols, rows":                   {"--runtime", "terminal", "--options", `{"read":["/x"]}`},
 		"only mode, model":                  {"--runtime", "acp", "--options", `{"shared":true}`},
 		"only interrupt":                    {"--options", `{"read":["/x"]}`},
 		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},

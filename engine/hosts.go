@@ -34,5 +34,14 @@ func (e *Engine) onHost(tenant, name string) (agents []string) {
 	return agents
 }
 
-// OnHost is for what keeps places of agents on hosts.
-func (e *Engine) OnHost(tenant, name string) []string { return e.onHost(tenant, name) }
+// OnHost are those with anything on a host, for what keeps their places there: a tree is
+// made before its agent.
+func (e *Engine) OnHost(tenant, name string) []string {
+	agents := e.onHost(tenant, name)
+	for _, t := range e.Trees.All(tenant) {
+		if t.Host == name && !slices.Contains(agents, t.Agent) {
+			agents = append(agents, t.Agent)
+		}
+	}
+	return agents
+}

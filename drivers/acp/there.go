@@ -39,7 +39,7 @@ const askPatience = 10 * time.Second
 func (t *there) ask(r workdir.Request) (a workdir.Answer, err error) {
 	spec := t.spec
 	spec.Argv, spec.Env = []string{"files"}, nil
-	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Desk: true, Whole: true})
+	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Desk: keeper.Files, Whole: true})
 	if err != nil {
 		return a, err
 	}

@@ -243,6 +243,9 @@ func (p *Process) Interrupt(sig syscall.Signal) {
 	}
 }
 
+// Streams are our ends of its pipes.
+func (p *Process) Streams() (stdin, stdout, stderr *os.File) { return p.Stdin, p.Stdout, p.Stderr }
+
 // CloseIO closes our ends of all three pipes, or of the terminal.
 func (p *Process) CloseIO() {
 	p.Stdin.Close()

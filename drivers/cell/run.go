@@ -16,7 +16,16 @@ func (s *Supervisor) Run(ctx context.Context, spec Spec, in io.Reader, out, errs
 	if err != nil {
 		return Exit{}, err
 	}
-	return p.Attend(ctx, in, out, errs)
+	return Attend(ctx, p, in, out, errs)
+}
+
+// Attended is a run that can be attended to, on whichever machine it is.
+type Attended interface {
+	Streams() (stdin, stdout, stderr *os.File)
+	CloseIO()
+	Done() <-chan struct{}
+	Stop(g Grace) error
+	Exit() Exit
 }
 
 // Attend gives a command what in holds and the end of its input, and copies what it
@@ -24,18 +33,19 @@ func (s *Supervisor) Run(ctx context.Context, spec Spec, in io.Reader, out, errs
 // copied. The end of ctx, or an error of in, out or errs, ends the run at once and is
 // returned; an exit that is not 0 is no error. In may be nil, and so may out and errs,
 // for what nobody reads. In is read until a read of it returns after the command's end.
-func (p *Process) Attend(ctx context.Context, in io.Reader, out, errs io.Writer) (Exit, error) {
+func Attend(ctx context.Context, p Attended, in io.Reader, out, errs io.Writer) (Exit, error) {
 	defer p.CloseIO()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	stdin, stdout, stderr := p.Streams()
 	var feeding, reading sync.WaitGroup
 	feeding.Go(func() {
-		defer p.Stdin.Close()
+		defer stdin.Close()
 		if in == nil {
 			return
 		}
 		// A command need not read its input: its exit says what came of it.
-		if _, err := io.Copy(p.Stdin, in); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
+		if _, err := io.Copy(stdin, in); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
 			end(err)
 		}
 	})
@@ -50,8 +60,8 @@ func (p *Process) Attend(ctx context.Context, in io.Reader, out, errs io.Writer)
 			}
 		})
 	}
-	read(out, p.Stdout)
-	read(errs, p.Stderr)
+	read(out, stdout)
+	read(errs, stderr)
 	copied := make(chan struct{})
 	go func() {
 		reading.Wait()

@@ -55,7 +55,7 @@ func (r Repository) State(ctx context.Context, w Worktree, most Limits, keep fun
 	}
 	if now.same && now.Message == message {
 		now.used(known)
-		return now.Commit, r.name(ctx, now.Commit, keep(now.Commit))
+		return now.Commit, r.Name(ctx, now.Commit, keep(now.Commit))
 	}
 	now.Message = message
 	out, err := r.Call(ctx, Call{In: strings.NewReader(message), Args: []string{"commit-tree", now.Tree}})
@@ -63,14 +63,14 @@ func (r Repository) State(ctx context.Context, w Worktree, most Limits, keep fun
 		return "", err
 	}
 	now.Commit = strings.TrimSpace(string(out))
-	if err := r.name(ctx, now.Commit, append(keep(now.Commit), lastRef(known))); err != nil {
+	if err := r.Name(ctx, now.Commit, append(keep(now.Commit), lastRef(known))); err != nil {
 		return "", err
 	}
 	return now.Commit, now.write(index, known)
 }
 
-// name has refs name a commit, those that do not yet.
-func (r Repository) name(ctx context.Context, commit string, refs []string) error {
+// Name has refs name a commit, those that do not yet.
+func (r Repository) Name(ctx context.Context, commit string, refs []string) error {
 	var lines strings.Builder
 	for _, ref := range refs {
 		if r.Ref(ref) != commit {

@@ -72,7 +72,7 @@ func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 			Files: o.Files, Whole: o.Whole, Desk: o.Desk, Terminal: spec.Terminal,
 		},
 	}
-	if spec.Keep != nil && !o.Desk {
+	if spec.Keep != nil && o.Desk == "" {
 		p.start.Keep = &wire.Keep{Stdout: spec.Keep.Stdout, Secrets: spec.Keep.Mask.Values()}
 	}
 	p.turn = sync.NewCond(&p.mu)

@@ -75,10 +75,18 @@ type Hosted struct {
 	// Whole has it held up rather than a part of its output be left out, where there
 	// is no room for it while its link is away.
 	Whole bool
-	// Desk has one request for the agent's files answered (package workdir), in the
-	// place of a command.
-	Desk bool
+	// Desk has one request of an engine answered, in the place of a command.
+	Desk Desk
 }
+
+// Desk says who answers a request; "" is nobody.
+type Desk string
+
+// The desks.
+const (
+	Files Desk = "files" // for the agent's files: package workdir
+	Trees Desk = "tree"  // for its work tree: package tree of the drivers
+)
 
 // Here is a process of this machine.
 type Here struct {
@@ -88,9 +96,6 @@ type Here struct {
 
 // NewHere makes it of a run.
 func NewHere(p *cell.Process) *Here { return &Here{Process: p} }
-
-// Streams implements Process.
-func (h *Here) Streams() (stdin, stdout, stderr *os.File) { return h.Stdin, h.Stdout, h.Stderr }
 
 // Unread implements Process.
 func (*Here) Unread() bool { return false }

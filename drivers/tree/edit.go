@@ -70,6 +70,5 @@ func (d *Driver) Edit(ctx context.Context, t tree.Tree, key, state, path string,
 	if err != nil {
 		return err
 	}
-	l := landing{Repository: r, d: d, t: t, key: key, from: state, to: next, root: t.Path}
-	return l.files(ctx)
+	return d.bring(ctx, r, t, key, state, next)
 }

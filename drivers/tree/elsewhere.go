@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
@@ -28,7 +29,7 @@ const (
 // Run implements tree.Driver. What the command leaves behind goes with it.
 func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, c tree.Command) (ran tree.Ran, err error) {
 	if state == "" {
-		return d.run(ctx, t, t.Dir(), c)
+		return d.run(ctx, t, t.Host, t.Dir(), c)
 	}
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -46,11 +47,13 @@ func (d *Driver) Run(ctx context.Context, t tree.Tree, state string, c tree.Comm
 	if err := d.modules(ctx, r, t, state, dir); err != nil {
 		return ran, err
 	}
-	return d.run(ctx, t, filepath.Join(dir, t.Sub), c)
+	return d.run(ctx, t, "", filepath.Join(dir, t.Sub), c)
 }
 
-// run runs a command in a directory, in a cell of the tree's agent.
-func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, c tree.Command) (ran tree.Ran, err error) {
+// run runs a command in a directory of a host, in a cell of the tree's agent.
+func (d *Driver) run(ctx context.Context, t tree.Tree, host, dir string, c tree.Command) (ran tree.Ran, err error) {
+	ctx, stop := context.WithTimeoutCause(ctx, maxCheck+time.Minute, core.Errorf(core.Unavailable, "it took longer than %s", maxCheck)) // hosts know no deadlines
+	defer stop()
 	ran.Command = c.Argv
 	var mu sync.Mutex // the two streams are read side by side
 	var tail tailing
@@ -63,14 +66,14 @@ func (d *Driver) run(ctx context.Context, t tree.Tree, dir string, c tree.Comman
 	}
 	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
 	began := time.Now()
-	p, err := d.opt.Cells.Start(cell.Spec{
+	p, err := keeper.Begin(d.opt.Cells, d.opt.Hosts, host, cell.Spec{
 		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: c.Argv, Dir: dir, Deadline: maxCheck, Env: c.Env,
 		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
-	})
+	}, keeper.Hosted{Whole: true})
 	var exit cell.Exit
 	if err == nil {
 		over := c.Runs(p)
-		exit, err = p.Attend(ctx, nil, &out, &errs)
+		exit, err = cell.Attend(ctx, p, nil, &out, &errs)
 		over()
 	}
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +16,6 @@ import (
 // Bounds of what an agent has committed.
 const (
 	maxCommits = 1000
-	maxPack    = "2147483648" // bytes
 )
 
 // joining is one join.
@@ -157,8 +154,7 @@ func (d *Driver) Update(ctx context.Context, t tree.Tree, key, state, onto strin
 			return nil, err
 		}
 	}
-	l := landing{Repository: r, d: d, t: t, key: key, from: state, to: next, root: t.Path}
-	return out.Conflicts, l.files(ctx)
+	return out.Conflicts, d.bring(ctx, r, t, key, state, next)
 }
 
 // merge3 joins two trees that came from one. Of a conflict both sides stand in
@@ -347,27 +343,13 @@ func (j *joining) replay(ctx context.Context, c, onto string, names []string, ou
 // fetch brings what the agent committed into the engine's repository, checked
 // (git-index-pack(1), --strict), and lists it, the oldest first.
 func (j *joining) fetch(ctx context.Context) (head string, list []string, err error) {
-	w, err := git.FindWorktree(j.t.Path)
-	if err != nil || w.Dir != filepath.Join(j.t.Path, ".git") {
-		return "", nil, core.Errorf(core.Conflict, "mode: the repository of %s was changed so that its commits can't be read; allowed: squash", j.t.Agent).With("field", "mode")
+	if head, err = j.d.headOf(ctx, j.Repository, j.t, j.j.State); err != nil {
+		return "", nil, err
 	}
-	head, _ = w.Head()
 	if head == "" {
 		return "", nil, core.Errorf(core.Conflict, "mode: %s has nothing checked out; allowed: squash", j.t.Agent).With("field", "mode")
 	}
-	theirs := append(slices.Clone(j.Objects), filepath.Join(w.Dir, "objects"))
-	pack := git.Call{
-		GitDir: j.Dir, Dir: j.Dir, More: theirs, In: strings.NewReader(head + "\n^" + j.t.Head + "\n"),
-		Args: []string{"pack-objects", "-q", "--revs", "--stdout", "--thin", "--delta-base-offset"},
-	}
-	keep := git.Call{GitDir: j.Dir, Dir: j.Dir, More: j.Objects, Args: []string{"index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size=" + maxPack}}
-	err = j.Git.Read(ctx, pack, func(in io.Reader) error {
-		return j.Git.Write(ctx, keep, func(out io.Writer) error {
-			_, err := io.Copy(out, in)
-			return err
-		})
-	})
-	if err != nil {
+	if err := j.d.commits(ctx, j.Repository, j.t, head); err != nil {
 		return "", nil, fmt.Errorf("take over the commits of %s: %w", j.t.Agent, err)
 	}
 	text, err := j.Do(ctx, "rev-list", "--reverse", "--topo-order", "--no-merges", fmt.Sprintf("--max-count=%d", maxCommits+1), head, "^"+j.t.Head)

@@ -138,17 +138,8 @@ func (l *landing) find() error {
 // the way.
 func (l *landing) objects(ctx context.Context) error {
 	into := filepath.Join(l.w.Common, "objects")
-	pack := git.Call{
-		GitDir: l.Dir, Dir: l.Dir, More: l.Repository.Objects, In: strings.NewReader(l.to + "\n^" + l.from + "\n"),
-		Args: []string{"pack-objects", "-q", "--revs", "--stdout", "--thin", "--delta-base-offset"},
-	}
-	keep := git.Call{GitDir: l.Dir, Dir: l.Dir, Objects: into, More: l.Repository.Objects, Write: []string{into}, Args: []string{"index-pack", "--stdin", "--fix-thin", "--strict"}}
-	return l.Git.Read(ctx, pack, func(in io.Reader) error {
-		return l.Git.Write(ctx, keep, func(out io.Writer) error {
-			_, err := io.Copy(out, in)
-			return err
-		})
-	})
+	keep := git.Call{Objects: into, Write: []string{into}, Args: []string{"--strict"}}
+	return packed(ctx, l.Repository, nil, []string{l.to, "^" + l.from}, func(in io.Reader) error { return unpack(ctx, l.Repository, keep, in) })
 }
 
 // large brings what the commits leave to git LFS into the source. Its work tree has the

@@ -200,7 +200,7 @@ func (d *Driver) taking(ctx context.Context, r git.Repository, t tree.Tree, from
 		if left -= h.Size; left < 0 {
 			return nil, core.Errorf(core.Conflict, "%s: objects of git LFS of more than %d bytes are not taken over", h.path, d.opt.Most.Bytes).With("field", "agent").With("path", h.path)
 		}
-		if theirs.Put(h.Pointer) == nil {
+		if t.Host == "" && theirs.Put(h.Pointer) == nil || t.Host != "" && d.largeThere(ctx, r, t, h.Pointer) == nil {
 			continue
 		}
 		if known == nil {

@@ -121,7 +121,7 @@ func (d *Driver) loosened(ctx context.Context, r git.Repository, t tree.Tree, w 
 // two states.
 func (d *Driver) looseBetween(ctx context.Context, r git.Repository, t tree.Tree, from, to string) (all []loose, known git.Repository, err error) {
 	at := git.Worktree{Path: t.Path}
-	if t.Kind != tree.Git || len(r.Links(at)) == 0 {
+	if t.Kind != tree.Git || t.Host == "" && len(r.Links(at)) == 0 {
 		return nil, r, nil
 	}
 	was, err := looseIn(ctx, r, from)

@@ -33,6 +33,9 @@ const (
 // Make implements tree.Driver. The files are laid out beside their place, and put
 // there by one rename.
 func (d *Driver) Make(ctx context.Context, t tree.Tree) error {
+	if t.Host != "" {
+		return d.makeThere(ctx, t)
+	}
 	if _, err := os.Lstat(t.Path); err == nil {
 		return nil // made, and not written down
 	}
@@ -142,11 +145,7 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 // fresh makes an empty repository of an agent's in a directory, that reads objects of
 // others.
 func (d *Driver) fresh(ctx context.Context, r git.Repository, t tree.Tree, dir string, objects []string) error {
-	format := "sha1"
-	if len(t.BaseCommit) == 64 {
-		format = "sha256"
-	}
-	if _, err := r.Git.Run(ctx, git.Call{Write: []string{dir}, Args: []string{"init", "--quiet", "--template=", "--object-format=" + format, "--initial-branch=" + t.Branch, dir}}); err != nil {
+	if _, err := r.Git.Run(ctx, git.Call{Write: []string{dir}, Args: []string{"init", "--quiet", "--template=", "--object-format=" + format(t), "--initial-branch=" + t.Branch, dir}}); err != nil {
 		return err
 	}
 	dot := filepath.Join(dir, ".git")
@@ -256,6 +255,12 @@ func unpacked(w git.Worktree, ref string) error {
 
 // include copies the ignored files that the source lists.
 func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, stage string) error {
+	left := int64(maxIncludedBytes)
+	return d.included(ctx, r, t, func(from *safeopen.Root, name string) error { return copied(from, stage, name, &left) })
+}
+
+// included finds the ignored files that the source lists.
+func (d *Driver) included(ctx context.Context, r git.Repository, t tree.Tree, each func(from *safeopen.Root, name string) error) error {
 	from, err := d.opt.Own.Root(t.Source)
 	if err != nil {
 		return err
@@ -266,6 +271,9 @@ func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, sta
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.home(t), 0o711); err != nil {
 		return err
 	}
 	index := filepath.Join(d.home(t), ".include")
@@ -285,12 +293,6 @@ func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, sta
 	if err != nil {
 		return err
 	}
-	to, err := d.opt.Own.Root(stage)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	left := int64(maxIncludedBytes)
 	for n, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
 		if name == "" || strings.HasPrefix(name, ".git/") {
 			continue
@@ -298,28 +300,40 @@ func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, sta
 		if n >= maxIncluded {
 			return core.Errorf(core.InvalidInput, "%s: more than %d files", includes, maxIncluded)
 		}
-		if err := copied(from, stage, name, &left); err != nil {
+		if err := each(from, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// listed opens a file that a source lists, if it is one; left is how much more may be
+// copied.
+func listed(from *safeopen.Root, name string, left *int64) (in *os.File, info fs.FileInfo, err error) {
+	in, err = from.Open(name)
+	if err != nil {
+		return nil, nil, nil // a link, a pipe, or gone: no file to copy
+	}
+	if info, err = in.Stat(); err == nil {
+		if *left -= info.Size(); *left < 0 {
+			err = core.Errorf(core.InvalidInput, "%s: more than %d bytes; %q alone has %d", includes, int64(maxIncludedBytes), name, info.Size())
+		}
+	}
+	if err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return in, info, nil
+}
+
 // copied copies one regular file to the same name below a new directory, which
 // nobody else knows yet.
 func copied(from *safeopen.Root, stage, name string, left *int64) error {
-	in, err := from.Open(name)
-	if err != nil {
-		return nil // a link, a pipe, or gone: no file to copy
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
+	in, info, err := listed(from, name, left)
+	if err != nil || in == nil {
 		return err
 	}
-	if *left -= info.Size(); *left < 0 {
-		return core.Errorf(core.InvalidInput, "%s: more than %d bytes; %q alone has %d", includes, int64(maxIncludedBytes), name, info.Size())
-	}
+	defer in.Close()
 	path := filepath.Join(stage, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -334,7 +348,7 @@ func copied(from *safeopen.Root, stage, name string, left *int64) error {
 
 // Remove implements tree.Driver.
 func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
-	if r, err := d.repo(ctx, t); err == nil { // else its source is gone: nothing there is read any more
+	if r, err := d.repo(ctx, t); err == nil && t.Host == "" { // else its source is gone: nothing there is read any more
 		subs, _ := d.nested(r, git.Worktree{Path: t.Path}, "", 0)
 		for _, w := range subs {
 			if err := r.Forget(ctx, w); err != nil {

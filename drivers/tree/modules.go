@@ -132,6 +132,18 @@ func stepped(dir, path string) (string, error) {
 	return dir, nil
 }
 
+// moduleEnds are the commits at which the history of submodules ends.
+func moduleEnds(from []git.Worktree) (ends []byte, err error) {
+	for _, w := range from {
+		data, err := os.ReadFile(filepath.Join(w.Common, "shallow"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		ends = append(ends, data...)
+	}
+	return ends, nil
+}
+
 // under lays out the submodules of a commit below its directory.
 func (d *Driver) under(ctx context.Context, r git.Repository, t tree.Tree, from []git.Worktree, commit, dir string, deep int, left *int) error {
 	all, err := links(ctx, r, commit)
@@ -152,13 +164,9 @@ func (d *Driver) under(ctx context.Context, r git.Repository, t tree.Tree, from 
 		if err := os.WriteFile(filepath.Join(to, ".git", "HEAD"), []byte(m.commit+"\n"), 0o644); err != nil {
 			return err
 		}
-		var ends []byte
-		for _, w := range from {
-			data, err := os.ReadFile(filepath.Join(w.Common, "shallow"))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			ends = append(ends, data...)
+		ends, err := moduleEnds(from)
+		if err != nil {
+			return err
 		}
 		if len(ends) > 0 {
 			if err := os.WriteFile(filepath.Join(to, ".git", "shallow"), ends, 0o644); err != nil {

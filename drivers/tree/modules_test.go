@@ -46,7 +46,7 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 	if ran, err := r.d.Run(t.Context(), ada, now.Commit, command(func(string) {}, "cat", "deps/lib/l/one")); err != nil || ran.Code != 0 {
 		t.Errorf("a check does not see it: %+v, %v", ran, err)
 	}
-	if len(ada.Lacks) > 0 || !slices.Contains(r.d.Reads(ada), filepath.Join(r.repo, ".git/modules/the/lib/objects")) {
+	if len(ada.Lacks) > 0 || r.host == nil && !slices.Contains(r.d.Reads(ada), filepath.Join(r.repo, ".git/modules/the/lib/objects")) {
 		t.Errorf("lacks %v, reads %v", ada.Lacks, r.d.Reads(ada))
 	}
 	r.write(ada.Path, "a", "by ada\n")

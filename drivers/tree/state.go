@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +34,9 @@ func (d *Driver) now(ctx context.Context, t tree.Tree, refs ...string) (s tree.S
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return s, err
+	}
+	if t.Host != "" {
+		return d.nowThere(ctx, r, t, refs)
 	}
 	w := git.Worktree{Path: t.Path}
 	if t.Kind == tree.Git {
@@ -253,10 +255,12 @@ func (d *Driver) Apart(ctx context.Context, t tree.Tree, now tree.State, tip str
 	if behind, err = count(nil, tip, t.BaseCommit); err != nil {
 		return 0, 0, fmt.Errorf("count what %s has more than %s: %w", t.Base, hex12(t.BaseCommit), err)
 	}
-	if w, err := git.FindWorktree(t.Path); err == nil && w.Dir == filepath.Join(t.Path, ".git") {
-		if n, err := count([]string{filepath.Join(w.Dir, "objects")}, now.Head, t.Head); err == nil {
-			ahead = n
-		}
+	more, err := d.reach(ctx, r, t, now.Head)
+	if err == nil {
+		ahead, err = count(more, now.Head, t.Head)
 	}
-	return ahead, behind, nil
+	if err != nil {
+		ahead = 0
+	}
+	return ahead, behind, ctx.Err()
 }

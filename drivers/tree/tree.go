@@ -28,6 +28,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/lfs"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
@@ -36,6 +37,7 @@ import (
 // Options of New.
 type Options struct {
 	Cells *cell.Supervisor // starts git, and the commands that check
+	Hosts keeper.Hosts     // have the trees of agents on other machines; nil has none
 	Dir   string           // below which trees lie, by tenant and agent
 	Kept  string           // below which their states are kept, by tenant
 	Own   *safeopen.Own    // the engine's own files, of which no tree is made
@@ -75,12 +77,7 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 	if err := core.CheckTenant(t.TenantID); err != nil {
 		return git.Repository{}, err
 	}
-	sum := sha256.Sum256([]byte(t.Source))
-	format := "sha1"
-	if len(t.BaseCommit) == 64 {
-		format = "sha256"
-	}
-	r := git.Repository{Git: git.Git{Cells: d.opt.Cells}, Dir: filepath.Join(d.opt.Kept, t.TenantID, "trees", hex.EncodeToString(sum[:8])+".git")}
+	r := git.Repository{Git: d.opt.git(), Dir: filepath.Join(d.opt.Kept, t.TenantID, "trees", sourceOf(t)+".git")}
 	if t.Kind == tree.Git {
 		w, err := git.FindWorktree(t.Source)
 		if err != nil {
@@ -100,7 +97,24 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 		}
 		d.swept[r.Dir] = true
 	}
-	return r, r.Make(ctx, format)
+	return r, r.Make(ctx, format(t))
+}
+
+// git starts git.
+func (o Options) git() git.Git { return git.Git{Cells: o.Cells} }
+
+// sourceOf names what a tree is made of.
+func sourceOf(t tree.Tree) string {
+	sum := sha256.Sum256([]byte(t.Source))
+	return hex.EncodeToString(sum[:8])
+}
+
+// format is that of a tree's objects.
+func format(t tree.Tree) string {
+	if len(t.BaseCommit) == 64 {
+		return "sha256"
+	}
+	return "sha1"
 }
 
 // unlocked removes git's locks from before a time out of a repository of ours: git
@@ -189,7 +203,18 @@ func (d *Driver) Repository(dir string) bool {
 }
 
 // Look implements tree.Driver.
-func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t tree.Tree, err error) {
+func (d *Driver) Look(ctx context.Context, tenant string, w tree.Wanted) (t tree.Tree, err error) {
+	if t, err = d.find(ctx, tenant, w); err != nil || t.Host == "" {
+		return t, err
+	}
+	at, err := d.placeThere(ctx, t)
+	t.Path = at.Path
+	return t, err
+}
+
+// find is Look of a tree that is on this machine.
+func (d *Driver) find(ctx context.Context, tenant string, q tree.Wanted) (t tree.Tree, err error) {
+	agent, dir, base := q.Agent, q.Dir, q.Base
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return t, core.Errorf(core.InvalidInput, "dir: %v", err).With("field", "dir").With("value", dir)
@@ -197,7 +222,7 @@ func (d *Driver) Look(ctx context.Context, tenant, agent, dir, base string) (t t
 	if err := d.opt.Own.CheckWork(real); err != nil {
 		return t, err
 	}
-	t = tree.Tree{TenantID: tenant, Agent: agent, Kind: tree.Plain, Source: real}
+	t = tree.Tree{TenantID: tenant, Agent: agent, Kind: tree.Plain, Source: real, Host: q.Host}
 	w, err := above(real)
 	if errors.Is(err, core.Kind(core.NotFound)) {
 		if base != "" {
@@ -277,7 +302,7 @@ func (d *Driver) place(t tree.Tree) string {
 
 // Reads implements tree.Driver.
 func (d *Driver) Reads(t tree.Tree) []string {
-	if t.Kind != tree.Git {
+	if t.Kind != tree.Git || t.Host != "" {
 		return nil
 	}
 	w, err := git.FindWorktree(t.Source)

@@ -36,6 +36,7 @@ type rig struct {
 	*testing.T
 	base, repo string
 	d          *driver.Driver
+	host       *aHost // that has the trees; nil for this machine
 }
 
 func newRig(t *testing.T) rig {
@@ -43,9 +44,16 @@ func newRig(t *testing.T) rig {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	no(t, err)
 	t.Setenv("HOME", filepath.Join(base, "home"))
-	d, err := driver.New(driver.Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")})
+	opt := driver.Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")}
+	r := rig{T: t, base: base, repo: filepath.Join(base, "repo")}
+	if os.Getenv(onHost) != "" {
+		r.host = &aHost{cells: opt.Cells}
+		r.host.desk, err = driver.NewDesk(opt.Cells, nil, filepath.Join(base, "box"))
+		no(t, err)
+		opt.Hosts = r.host
+	}
+	r.d, err = driver.New(opt)
 	no(t, err)
-	r := rig{t, base, filepath.Join(base, "repo"), d}
 	r.git(base, "init", "-q", "-b", "main", r.repo)
 	r.write(r.repo, ".gitignore", "ignored\n.env\n")
 	r.write(r.repo, "a", "one\ntwo\nthree\n")
@@ -94,7 +102,7 @@ func (r rig) read(dir, name string) string {
 // tree makes a tree of a directory for an agent.
 func (r rig) tree(agent, dir string) tree.Tree {
 	r.Helper()
-	t, err := r.d.Look(r.Context(), tenant, agent, dir, "")
+	t, err := r.d.Look(r.Context(), tenant, tree.Wanted{Agent: agent, Host: os.Getenv(onHost), Dir: dir})
 	no(r, err)
 	if t.Kind == tree.Plain {
 		t.Since, err = r.d.Tip(r.Context(), t)
@@ -102,6 +110,15 @@ func (r rig) tree(agent, dir string) tree.Tree {
 	}
 	no(r, r.d.Make(r.Context(), t))
 	return t
+}
+
+// remove takes a tree away.
+func (r rig) remove(t tree.Tree) {
+	r.Helper()
+	no(r, r.d.Remove(r.Context(), t))
+	if r.host != nil {
+		no(r, r.host.desk.Tidy(nil))
+	}
 }
 
 // over takes a tree over.
@@ -150,7 +167,7 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	r.git(r.repo, "reflog", "expire", "--expire=now", "--all")
 	r.git(r.repo, "gc", "-q", "--prune=now")
 	r.git(ada.Path, "fsck", "--full")
-	no(t, r.d.Remove(t.Context(), ada))
+	r.remove(ada)
 	if _, err := os.Stat(ada.Path); err == nil || r.git(r.repo, "for-each-ref", "refs/swarmdeck") != "" {
 		t.Error("the tree left something behind")
 	}

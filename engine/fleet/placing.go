@@ -31,6 +31,15 @@ func (c *Create) stays(was *Agent) error {
 	return nil
 }
 
+// Place chooses the host of an agent that is to be made and reports why that can't take
+// it, before anything is made for it there.
+func (f *Fleet) Place(ctx context.Context, by core.Caller, c *Create) error {
+	if err := f.choose(ctx, by.Tenant, c); err != nil {
+		return err
+	}
+	return f.checkHost(ctx, by, c)
+}
+
 // checkHost reports why an agent can't have its place on a host.
 func (f *Fleet) checkHost(ctx context.Context, by core.Caller, c *Create) error {
 	if c.Host == "" {

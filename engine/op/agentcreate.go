@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/host"
+	"swarmdeck/engine/tree"
 )
 
 func agentCreate() *Op {
@@ -38,10 +39,10 @@ func agentCreate() *Op {
 		alike.Given = true
 		return nil
 	}
-	tree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
+	wantsTree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
 	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
-	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own").from("host")
+	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own; with --tree it is here, and the tree is there").from("host")
 	chosen := flag(&a.On, "on", "run it on the least full host with these `LABELS`: LABEL=VALUE, with commas")
 	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
 	return define(Op{
@@ -73,7 +74,7 @@ func agentCreate() *Op {
 			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
 			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
 			alike,
-			tree,
+			wantsTree,
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
 			dir, onHost, chosen,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
@@ -115,9 +116,7 @@ func agentCreate() *Op {
 			}
 			hosted := a.Host != "" || a.On != ""
 			switch {
-			case hosted && (treed || base != "" || times > 0):
-				return core.Invalid("tree", true, "none beside --host and --on: agents on hosts have no work trees")
-			case hosted: // the directory is there
+			case hosted && !treed && base == "" && times == 0: // the directory is there
 			case own || a.Dir != "" || from != "":
 				a.Dir = c.path(a.Dir)
 			}
@@ -148,20 +147,17 @@ func agentCreate() *Op {
 			}
 			a.Runtime, a.Command, a.Env, a.Options, a.Prompt, a.Tools = other.Runtime, other.Command, other.Env, other.Options, other.Prompt, other.Tools
 			if t, has := c.Trees.Has(c.By.Tenant, other.Name); has {
-				if a.Dir == "" {
-					other.Dir = filepath.Join(t.Source, t.Sub)
-				}
+				other.Dir = filepath.Join(t.Source, t.Sub)
+				treed = treed || t.Host != "" && !wantsTree.Given && !dir.Given
 				a.Env = maps.Clone(a.Env)
 				of := c.Trees.EnvOf(c.By.Tenant, other.Project, t)
 				maps.DeleteFunc(a.Env, func(name, value string) bool { its, is := of[name]; return is && its == value })
 			}
 			if a.On == "" {
-				if a.Host = cmp.Or(a.Host, other.Host); a.Host == other.Host {
-					a.Dir = cmp.Or(a.Dir, other.Dir)
-				}
+				a.Host = cmp.Or(a.Host, other.Host)
 			}
-			if (a.Host != "" || a.On != "") && (treed || base != "" || times > 0) {
-				return made, core.Invalid("tree", true, "none: agents on hosts have no work trees")
+			if treed || base != "" || times > 0 || a.On == "" && a.Host == other.Host {
+				a.Dir = cmp.Or(a.Dir, other.Dir)
 			}
 		}
 		a.Runtime, a.Session = cmp.Or(a.Runtime, "exec"), cmp.Or(a.Session, c.Session)
@@ -176,7 +172,7 @@ func agentCreate() *Op {
 			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
 		case base != "", times > 0 && a.Runtime != "coder":
 			treed = true
-		case !tree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "" && a.On == "":
+		case !wantsTree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "" && a.On == "":
 			treed = c.Trees.Repository(a.Dir)
 		}
 		if times == 0 {
@@ -228,7 +224,10 @@ func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bo
 // was refused comes with the error.
 func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base string) (made fleet.Agent, err error) {
 	if treed {
-		t, err := c.Trees.Prepare(ctx, c.By, a.Project, a.Name, a.Dir, base)
+		if err := c.Fleet.Place(ctx, c.By, &a); err != nil {
+			return made, err
+		}
+		t, err := c.Trees.Prepare(ctx, c.By, tree.Wanted{Project: a.Project, Agent: a.Name, Host: a.Host, Dir: a.Dir, Base: base})
 		if err != nil {
 			return made, err
 		}

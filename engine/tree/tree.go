@@ -44,9 +44,10 @@ type Tree struct {
 	TenantID string `json:"tenant_id"`
 	Kind     Kind   `json:"kind"`
 	Phase    Phase  `json:"phase"`
-	Source   string `json:"source"` // the work tree or directory that it was made of
-	Path     string `json:"path"`   // its root
-	// Place is where Path is, of a tree that was made on a database.
+	Source   string `json:"source"`         // the work tree or directory that it was made of
+	Host     string `json:"host,omitempty"` // where its files are; "" is the engine's machine
+	Path     string `json:"path"`           // its root there
+	// Place is where what the engine keeps of it is, of a tree that was made on a database.
 	Place  place.Place `json:"place,omitempty"`
 	Sub    string      `json:"sub,omitempty"`    // where its agent works, below both
 	Branch string      `json:"branch,omitempty"` // its own, of a git tree
@@ -165,15 +166,22 @@ type Hold interface {
 	Runs(p Process) (over func())
 }
 
+// Wanted says which tree is to be made.
+type Wanted struct {
+	Project, Agent string
+	Host           string // where its files are to be; "" is the engine's machine
+	Dir            string // of the engine's machine, of which it is made
+	Base           string // a branch; "" is the one that is checked out
+}
+
 // Driver makes trees and works on them. Drivers provide it. What changes
 // something is given a key or has a state that says whether it is done: done
 // again after a crash it goes on, and nobody sees it half done.
 type Driver interface {
 	// Repository reports a directory in a git repository.
 	Repository(dir string) bool
-	// Look finds what a tree of a directory would be made of; base is a branch,
-	// "" the one that is checked out.
-	Look(ctx context.Context, tenant, agent, dir, base string) (Tree, error)
+	// Look finds what a tree would be made of, and where.
+	Look(ctx context.Context, tenant string, w Wanted) (Tree, error)
 	// Make lays its files out, and Remove takes them away.
 	Make(ctx context.Context, t Tree) error
 	Remove(ctx context.Context, t Tree) error

@@ -136,8 +136,14 @@ func (s *Trees) works(tenant, agent string) (Tree, bool) {
 	return t, ok && t.Phase == Ready && s.opt.Driver != nil && s.away(t) == nil
 }
 
-// away is the error of a tree that lies on another machine.
-func (s *Trees) away(t Tree) error { return t.Place.Away(s.opt.Place, "the tree of "+t.Agent, t.Path) }
+// away is the error of a tree that lies on another machine, or whose source does.
+func (s *Trees) away(t Tree) error {
+	at := t.Path
+	if t.Host != "" {
+		at = t.Source
+	}
+	return t.Place.Away(s.opt.Place, "the tree of "+t.Agent, at)
+}
 
 // Away is why an agent can't work: its tree lies on another machine.
 func (s *Trees) Away(tenant, agent string) error {
@@ -209,23 +215,23 @@ func (s *Trees) Repository(dir string) bool {
 	return s.opt.Driver != nil && s.opt.Driver.Repository(dir)
 }
 
-// Prepare makes a tree of a directory for an agent of a project that is about to be
-// made. One that an earlier try has left without its agent is used, or made anew
+// Prepare makes a tree for an agent that is about to be made. One that an earlier try has left without its agent is used, or made anew
 // where it is of something else.
-func (s *Trees) Prepare(ctx context.Context, by core.Caller, project, agent, dir, base string) (Tree, error) {
+func (s *Trees) Prepare(ctx context.Context, by core.Caller, w Wanted) (Tree, error) {
+	agent := w.Agent
 	if s.opt.Driver == nil {
 		return Tree{}, core.Errorf(core.Unavailable, "tree: nothing makes trees here").With("field", "tree")
 	}
 	if s.opt.There(by.Tenant, agent) {
 		return Tree{}, core.Errorf(core.Conflict, "name: agent %q exists already", agent).With("error", "AgentAlreadyExistsError").With("field", "name").With("value", agent)
 	}
-	t, err := s.opt.Driver.Look(ctx, by.Tenant, agent, dir, base)
+	t, err := s.opt.Driver.Look(ctx, by.Tenant, w)
 	if err != nil {
 		return t, err
 	}
-	t.Setup = newSetup(s.ChecksOf(by.Tenant, project).Setup)
+	t.Setup = newSetup(s.ChecksOf(by.Tenant, w.Project).Setup)
 	if old := s.trees.Get(by.Tenant, agent); old != nil {
-		if old.Phase == Ready && s.away(*old) == nil && old.Setup.same(t.Setup) && old.Source == t.Source && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
+		if old.Phase == Ready && s.away(*old) == nil && old.Setup.same(t.Setup) && old.Source == t.Source && old.Host == t.Host && old.Base == t.Base && old.BaseCommit == t.BaseCommit {
 			return *old, nil
 		}
 		if s.endSetup(by.Tenant, agent) {

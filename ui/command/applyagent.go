@@ -65,7 +65,10 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
 		if want.Tree {
-			t, err := a.eng.Trees.Prepare(a.ctx, a.by, make.Project, want.Name, want.Dir, want.Base)
+			if err := a.eng.Fleet.Place(a.ctx, a.by, &make); err != nil {
+				return err
+			}
+			t, err := a.eng.Trees.Prepare(a.ctx, a.by, trees.Wanted{Project: make.Project, Agent: want.Name, Host: make.Host, Dir: want.Dir, Base: want.Base})
 			if err != nil {
 				return err
 			}

@@ -177,6 +177,11 @@ func (o Objects) Put(p Pointer) error {
 		return err
 	}
 	defer from.Close()
+	return o.Take(p, from)
+}
+
+// Take puts what is read into the directory where new objects go, if it is this object.
+func (o Objects) Take(p Pointer, from io.Reader) error {
 	a, err := add(o.Keep)
 	if err != nil {
 		return err

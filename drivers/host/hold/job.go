@@ -18,14 +18,18 @@ import (
 type job struct {
 	ours [3]*os.File
 	done chan struct{}
+
+	cancel context.CancelFunc
+
 	exit cell.Exit // valid after done
 	once sync.Once
 }
 
 var _ keeper.Process = (*job)(nil)
 
-func newJob(work func(in io.Reader, out io.Writer) error) (*job, error) {
-	j := &job{done: make(chan struct{})}
+func newJob(work func(ctx context.Context, in io.Reader, out io.Writer) error) (*job, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &job{done: make(chan struct{}), cancel: cancel}
 	var theirs [3]*os.File
 	for n := range j.ours {
 		r, w, err := os.Pipe()
@@ -40,7 +44,8 @@ func newJob(work func(in io.Reader, out io.Writer) error) (*job, error) {
 	}
 	began := time.Now()
 	go func() {
-		if err := work(theirs[0], theirs[1]); err != nil {
+		defer cancel()
+		if err := work(ctx, theirs[0], theirs[1]); err != nil {
 			j.exit.Code = 1
 			_, _ = fmt.Fprintln(theirs[2], err)
 		}
@@ -63,7 +68,12 @@ func closeAll(files []*os.File) {
 func (j *job) Streams() (stdin, stdout, stderr *os.File) { return j.ours[0], j.ours[1], j.ours[2] }
 
 // CloseIO implements keeper.Process.
-func (j *job) CloseIO() { j.once.Do(func() { closeAll(j.ours[:]) }) }
+func (j *job) CloseIO() {
+	j.once.Do(func() {
+		j.cancel()
+		closeAll(j.ours[:])
+	})
+}
 
 // Done implements keeper.Process.
 func (j *job) Done() <-chan struct{} { return j.done }

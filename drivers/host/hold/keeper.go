@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/drivers/tree"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -34,6 +35,7 @@ type holder struct {
 	sup     *cell.Supervisor
 	own     *safeopen.Own // what is the keeper's alone
 	pins    *pin.Keeper   // of what agents' commands are bound to
+	trees   *tree.Desk    // keeps the work trees of agents
 	tried   chan struct{} // closed when lacks is known
 	lacks   []string
 	end     chan struct{} // closed when it is to end
@@ -88,6 +90,9 @@ func hold(id, digest string) error {
 		return err
 	}
 	if k.pins, err = pin.New(pinsName, filepath.Join(pinsName, "runs"), k.own); err != nil {
+		return err
+	}
+	if k.trees, err = tree.NewDesk(k.sup, k.own, filepath.Join(dir, treesName)); err != nil {
 		return err
 	}
 	err = k.live()

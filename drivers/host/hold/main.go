@@ -27,6 +27,7 @@ const (
 	socketName = "socket"
 	lockName   = "lock"
 	homesName  = "agents" // of agents: NAME/home, NAME/work
+	treesName  = "trees"  // of agents: package tree
 	spoolName  = "output"
 	pinsName   = "files" // that commands are bound to
 )

@@ -1,8 +1,10 @@
 package hold
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/resource/files"
 	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
 )
@@ -24,9 +27,13 @@ func (k *holder) start(run string, s *wire.Start) (p keeper.Process, after func(
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Desk {
+	switch s.Desk {
+	case keeper.Files:
 		dir := workdir.Dir{Cells: k.sup, Own: k.own, Pins: k.pins, Shelf: shelf, Spec: spec}
-		p, err = newJob(dir.Serve)
+		p, err = newJob(func(_ context.Context, in io.Reader, out io.Writer) error { return dir.Serve(in, out) })
+		return p, nil, err
+	case keeper.Trees:
+		p, err = newJob(k.trees.Serve)
 		return p, nil, err
 	}
 	set, err := k.pins.Take(spec.Dir, s.Files, nil)
@@ -69,6 +76,7 @@ func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 	if len(s.Ports) > 0 { // what leads there may be this program
 		spec.Wall.Read = []string{k.program}
 	}
+	spec.Wall.Read = append(spec.Wall.Read, k.trees.Reads(s.Agent)...)
 	if spec.Dir == "" {
 		spec.Dir = work
 	}
@@ -86,9 +94,10 @@ func (k *holder) tidy(agents []string) {
 	}
 	for _, e := range there {
 		if !slices.Contains(agents, e.Name()) {
-			_ = os.RemoveAll(filepath.Join(k.dir, homesName, e.Name()))
+			_ = files.RemoveTree(filepath.Join(k.dir, homesName, e.Name()))
 		}
 	}
+	_ = k.trees.Tidy(agents)
 }
 
 var digests = core.Pattern(`^[0-9a-f]{64}$`)
@@ -97,7 +106,7 @@ var digests = core.Pattern(`^[0-9a-f]{64}$`)
 // there of ours.
 func removed(dir string) error {
 	above := filepath.Dir(dir)
-	if err := os.RemoveAll(dir); err != nil {
+	if err := files.RemoveTree(dir); err != nil {
 		return err
 	}
 	there, err := os.ReadDir(above)

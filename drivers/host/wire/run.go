@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
@@ -47,9 +48,8 @@ type Start struct {
 	// Terminal gives it a terminal of this size in the place of the three pipes: all that
 	// it writes is its standard output.
 	Terminal *cell.Size `json:"terminal,omitempty"`
-	// Desk has the keeper answer one request for the agent's files (package workdir),
-	// in the place of a command.
-	Desk bool `json:"desk,omitzero"`
+	// Desk has the keeper answer one request, in the place of a command.
+	Desk keeper.Desk `json:"desk,omitempty"`
 	// Keep has the next engine told how it ended, if this one does not come back.
 	Keep *Keep `json:"keep,omitempty"`
 }
@@ -160,6 +160,8 @@ func (o *Open) Check() error {
 	}
 	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText || len(s.Files) > maxFiles) {
 		return core.Invalid("start.agent", s.Agent, "a name")
+	} else if s != nil && s.Desk != "" && s.Desk != keeper.Files && s.Desk != keeper.Trees {
+		return core.Invalid("start.desk", s.Desk, "a known one")
 	} else if s != nil && (len(s.Ports) > MaxPorts || slices.ContainsFunc(s.Ports, func(p int) bool { return p < 1 || p > 65535 })) {
 		return core.Invalid("start.ports", len(s.Ports), fmt.Sprintf("at most %d of 1 to 65535", MaxPorts))
 	}

@@ -39,9 +39,7 @@ func (r reader) agent(v value, vars Vars) Agent {
 	switch {
 	case a.Host != "" && a.On != "":
 		r.Fail(v.Child("on"), "host names a host and on has one chosen: give one of them")
-	case (a.Host != "" || a.On != "") && a.Tree:
-		r.Fail(v.Child("tree"), "agents on hosts have no work trees")
-	case a.Host != "" || a.On != "": // the directory is there, or one of the agent's own
+	case (a.Host != "" || a.On != "") && !a.Tree: // the directory is there, or one of the agent's own
 	case !filepath.IsAbs(a.Dir):
 		a.Dir = filepath.Join(vars.Dir, a.Dir)
 	}

@@ -1,0 +1,163 @@
+package tree_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git/gittest"
+	"swarmdeck/drivers/keeper"
+	driver "swarmdeck/drivers/tree"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/tree"
+)
+
+// onHost in the environment has the trees of a test on a host of this name.
+const onHost = "TEST_TREE_HOST"
+
+// aHost is a host whose keeper is in this process.
+type aHost struct {
+	keeper.Hosts
+	desk  *driver.Desk
+	cells *cell.Supervisor
+	say   func(out io.Writer) // in the place of the desk, if any
+}
+
+// asking is one request that it answers.
+type asking struct {
+	keeper.Screened
+	in, out [2]*os.File
+	done    chan struct{}
+	exit    cell.Exit
+}
+
+func (a *asking) Streams() (stdin, stdout, stderr *os.File) { return a.in[1], a.out[0], nil }
+func (a *asking) Done() <-chan struct{}                     { return a.done }
+func (a *asking) Exit() cell.Exit                           { return a.exit }
+func (a *asking) CloseIO()                                  { a.in[1].Close(); a.out[0].Close() }
+
+// Start implements keeper.Hosts.
+func (h *aHost) Start(_, host string, spec cell.Spec, o keeper.Hosted) (keeper.Screened, error) {
+	if host != "box" {
+		return nil, core.Errorf(core.Unavailable, "host %s can't be reached", host)
+	}
+	if o.Desk != keeper.Trees {
+		p, err := h.cells.Start(spec)
+		return keeper.NewHere(p), err
+	}
+	a := &asking{done: make(chan struct{})}
+	var err error
+	for _, p := range []*[2]*os.File{&a.in, &a.out} {
+		if p[0], p[1], err = os.Pipe(); err != nil {
+			return nil, err
+		}
+	}
+	go func() {
+		if h.say != nil {
+			_, _ = io.Copy(io.Discard, a.in[0])
+			h.say(a.out[1])
+		} else if err := h.desk.Serve(context.Background(), a.in[0], a.out[1]); err != nil {
+			a.exit.Code = 1
+		}
+		a.in[0].Close()
+		a.out[1].Close()
+		close(a.done)
+	}()
+	return a, nil
+}
+
+// TestTreesOnAHostAreAsThoseHere has what is tried of trees here tried of such.
+func TestTreesOnAHostAreAsThoseHere(t *testing.T) {
+	t.Setenv(onHost, "box")
+	for name, test := range map[string]func(*testing.T){
+		"a branch": TestATreeIsABranchWithARepositoryOfItsOwn, "changes": TestWhatChangedIsListedAndShown, "merged": TestChangesAreTakenOverWhereTheBranchIsCheckedOut,
+		"somebody's work": TestWorkOfTheOperatorIsNotOverwritten, "conflicts": TestConflictsAreNamed, "a part": TestAPartOfWhatChangedIsTakenOver,
+		"no git": TestADirectoryWithoutGitHasTreesToo, "a command": TestACommandSeesAStateInACell, "pushed": TestACommitIsPushed, "a call": TestACallsIdIsNoTasks,
+		"hostile": TestARepositoryOfNobodysTrustRunsNothing, "links": TestATreesLinksLeadNowhere, "packed": TestATreeIsMadeOfWorkTreesAndPackedBranchesToo,
+		"lfs": TestAFileOfLFSIsFilledInWhereItsObjectIsThere, "lfs changed": TestAChangedFileOfLFSIsTakenOverAsAnObject, "lfs content": TestContentThatBelongsToLFSIsNotTakenOverAsAFileOfGit,
+		"lfs nowhere": TestAPointerToNowhereIsNotTakenOver, "submodule": TestASubmoduleIsInTheTree, "no submodule": TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs,
+		"loose": TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost, "within": TestARepositoryWithinATreeRunsNothing,
+	} {
+		t.Run(name, test)
+	}
+}
+
+func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
+	t.Setenv(onHost, "box")
+	r := newRig(t)
+	ada := r.tree("ada", r.repo)
+	r.write(ada.Path, "mine", "ada's\n")
+	no(t, r.d.Make(t.Context(), ada))
+	if r.read(ada.Path, "mine") == "" {
+		t.Error("made once more, the same tree is another one")
+	}
+	bob := r.tree("bob", r.repo)
+	if r.read(bob.Path, "mine") != "" || r.read(bob.Path, "a") == "" {
+		t.Error("bob's tree is not his own")
+	}
+	// Another agent of the same name begins anew.
+	no(t, r.d.Remove(t.Context(), ada))
+	ada.CreatedAt = ada.CreatedAt.Add(1)
+	no(t, r.d.Make(t.Context(), ada))
+	if r.read(ada.Path, "mine") != "" {
+		t.Error("ada has the files of an earlier one")
+	}
+	no(t, r.host.desk.Tidy([]string{"bob"}))
+	if r.read(ada.Path, "a") != "" || r.read(bob.Path, "a") == "" {
+		t.Error("another tree than ada's went")
+	}
+	r.git(bob.Path, "fsck")
+	if _, err := r.d.Now(t.Context(), ada); !errors.Is(err, core.Kind(core.Unavailable)) {
+		t.Errorf("a tree that is gone: %v", err)
+	}
+	no(t, r.host.desk.Tidy(nil))
+	for _, dir := range []string{"sources", "work/t_host", "states/t_host/trees"} {
+		if left, _ := os.ReadDir(filepath.Join(r.base, "box", dir)); len(left) > 0 {
+			t.Errorf("%s holds %v", dir, left)
+		}
+	}
+}
+
+func TestWhatAHostAnswersIsNotTrusted(t *testing.T) {
+	t.Setenv(onHost, "box")
+	r := newRig(t)
+	ada := r.tree("ada", r.repo)
+	for name, say := range map[string]string{
+		"nothing": "", "no JSON": "x\n", "no state": "{}\n", "no hash": `{"commit":"--all"}` + "\n", "no pack": `{"commit":"` + strings.Repeat("a", 40) + `","pack":true}` + "\nPACKnone",
+		"a commit that is not there": `{"commit":"` + strings.Repeat("a", 40) + `"}` + "\n", "an escape": `{"error":"\u001b[2J"}` + "\n", "too much": strings.Repeat("x", 33<<20),
+	} {
+		r.host.say = func(out io.Writer) { _, _ = io.WriteString(out, say) }
+		if s, err := r.d.Now(t.Context(), ada); err == nil || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: %+v %v", name, s, err)
+		}
+	}
+	r.host.say = nil
+	if _, err := r.d.Now(t.Context(), ada); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzARequestToADesk(f *testing.F) {
+	k, err := driver.NewDesk(gittest.Git(f).Cells, nil, f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{`{"op":"place","tree":{"agent":"ada","source":"/x"}}`, `{"op":"land","tree":{"agent":"../x","source":"/x"}}`, `{"op":"state","have":["x"]}`, `{"op":"other"}`, "", "{"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, op := range []string{"make", "base", "fill"} {
+			if strings.Contains(string(line), op) {
+				return // what makes files has tests of its own
+			}
+		}
+		_ = k.Serve(t.Context(), strings.NewReader(string(line)+"\n"), io.Discard)
+	})
+}
+
+var _ tree.Driver = (*driver.Driver)(nil)
