@@ -126,7 +126,7 @@ trials: need coder agentapi postgres
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
-	SWARMDECK_ENGINE_SUITES=./engine/... SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
+	SWARMDECK_ENGINE_SUITES='./engine/... ./ui/command' SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
 	SWARMDECK_DATABASE_SCRIPTS=all go test -count=1 -timeout 60m -run ScriptsPassOnADatabase -v ./e2e
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e

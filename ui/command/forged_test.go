@@ -12,15 +12,19 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+	"swarmdeck/store/transfer"
 )
 
 // forger changes a data file behind the engine's back, with every checksum
 // right, and asks the engine what it notices.
 type forger struct {
 	t      *testing.T
-	db     *store.DB
+	db     store.Store
 	eng    *engine.Engine
 	tenant string
 }
@@ -32,8 +36,7 @@ func (w *walk) forged(t *testing.T) {
 	spilled := str(w.object(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
 	copied := filepath.Join(w.dir, "forged.db")
 	w.line("store backup " + copied)
-	db, err := store.Open(copied, store.Options{})
-	w.no(err)
+	db := w.stored(copied)
 	defer db.Close()
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db, Spill: filepath.Join(w.dir, "spill"), ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
 	w.no(err)
@@ -80,6 +83,27 @@ func (w *walk) forged(t *testing.T) {
 		}
 		w.no(os.WriteFile(path, whole, 0o600))
 	}
+}
+
+// stored is the store of a data file or, where the engine's suites are about a database
+// (enginetest.DataEnv), one there with the same rows.
+func (w *walk) stored(path string) store.Store {
+	db, err := store.Open(path, store.Options{})
+	w.no(err)
+	dsn := os.Getenv(enginetest.DataEnv)
+	if dsn == "" {
+		return db
+	}
+	defer db.Close()
+	base, err := postgrestest.Open(dsn, path, postgres.Options{})
+	w.no(err)
+	tenants, err := db.Tenants(w.t.Context())
+	w.no(err)
+	for _, tenant := range tenants {
+		_, err := transfer.Copy(w.t.Context(), db, base, store.AwayError{Tenant: tenant, Copy: "forged"}, transfer.Options{})
+		w.no(err)
+	}
+	return base
 }
 
 func (f *forger) buckets() (names []store.Bucket) {
