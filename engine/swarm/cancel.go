@@ -75,10 +75,14 @@ func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 }
 
 // running reports whether this engine holds live work of a task, which has to
-// end first.
+// end first. That of a claim that is on its way to the disk begins before the commit
+// that asks.
 func (s *Swarm) running(t *task.Task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.Worker == localWorker && t.Lease > s.granted[t.TenantID] {
+		return true
+	}
 	l := s.leases[refOf(t)]
 	return l != nil && l.local && l.id == t.Lease
 }

@@ -123,6 +123,7 @@ func (s *Swarm) leased(l *lease) {
 	l.pulse.leases++
 	l.pulse.last.Store(int64(s.awake()))
 	s.leases[l.ref] = l
+	s.granted[l.tenant] = l.id
 	first := len(s.leases) == 1
 	s.mu.Unlock()
 	if first {

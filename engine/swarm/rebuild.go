@@ -25,6 +25,9 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 	var lost, over []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		s.mu.Lock()
+		s.granted[tenant] = uint64(tx.Counter(countLease)) // no work of ours runs under an older one
+		s.mu.Unlock()
 		if err := s.queue.Read(tx); err != nil {
 			return err
 		}

@@ -76,7 +76,8 @@ type Swarm struct {
 	// tasks that are over, whose waiting ones go on from a number on, by tenant
 	releasing map[string]map[uint64]uint64
 	leases    map[ref]*lease
-	pulses    map[ref]*pulse // by tenant and worker; not the engine's own
+	granted   map[string]uint64 // number of the newest lease that is committed, by tenant
+	pulses    map[ref]*pulse    // by tenant and worker; not the engine's own
 	tended    map[ref]chan struct{}
 	handed    map[string]int // slots that go from one task to the next just now, by pool
 	planned   time.Duration  // uptime of the next look; later than that, we slept
@@ -105,7 +106,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt,
 		room: opt.Ledger.Room(),
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, shunned: map[string]map[uint64]bool{},
-		handed: map[string]int{}, releasing: map[string]map[uint64]uint64{}, leases: map[ref]*lease{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
+		handed: map[string]int{}, releasing: map[string]map[uint64]uint64{}, leases: map[ref]*lease{}, granted: map[string]uint64{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
 	}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
