@@ -95,13 +95,23 @@ func (t *tenant) confirm(ctx context.Context) error {
 	})
 }
 
-// renewal renews the leases of tenants and says which of them are ours.
+// renewal renews the leases of tenants and says which of them are ours. Where the server is
+// heard no more it says nothing: it would carry a renewal out whose answer comes to nobody,
+// and keep the tenants from those who hear it.
 func (db *DB) renewal(ctx context.Context, of []*tenant) (ours map[string]bool, err error) {
 	var names, epochs, commits [][]byte
 	for _, t := range of {
 		names, epochs, commits = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch)), append(commits, fmt.Append(nil, t.last()))
 	}
-	rows, err := db.query(ctx, nil, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine, commits)
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return nil, lost(ctx, err)
+	}
+	defer conn.Release()
+	if err := conn.Ping(ctx); err != nil {
+		return nil, lost(ctx, err)
+	}
+	rows, err := db.query(ctx, conn, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine, commits)
 	if err != nil {
 		return nil, err
 	}

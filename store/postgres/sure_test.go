@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,5 +39,33 @@ func TestAnOwnerThatIsCutOffAnswersNothingOfWhatAnotherHas(t *testing.T) {
 	if err := owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("once it hears again: %v", err)
 	}
+	closed(t, owner)
+}
+
+func TestAnOwnerThatIsHeardButHearsNothingKeepsNoTenant(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	r, through := newRelay(t, cluster.Database(t, "heard"))
+	owner := open(t, through, postgres.Options{Lease: 2 * time.Second})
+	if err := errors.Join(owner.CreateTenant(t.Context(), acme), owner.Update(t.Context(), acme, put("k", "v"))); err != nil {
+		t.Fatal(err)
+	}
+	var idle sync.WaitGroup
+	for range 8 { // connections that have just been heard, too
+		idle.Go(func() {
+			if _, err := owner.Tenants(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	idle.Wait()
+	r.deaf.Store(true)
+	ends := cluster.SQL(t, "heard", "select until from owner")
+	for cluster.SQL(t, "heard", "select until <= clock_timestamp() from owner") != "t" {
+		if now := cluster.SQL(t, "heard", "select until from owner"); now != ends {
+			t.Fatalf("its lease was to end at %s, and was made longer to %s", ends, now)
+		}
+	}
+	r.deaf.Store(false)
 	closed(t, owner)
 }
