@@ -19,8 +19,12 @@ import (
 )
 
 // shareEvery is how often an engine looks for tenants that nobody has: who stops hands
-// them over, and no command is to wait for a second.
-const shareEvery = 250 * time.Millisecond
+// them over, and no command is to wait for a second. It also looks when a lease ends, and
+// leaseOver later, or it would find it by a hair.
+const (
+	shareEvery = 250 * time.Millisecond
+	leaseOver  = 2 * time.Millisecond
+)
 
 // self is this process, as other engines are to know it.
 func self() postgres.Engine {
@@ -49,15 +53,17 @@ func (d *deck) wants(e *postgres.Engine, tenant string) bool {
 // share takes tenants that no engine has, and hands some over to an engine that has
 // fewer, until ctx ends.
 func (d *deck) share(ctx context.Context) {
-	tick := time.NewTicker(shareEvery)
-	defer tick.Stop()
+	look := time.NewTimer(shareEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-look.C:
 		}
+		began := time.Now()
 		engines, owned, err := d.base.Engines(ctx)
+		look.Reset(nextLook(d.base.Engine(), owned) - time.Since(began))
 		if err != nil {
 			continue // the lease tells when that lasts
 		}
@@ -75,6 +81,17 @@ func (d *deck) share(ctx context.Context) {
 		}
 		d.hand(s.give, engines)
 	}
+}
+
+// nextLook is how long after a look at who has what an engine looks again.
+func nextLook(me string, owned []postgres.Owned) time.Duration {
+	next := shareEvery
+	for _, o := range owned {
+		if !o.Free && o.Engine != me {
+			next = min(next, o.Left+leaseOver)
+		}
+	}
+	return next
 }
 
 // without are those of our tenants that no engine works on: a command just made them.

@@ -207,3 +207,15 @@ func TestATenantThatRestsLeavesItsPlaceToTheOthers(t *testing.T) {
 		t.Errorf("takes %v", p.take)
 	}
 }
+
+func TestAnEngineLooksForTenantsWhenALeaseEnds(t *testing.T) {
+	const soon = 40 * time.Millisecond
+	for want, owned := range map[time.Duration][]postgres.Owned{
+		shareEvery:       {{Tenant: "t_a", Engine: "here", Left: soon}, {Tenant: "t_b", Engine: "other", Left: 4 * time.Second}, {Tenant: "t_c", Free: true}},
+		soon + leaseOver: {{Tenant: "t_a", Engine: "here", Left: time.Millisecond}, {Tenant: "t_b", Engine: "other", Left: 2 * soon}, {Tenant: "t_c", Engine: "gone", Left: soon}},
+	} {
+		if got := nextLook("here", owned); got != want {
+			t.Errorf("it looks again after %s, want %s", got, want)
+		}
+	}
+}

@@ -37,6 +37,8 @@ type Owned struct {
 	Tenant string `json:"tenant"`
 	Engine string `json:"engine,omitempty"` // who has it, or had it last; "" gave it up
 	Free   bool   `json:"free"`             // whoever takes it has it
+	// Left is how long its lease still lasts, unless it is made longer.
+	Left time.Duration `json:"left"`
 }
 
 // What is said to the table engine.
@@ -47,7 +49,8 @@ on conflict (name) do update set address = excluded.address, key = excluded.key,
 	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
 greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, prefer, draining from engine order by name`
 
-	ownersSQL = `select tenant, engine, until <= clock_timestamp() from owner where away = '' order by tenant`
+	ownersSQL = `select tenant, engine, until <= now, case when until > now then extract(epoch from until - now) * 1e6 else 0 end::bigint
+from owner, clock_timestamp() as now where away = '' order by tenant`
 )
 
 // Join has the other engines know of this one, until the store is closed, by the name
@@ -151,7 +154,7 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 		})
 	}
 	for _, r := range tenants {
-		owned = append(owned, Owned{Tenant: string(r[0]), Engine: string(r[1]), Free: truth(r[2])})
+		owned = append(owned, Owned{Tenant: string(r[0]), Engine: string(r[1]), Free: truth(r[2]), Left: time.Duration(integer(r[3])) * time.Microsecond})
 	}
 	return engines, owned, nil
 }
