@@ -64,6 +64,14 @@ func (f *fleet) round(n int, what fault) {
 	if err := history.Check(calls, patience); err != nil {
 		f.fatal("%s: %v", what.name, err)
 	}
+	if n%10 == 9 {
+		f.whole()
+	}
+}
+
+// whole checks all of the log, which takes the longer the more there is in it.
+func (f *fleet) whole() {
+	f.t.Helper()
 	f.must("audit", "verify")
 	f.must("audit", "reconcile")
 }
@@ -211,6 +219,7 @@ func (f *fleet) effects() {
 // report tells figures.
 func (f *fleet) report() {
 	f.t.Helper()
+	f.whole()
 	f.t.Logf("%d calls; processes ran %d times, %d of them in place of one that was cut off", f.calls, f.runs, f.again)
 	for what, took := range f.took {
 		slices.Sort(took)
