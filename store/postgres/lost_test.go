@@ -26,6 +26,7 @@ type relay struct {
 	mute    atomic.Bool // cuts instead of passing on what a server says
 	deaf    atomic.Bool // what a server says is lost, and nobody is told
 	cuts    atomic.Int64
+	asked   atomic.Int64 // bytes that clients said
 	wg      sync.WaitGroup
 }
 
@@ -74,7 +75,10 @@ func (r *relay) copy(to io.Writer, from io.Reader, none *atomic.Bool, part int64
 	buf := make([]byte, 512)
 	for {
 		n, err := from.Read(buf)
-		if none == &r.mute && r.deaf.Load() {
+		switch {
+		case none != &r.mute:
+			r.asked.Add(int64(n))
+		case r.deaf.Load():
 			n = 0
 		}
 		if part -= int64(n); part < 0 && r.cutting.Load() || none.Load() {

@@ -59,7 +59,14 @@ func (db *DB) attempt(ctx context.Context, name string) (*tenant, error) {
 	t := newTenant(db, name)
 	t.epoch, t.session, t.schema = integer(rows[0][0]), integer(rows[0][1]), int(integer(rows[0][3]))
 	t.now = newMoment(t, integer(rows[0][2]))
-	if err := t.migrate(); err != nil {
+	err = nil
+	if db.hosted(name) == "" { // or its rows are about to be removed
+		err = t.now.readAhead(ctx)
+	}
+	if err == nil {
+		err = t.migrate()
+	}
+	if err != nil {
 		t.fail(err)
 		t.release("")
 		return nil, err

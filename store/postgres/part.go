@@ -54,6 +54,12 @@ func (p *Part) has(tenant string) bool {
 
 // Here implements store.Store.
 func (p *Part) Here(ctx context.Context) ([]string, error) {
+	p.DB.mu.Lock()
+	t := p.tenants[p.only]
+	p.DB.mu.Unlock()
+	if t != nil && t.fatal() == nil && p.hosted(p.only) == "" {
+		return []string{p.only}, nil
+	}
 	mark, there, err := p.markOf(ctx, p.only)
 	if err != nil || !there || mark != "" {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 type records struct {
 	buckets map[store.Bucket]*resident
 	size    int64 // bytes, roughly
+	listed  bool  // a bucket of which nothing is here is empty
 }
 
 type resident struct {
@@ -38,7 +39,7 @@ func newRecords() *records { return &records{buckets: map[store.Bucket]*resident
 
 // copy is a second one with the same content.
 func (r *records) copy() *records {
-	out := &records{buckets: make(map[store.Bucket]*resident, len(r.buckets)), size: r.size}
+	out := &records{buckets: make(map[store.Bucket]*resident, len(r.buckets)), size: r.size, listed: r.listed}
 	for name, b := range r.buckets {
 		out.buckets[name] = &resident{rows: b.rows.Copy(), spans: b.spans.Copy(), size: b.size}
 	}
@@ -54,6 +55,10 @@ func (r *records) of(name store.Bucket) *resident {
 			rows:  btree.NewBTreeGOptions(func(a, b row) bool { return bytes.Compare(a.key, b.key) < 0 }, quiet),
 			spans: btree.NewBTreeGOptions(func(a, b span) bool { return bytes.Compare(a.from, b.from) < 0 }, quiet),
 		}
+		if r.listed {
+			b.cover([]byte{}, nil)
+			r.size += b.size
+		}
 		r.buckets[name] = b
 	}
 	return b
@@ -65,6 +70,7 @@ func (r *records) shrink(bound int64) {
 	if r.size <= bound {
 		return
 	}
+	r.listed = false
 	for r.size > bound/2 && len(r.buckets) > 0 {
 		var name store.Bucket
 		largest := int64(-1)

@@ -1,0 +1,140 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"swarmdeck/store"
+	"swarmdeck/store/postgres"
+	"swarmdeck/store/postgres/postgrestest"
+)
+
+// sizes are buckets and how many rows each has; those of wide are large.
+func sizes() map[store.Bucket]int {
+	return map[store.Bucket]int{"few": 3, "some": 150, "many": 1000, "wide": 30, "none": 0}
+}
+
+// fillBuckets makes a tenant with them, and returns the keys of each.
+func fillBuckets(t *testing.T, dsn string) map[store.Bucket][]string {
+	t.Helper()
+	db := open(t, dsn, postgres.Options{})
+	defer closed(t, db)
+	all := map[store.Bucket][]string{}
+	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
+		for name, n := range sizes() {
+			for i := range n {
+				key, value := fmt.Sprintf("%04d", i), make([]byte, 100)
+				if name == "wide" {
+					value = make([]byte, 20<<10)
+				}
+				all[name] = append(all[name], key)
+				if err := tx.Put(name, []byte(key), value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// scanned is the first keys of a bucket or, backwards, the last ones, in order.
+func scanned(t *testing.T, tx store.Tx, name store.Bucket, most int, back bool) (keys []string) {
+	t.Helper()
+	if err := tx.Scan(name, nil, nil, back, func(key, _ []byte) bool {
+		keys = append(keys, string(key))
+		return len(keys) < most
+	}); err != nil {
+		t.Error(err)
+	}
+	if back {
+		slices.Reverse(keys)
+	}
+	return keys
+}
+
+func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "ahead")
+	all := fillBuckets(t, dsn)
+	r, through := newRelay(t, dsn)
+	db := open(t, through, postgres.Options{Lease: -1}) // nobody renews
+	defer closed(t, db)
+	if err := db.Take(t.Context(), acme); err != nil {
+		t.Fatal(err)
+	}
+	p := db.Part(acme)
+	asked := r.asked.Load()
+	if here, err := p.Here(t.Context()); err != nil || !slices.Equal(here, []string{acme}) {
+		t.Errorf("here are %v: %v", here, err)
+	}
+	if err := p.View(t.Context(), acme, func(tx store.Tx) error {
+		for _, name := range []store.Bucket{"few", "some", "none"} {
+			if got := scanned(t, tx, name, 1000, false); !slices.Equal(got, all[name]) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		for _, name := range []store.Bucket{"many", "wide"} {
+			if got := scanned(t, tx, name, 1, false); got[0] != "0000" {
+				t.Errorf("first of %s: %v", name, got)
+			}
+			if got := scanned(t, tx, name, 3, true); !slices.Equal(got, all[name][len(all[name])-3:]) {
+				t.Errorf("last of %s: %v", name, got)
+			}
+			if got, err := tx.Get(name, []byte("9")); err != nil || got != nil {
+				t.Errorf("behind the last of %s: %q, %v", name, got, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if more := r.asked.Load() - asked; more != 0 {
+		t.Errorf("%d bytes were said to the server", more)
+	}
+	if err := p.View(t.Context(), acme, func(tx store.Tx) error {
+		for name := range sizes() {
+			if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
+				t.Errorf("%s has %d rows, want %d", name, len(got), len(all[name]))
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if r.asked.Load() == asked {
+		t.Error("all is in memory: the bounds were not tried")
+	}
+}
+
+func TestABucketThatMemoryForgetsIsNotTakenForEmpty(t *testing.T) {
+	t.Parallel()
+	dsn := postgrestest.Start(t).Database(t, "forgotten")
+	all := fillBuckets(t, dsn)
+	db := open(t, dsn, postgres.Options{Memory: 1})
+	defer closed(t, db)
+	if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+		for range 2 {
+			for name := range sizes() {
+				if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
+					t.Errorf("%s has %d rows, want %d", name, len(got), len(all[name]))
+				}
+			}
+		}
+		return tx.Put("many", []byte("1000"), nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.View(t.Context(), acme, func(tx store.Tx) error {
+		if got := scanned(t, tx, "many", 10_000, false); len(got) != 1001 {
+			t.Errorf("%d rows, want one more than 1000", len(got))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
