@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"io"
 	"path/filepath"
 	"slices"
@@ -34,13 +36,22 @@ func sending(ctx context.Context, r git.Repository, more []string, revs ...strin
 	}
 }
 
+// fewObjects is how many objects of a pack lie in a repository of ours each for itself, as
+// git has it (fetch.unpackLimit): a pack for each look would make the next one slow.
+const fewObjects = 100
+
 // unpack takes a pack into a repository, or where the call says; its arguments are those
-// of git-index-pack(1) besides.
+// that git-index-pack(1) and git-unpack-objects(1) share.
 func unpack(ctx context.Context, r git.Repository, c git.Call, in io.Reader) error {
 	c.GitDir, c.Dir, c.More = r.Dir, r.Dir, r.Objects
-	c.Args = append([]string{"index-pack", "--stdin", "--fix-thin"}, c.Args...)
+	all := bufio.NewReader(in)
+	how := []string{"index-pack", "--stdin", "--fix-thin"}
+	if head, err := all.Peek(12); err == nil && c.Objects == "" && binary.BigEndian.Uint32(head[8:]) < fewObjects { // gitformat-pack(5)
+		how = []string{"unpack-objects", "-q"}
+	}
+	c.Args = append(how, c.Args...)
 	return r.Git.Write(ctx, c, func(out io.Writer) error {
-		_, err := io.Copy(out, in)
+		_, err := io.Copy(out, all)
 		return err
 	})
 }

@@ -57,12 +57,14 @@ func (d *Driver) ask(ctx context.Context, t tree.Tree, q request, give func(io.W
 	}
 	in.Close()
 	lines := bufio.NewReader(out)
-	if err = desk.Read(lines, &a); err != nil {
+	if err = desk.Read(lines, &a); errors.Is(err, io.EOF) {
 		select {
 		case <-p.Done():
 			err = core.Errorf(core.Unavailable, "it gave no answer: %s", p.Exit().Describe())
 		case <-ctx.Done():
 		}
+	}
+	if err != nil {
 		return a, err
 	}
 	if err = a.check(); err == nil && take != nil {

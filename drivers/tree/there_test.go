@@ -92,6 +92,9 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	r := newRig(t)
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "mine", "ada's\n")
+	if _, err := r.d.Now(t.Context(), ada); err != nil {
+		t.Fatal(err)
+	}
 	no(t, r.d.Make(t.Context(), ada))
 	if r.read(ada.Path, "mine") == "" {
 		t.Error("made once more, the same tree is another one")
@@ -106,6 +109,9 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	no(t, r.d.Make(t.Context(), ada))
 	if r.read(ada.Path, "mine") != "" {
 		t.Error("ada has the files of an earlier one")
+	}
+	if packs, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*.git", "objects", "pack", "*.pack")); len(packs) > 0 {
+		t.Errorf("each look leaves a pack: %v", packs)
 	}
 	no(t, r.host.desk.Tidy([]string{"bob"}))
 	if r.read(ada.Path, "a") != "" || r.read(bob.Path, "a") == "" {
