@@ -27,11 +27,13 @@ type gift struct{ tenant, to string }
 // Each gift brings the shares nearer to each other, or those that are as near the sums of
 // all: engines that plan by what is so come to an end.
 func shareOf(me string, engines []postgres.Engine, owned []postgres.Owned, rests func(tenant string) bool, wants func(e *postgres.Engine, tenant string) bool) (p plan) {
-	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return !e.Live || e.Draining || e.Visits() })
+	engines = slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool {
+		return !e.Live && e.Name != me || e.Draining || e.Visits() // who plans is there, seen or not
+	})
 	if open := slices.DeleteFunc(slices.Clone(engines), func(e postgres.Engine) bool { return e.Address == "" }); len(open) > 0 {
 		engines = open
 	}
-	if len(engines) == 0 { // nobody is seen, as where the database stood still
+	if len(engines) == 0 { // it has not joined, and no other is seen
 		engines = []postgres.Engine{{Name: me}}
 	}
 	sums := map[string]int{}

@@ -86,6 +86,17 @@ func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.
 	}
 }
 
+func TestAnEngineWhoseRowIsStaleGivesNothingAwayForThat(t *testing.T) {
+	engines := []postgres.Engine{{Name: "here"}, {Name: "other", Live: true}} // the database stood still, and the other was seen first
+	owned := []postgres.Owned{{Tenant: "t_acme", Engine: "here"}, {Tenant: "t_other", Free: true}}
+	if p := shareOf("here", engines, owned, awake, prefers); len(p.give) > 0 || len(p.take) > 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := shareOf("here", engines[:1], owned, awake, prefers); len(p.give) > 0 || !slices.Equal(p.take, []string{"t_other"}) {
+		t.Errorf("no other is seen: %+v", p)
+	}
+}
+
 func awake(string) bool { return false }
 
 func prefers(e *postgres.Engine, tenant string) bool { return cluster.Matches(e.Prefer, tenant) }
