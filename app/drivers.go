@@ -44,7 +44,7 @@ import (
 // that only record need them too: they check what is asked for.
 func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
 	dir := cmp.Or(need.Dir, h.dir)
-	own, err := ownFiles(need.Data)
+	own, err := h.ownFiles(need.Data)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,12 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 }
 
 // ownFiles are the files of an engine that nobody else is to open.
-func ownFiles(data string) (*safeopen.Own, error) {
-	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
+func (h *house) ownFiles(data string) (*safeopen.Own, error) {
+	of := safeopen.OwnFiles
+	if h.tenant != "" {
+		of = safeopen.OwnTenants
+	}
+	return of(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
 }
 
 // resources fills in what looks after the things that agents work on.

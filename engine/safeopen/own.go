@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +27,27 @@ type Own struct {
 	data  string   // absolute path of the data file
 	files []string // absolute paths
 	dirs  []string // with all that is in them
-	forks string   // one of dirs, in which agents work
+	// tenants says that what belongs to tenants lies beside the file too, under its name and
+	// theirs.
+	tenants bool
+}
+
+// forks ends the name of a directory of ours in which agents work.
+const forks = ".trees"
+
+// belong are the ends of the names of directories beside a data file, or of a tenant's.
+func belong() []string {
+	return []string{".spill", ".snapshots", ".agents", ".homes", ".terminals", ".servers", ".workspaces", forks, ".cells"}
+}
+
+// OwnTenants is OwnFiles of the engines of a database, where what belongs to each tenant
+// lies under the name of the file that says which one it is.
+func OwnTenants(data string, dirs ...string) (*Own, error) {
+	o, err := OwnFiles(data, dirs...)
+	if err == nil {
+		o.tenants = true
+	}
+	return o, err
 }
 
 // OwnFiles is what belongs to the engine of a data file: the file, what lies
@@ -36,11 +57,11 @@ func OwnFiles(data string, dirs ...string) (*Own, error) {
 	if err != nil {
 		return nil, core.Errorf(core.Internal, "find the data file: %v", err)
 	}
-	o := &Own{data: data, forks: data + ".trees"}
+	o := &Own{data: data}
 	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
 		o.files = append(o.files, data+suffix)
 	}
-	for _, suffix := range []string{".spill", ".snapshots", ".agents", ".homes", ".servers", ".workspaces", ".trees", ".cells"} {
+	for _, suffix := range belong() {
 		o.dirs = append(o.dirs, data+suffix)
 	}
 	for _, dir := range dirs {
@@ -69,11 +90,12 @@ type now struct {
 	own   *Own
 	files map[inode]bool
 	dirs  map[inode]bool
-	home  inode // of the data file's directory
+	forks map[inode]bool // those of dirs in which agents work
+	home  inode          // of the data file's directory
 }
 
 func (o *Own) now() now {
-	n := now{own: o, files: map[inode]bool{}, dirs: map[inode]bool{}}
+	n := now{own: o, files: map[inode]bool{}, dirs: map[inode]bool{}, forks: map[inode]bool{}}
 	if o == nil {
 		return n
 	}
@@ -82,9 +104,19 @@ func (o *Own) now() now {
 			n.files[inodeOf(info)] = true
 		}
 	}
-	for _, path := range o.dirs {
+	dirs := o.dirs
+	if o.tenants {
+		all, _ := os.ReadDir(filepath.Dir(o.data)) // what can't be listed is refused by its name
+		for _, e := range all {
+			if o.ofTenant(e.Name()) {
+				dirs = append(slices.Clip(dirs), filepath.Join(filepath.Dir(o.data), e.Name()))
+			}
+		}
+	}
+	for _, path := range dirs {
 		if info, err := os.Stat(path); err == nil {
 			n.dirs[inodeOf(info)] = true
+			n.forks[inodeOf(info)] = strings.HasSuffix(path, forks)
 		}
 	}
 	// The data file may be a link to where it really is.
@@ -109,7 +141,14 @@ func (n now) named(dir inode, name string) bool {
 			}
 		}
 	}
-	return strings.HasPrefix(name, base+".before-restore-") || strings.HasPrefix(name, "."+base+".new-")
+	return n.own.ofTenant(name) || strings.HasPrefix(name, base+".before-restore-") || strings.HasPrefix(name, "."+base+".new-")
+}
+
+// ofTenant reports the name of what belongs to a tenant.
+func (o *Own) ofTenant(name string) bool {
+	rest, is := strings.CutPrefix(name, filepath.Base(o.data)+".")
+	tenant, end, _ := strings.Cut(rest, ".")
+	return is && o.tenants && core.CheckTenant(tenant) == nil && slices.Contains(belong(), "."+end)
 }
 
 // refused is the error of an own file; IsOwn knows it.
@@ -140,10 +179,6 @@ func (o *Own) check(path string, work bool) error {
 		return core.Errorf(core.Internal, "find %s: %v", path, err)
 	}
 	n := o.now()
-	forks, err := filepath.EvalSymlinks(o.forks)
-	if err != nil {
-		forks = o.forks
-	}
 	if real, err := filepath.EvalSymlinks(full); err == nil {
 		full = real
 	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil {
@@ -159,7 +194,7 @@ func (o *Own) check(path string, work bool) error {
 		if err != nil {
 			continue
 		}
-		if work && at == forks {
+		if work && n.forks[inodeOf(info)] {
 			return nil
 		}
 		if n.dirs[inodeOf(info)] || n.named(inodeOf(info), name) {

@@ -46,7 +46,6 @@ func (r *Root) allowed() error {
 		return nil
 	}
 	n := r.own.now()
-	forks, _ := os.Stat(r.own.forks)
 	at := r.dir
 	for first := true; ; first = false {
 		info, err := at.Stat()
@@ -54,7 +53,7 @@ func (r *Root) allowed() error {
 			return err
 		}
 		id := inodeOf(info)
-		if n.dirs[id] && (first || forks == nil || id != inodeOf(forks)) {
+		if n.dirs[id] && (first || !n.forks[id]) {
 			return refused(r.path)
 		}
 		fd, err := unix.Openat(int(at.Fd()), "..", atPath|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -155,6 +155,41 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 	}
 }
 
+func TestWhatBelongsToTheTenantsOfADatabaseIsTheEnginesOwn(t *testing.T) {
+	p := newPlace(t)
+	own, err := safeopen.OwnTenants(p.data)
+	p.no(err)
+	p.own = own
+	p.write("swarm.db.t_acme.homes/ada/home/.netrc", "a secret")
+	p.write("swarm.db.t_acme.trees/t_acme/ada/work/main.go", "a tree's")
+	r := p.root(".")
+	for _, name := range []string{"swarm.db.t_acme.homes/ada/home/.netrc", "swarm.db.t_acme.trees/t_acme/ada/work/main.go", "swarm.db.t_other.agents/new", "swarm.db.spill/t_a/out"} {
+		if _, err := r.Read(name, 100); !safeopen.IsOwn(err) && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := own.Check(p.at(name)); !safeopen.IsOwn(err) {
+			t.Errorf("check %s: %v", name, err)
+		}
+	}
+	for _, dir := range []string{"swarm.db.t_acme.homes/ada", "swarm.db.t_acme.trees"} {
+		if _, err := own.Root(p.at(dir)); !safeopen.IsOwn(err) {
+			t.Errorf("root %s: %v", dir, err)
+		}
+	}
+	work := "swarm.db.t_acme.trees/t_acme/ada/work"
+	if got, err := p.root(work).Read("main.go", 100); err != nil || string(got) != "a tree's" {
+		t.Errorf("in a tree: %q %v", got, err)
+	}
+	if err := own.CheckWork(p.at(work)); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"swarm.db.t_acme.txt", "swarm.db.acme.homes/x", "work/swarm.db.t_acme.homes"} {
+		if err := own.Check(p.at(name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAPersonNamesAnyFileButTheEngines(t *testing.T) {
 	p := newPlace(t)
 	p.no(os.Symlink(p.at("work/a.txt"), p.at("near")))
