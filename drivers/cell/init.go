@@ -136,6 +136,9 @@ func (i *initial) begin(args []string) (err error) {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
+	if i.page.left() <= 0 { // the engine's right to the data ended while this was made ready
+		return errNotHeld
+	}
 	type started struct {
 		pid     int
 		missing []string
