@@ -45,9 +45,9 @@ func hostAdd() *Op {
 		Long: "Have agents run on another machine, which ssh reaches without a question: by a key that ssh or its agent has, and a host\n" +
 			"key that is known. With --command another program reaches it, which has a shell there run a script: its words are the\n" +
 			"command's and then sh -c SCRIPT, or in the place of the word {} all of that as one. The program copies itself to\n" +
-			"~/.cache/swarmdeck there, once for each version, and keeps the agents' processes behind the same wall as here, without a\n" +
-			"way out. When the link is lost they go on for --lease, and end then; what they say meanwhile is kept there. The same\n" +
-			"name again changes labels, slots and lease.",
+			"~/.cache/swarmdeck there, once for each version, and keeps the agents' processes behind the same wall as here, whose\n" +
+			"way out leads over the link. When the link is lost they go on for --lease, and end then; what they say meanwhile is kept\n" +
+			"there. The same name again changes labels, slots and lease.",
 		Example: "host add build ssh://ci@build.example:2222 --label arch=arm64 --slots 4\nhost add box --command 'docker exec -i box'",
 		Params: []*Param{
 			place(&h.Name, "NAME", ""), maybe(&h.Address, "ADDRESS", ""),

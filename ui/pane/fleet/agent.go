@@ -267,6 +267,7 @@ func (p *Agent) lay(env pane.Env) {
 	offers(a, &out)
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
+	out.Add("host", a.Host, screen.Text)
 	out.Add("directory", a.Dir, screen.Text)
 	out.Add("session", a.SessionID, screen.Accent)
 	if a.PID > 0 {
