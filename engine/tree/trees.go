@@ -311,7 +311,7 @@ func (s *Trees) MayLeave(ctx context.Context, tenant, agent string) error {
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {
-		return err
+		return fmt.Errorf("agent: whether %s has work that was not taken over can't be seen; say --discard to delete it all the same: %w", agent, err)
 	}
 	all, err := s.opt.Driver.Changes(ctx, t, t.Since, now.Commit)
 	if err != nil || len(all) == 0 {
