@@ -106,7 +106,7 @@ race: need
 
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, attacked also as root of a container, an engine killed a thousand times,
-# two hundred at work on a repository and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
+# two hundred at work on a repository, all tests of trees with these on a host, and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
 # answers by whoever may not, what clients are told through two hundred kills, and through three hundred faults of
 # engines on a database, a host's link cut a hundred times, hostile policy programs, the engine's suites on two versions of
 # PostgreSQL, the example scripts on a database, fuzzing; cells in a
@@ -129,6 +129,7 @@ trials: need coder agentapi postgres
 	SWARMDECK_ENGINE_SUITES='./engine/... ./ui/command' SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
 	SWARMDECK_DATABASE_SCRIPTS=all go test -count=1 -timeout 60m -run ScriptsPassOnADatabase -v ./e2e
+	TREE_HOST=all go test -count=1 -timeout 30m -run OnAHost -v ./drivers/tree
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	SWARMDECK_HOST_CUTS=100 go test -count=1 -timeout 60m -run GivenOnceHoweverALinkIsCut -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
