@@ -144,7 +144,7 @@ func (d *Driver) sendBase(ctx context.Context, r git.Repository, t tree.Tree) er
 		}
 	}
 	ends, err := os.ReadFile(filepath.Join(r.Dir, "shallow"))
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	_, err = d.ask(ctx, t, request{Op: opBase, From: t.BaseCommit, Ends: string(ends)}, sending(ctx, r, nil, revs...), nil)

@@ -212,7 +212,7 @@ func (d *Driver) Look(ctx context.Context, tenant string, w tree.Wanted) (t tree
 	return t, err
 }
 
-// find is Look of a tree that is on this machine.
+// find is Look, but for the place that a host has for the tree.
 func (d *Driver) find(ctx context.Context, tenant string, q tree.Wanted) (t tree.Tree, err error) {
 	agent, dir, base := q.Agent, q.Dir, q.Base
 	real, err := filepath.EvalSymlinks(dir)
