@@ -73,7 +73,7 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 	}
 	k.write(k.src, "a.txt", strings.ReplaceAll(lines("a", 60), "a 59", "a LAST"))
 	k.git(k.src, "commit", "-q", "-am", "a user's")
-	k.ok("review", "update", "far", "--wait")
+	k.ok("review", "update", "far")
 	did("second", `"said":"a LAST"`)
 	k.ok("merge", "far", "--message", "again", "--wait")
 	if text, err := os.ReadFile(filepath.Join(k.src, "new.txt")); err != nil || string(text) != "loose\nagain\n" {
