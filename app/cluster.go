@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"swarmdeck/drivers/mcp"
 	"swarmdeck/engine"
 	"swarmdeck/engine/cluster"
 	"swarmdeck/store/postgres"
@@ -145,19 +144,6 @@ func (d *deck) Here(tenant string) (*engine.Engine, bool) {
 	if h == nil {
 		return nil, false
 	}
-	return h.Here(tenant)
-}
-
-// For implements mcp.Engines.
-func (h *house) For(context.Context, string) (*engine.Engine, error) { return h.working() }
-
-// Here implements mcp.Engines.
-func (h *house) Here(string) (*engine.Engine, bool) {
 	eng, err := h.working()
 	return eng, err == nil
 }
-
-var (
-	_ mcp.Engines = (*deck)(nil)
-	_ mcp.Engines = (*house)(nil)
-)

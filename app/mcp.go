@@ -17,27 +17,28 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/mcp"
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/op"
 	"swarmdeck/ui/command"
 )
 
-// serveMCP is the door for clients of the Model Context Protocol.
-func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
-	opt := mcp.Options{Version: env.Version, Dir: s.Dir}
+// mcp is the door for clients of the Model Context Protocol, on stdin and stdout or over HTTP.
+func (d *deck) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
 	if m.HTTP != "" {
-		opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
-		return serveTokens(ctx, env, s, m, opt)
+		return d.serveTokens(ctx, env, s, m)
 	}
+	return serveMCP(ctx, env, s, m)
+}
+
+// serveMCP serves one client on stdin and stdout.
+func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
 	if s.Engines != nil {
 		if s.Engine, err = s.Engines.Of(ctx, s.Caller.Tenant); err != nil {
 			return err
 		}
 	}
-	opt.Log = logOf(s.Engine.Health.Log(), warnings(env))
-	server := mcp.NewServer(s.Engine, opt)
+	server := mcp.NewServer(s.Engine, mcpOptions(env, s))
 	defer func() {
 		if closed := server.Close(); err == nil {
 			err = closed
@@ -57,24 +58,15 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 	return server.Stdio(ctx, id, readCloser(env.Stdin), writeCloser(env.Stdout))
 }
 
-// warnings makes the log of a door whose engine has none.
-func warnings(env *command.Env) func() *slog.Logger {
-	return func() *slog.Logger {
+func mcpOptions(env *command.Env, s command.Start) mcp.Options {
+	warnings := func() *slog.Logger {
 		return slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
+	return mcp.Options{Version: env.Version, Dir: s.Dir, Log: logOf(s.Engine.Health.Log(), warnings)}
 }
 
-// only is the one engine of who only reads.
-type only struct{ *engine.Engine }
-
-// For implements mcp.Engines.
-func (o only) For(context.Context, string) (*engine.Engine, error) { return o.Engine, nil }
-
-// Here implements mcp.Engines.
-func (o only) Here(string) (*engine.Engine, bool) { return o.Engine, true }
-
 // serveTokens serves over HTTP those who have a token, by the engines of their tenants.
-func serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP, opt mcp.Options) (err error) {
+func (d *deck) serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
 	info, err := os.Stat(m.Tokens)
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
@@ -110,21 +102,9 @@ func serveTokens(ctx context.Context, env *command.Env, s command.Start, m comma
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() {
 		fmt.Fprintln(env.Stderr, "other machines can reach it, and tokens pass the network as they are: put TLS before it")
 	}
-	engines, many := s.Engines.(mcp.Engines)
-	if !many {
-		engines = only{s.Engine}
-	}
-	router := mcp.NewRouter(engines, tokens, s.Caller.Tenant, opt)
+	router := mcp.NewRouter(d, tokens, s.Caller.Tenant, mcpOptions(env, s))
 	defer func() { err = errors.Join(err, router.Close()) }()
 	return mcp.Serve(ctx, listener, router)
-}
-
-// mcp is serveMCP for the command of this process, whose engines are those of a deck.
-func (d *deck) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
-	if m.HTTP != "" && !s.ReadOnly {
-		s.Engines = d
-	}
-	return serveMCP(ctx, env, s, m)
 }
 
 // connectMCP passes a client's messages on.

@@ -51,7 +51,7 @@ func (d *deck) serve(ctx context.Context, env *command.Env, s command.Start, v c
 	}
 	if v.MCP != "" {
 		begin(func(ctx context.Context) error {
-			return serveMCP(ctx, env, s, command.MCP{HTTP: v.MCP, Tokens: v.Tokens})
+			return d.serveTokens(ctx, env, s, command.MCP{HTTP: v.MCP, Tokens: v.Tokens})
 		})
 	}
 	if v.Metrics != "" {
