@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,26 +98,33 @@ func (k *Desk) answer(ctx context.Context, q request, in io.Reader) (a answer, m
 	if !names().MatchString(q.Tree.Agent) || !filepath.IsAbs(q.Tree.Source) {
 		return a, nil, core.Invalid("agent", q.Tree.Agent, "an agent with a tree")
 	}
+	large := lfs.Pointer{OID: q.OID, Size: q.Size}
+	for _, p := range append(q.Large, large) {
+		if p != (lfs.Pointer{}) && !p.Valid() {
+			return a, nil, core.Invalid("oid", p.OID, "that of an object of git LFS")
+		}
+	}
 	t := k.here(q.Tree)
 	switch q.Op {
 	case opPlace:
-		return k.where(ctx, t)
+		a, err = k.where(ctx, t, q)
+		return a, nil, err
 	case opBase, opFill, opMake:
 		if err := k.begin(t); err != nil {
 			return a, nil, err
 		}
 	}
-	if q.Op == opBase {
+	switch q.Op {
+	case opBase:
 		return a, nil, k.base(ctx, t, q, in)
+	case opFill:
+		return a, nil, k.large(t).Take(large, in)
 	}
 	r, err := k.d.repo(ctx, t)
 	if err != nil {
 		return a, nil, err
 	}
-	large := lfs.Pointer{OID: q.OID, Size: q.Size}
 	switch q.Op {
-	case opFill:
-		return a, nil, r.LFS.Take(large, in)
 	case opMake:
 		if t.Kind == tree.Plain {
 			err = unpack(ctx, r, git.Call{}, in)
@@ -132,9 +140,6 @@ func (k *Desk) answer(ctx context.Context, q request, in io.Reader) (a answer, m
 		return a, sending(ctx, r, []string{filepath.Join(w.Dir, "objects")}, q.To, "^"+q.From), err
 	case opLarge:
 		theirs := lfs.Objects{Keep: r.LFS.Keep, Read: []string{filepath.Join(t.Path, ".git", "lfs", "objects")}}
-		if len(q.OID) != 64 || strings.Trim(q.OID, "0123456789abcdef") != "" {
-			return a, nil, core.Invalid("oid", q.OID, "that of an object of git LFS")
-		}
 		f, err := theirs.Open(large)
 		return a, func(out io.Writer) error {
 			defer f.Close()
@@ -150,31 +155,54 @@ func (k *Desk) answer(ctx context.Context, q request, in io.Reader) (a answer, m
 	return a, nil, core.Invalid("op", q.Op, "a known one")
 }
 
-// bases are the refs of a source that keep what was sent of it.
+// bases are the refs of a source, or of its submodules, that keep what was sent.
 const bases = "refs/swarmdeck/bases/"
 
+// stored is the repository for what trees are made of: the source's, or one for all of
+// its submodules.
+func (k *Desk) stored(t tree.Tree, modules bool) git.Repository {
+	r := git.Repository{Git: k.d.opt.git(), Dir: filepath.Join(t.Source, ".git")}
+	if modules { // as git keeps those of submodules
+		r.Dir = filepath.Join(r.Dir, "modules", "all")
+	}
+	return r
+}
+
+// large is where the objects of git LFS are that were sent of a source.
+func (k *Desk) large(t tree.Tree) lfs.Objects {
+	return lfs.Objects{Keep: filepath.Join(t.Source, ".git", "lfs", "objects")}
+}
+
 // where is the place of a tree, and what there is of its source.
-func (k *Desk) where(ctx context.Context, t tree.Tree) (a answer, _ func(io.Writer) error, err error) {
+func (k *Desk) where(ctx context.Context, t tree.Tree, q request) (a answer, err error) {
 	a.Path = t.Path
 	if _, err := k.d.opt.git().Run(ctx, git.Call{Args: []string{"version"}}); err != nil {
-		return a, nil, err
+		return a, err
 	}
-	w, err := git.FindWorktree(t.Source)
-	if err != nil {
-		return a, nil, nil // nothing yet
+	if _, err := git.FindWorktree(t.Source); err != nil {
+		return a, nil // nothing yet
 	}
-	root, err := w.Root()
+	for _, p := range q.Large[:min(len(q.Large), maxHave)] {
+		if k.large(t).Has(p) {
+			a.Have = append(a.Have, p.OID)
+		}
+	}
+	if len(q.Large) > 0 {
+		return a, nil
+	}
+	var nobody *safeopen.Own
+	root, err := nobody.Root(k.stored(t, q.Modules).Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
 	if err != nil {
-		return a, nil, err
+		return a, err
 	}
 	defer root.Close()
 	there, err := git.Refs(root, "", bases)
-	for _, commit := range there {
-		a.Have = append(a.Have, commit)
-	}
-	slices.Sort(a.Have)
+	a.Have = slices.Sorted(maps.Values(there))
 	a.Have = a.Have[:min(len(a.Have), maxHave)]
-	return a, nil, err
+	return a, err
 }
 
 // begin has it written down which tree of an agent is to be there, and removes another.
@@ -210,15 +238,14 @@ func (k *Desk) made(agent string) (m made, err error) {
 
 // base takes commits of a source, or of its submodules, into the repository for it.
 func (k *Desk) base(ctx context.Context, t tree.Tree, q request, in io.Reader) error {
-	r := git.Repository{Git: k.d.opt.git(), Dir: filepath.Join(t.Source, ".git")}
 	k.mu.Lock()
 	err := k.source(ctx, t)
 	k.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if q.Modules { // as git keeps those of submodules
-		r.Dir = filepath.Join(r.Dir, "modules", "all")
+	r := k.stored(t, q.Modules)
+	if q.Modules {
 		if err := r.Make(ctx, format(t)); err != nil {
 			return err
 		}
@@ -231,7 +258,10 @@ func (k *Desk) base(ctx context.Context, t tree.Tree, q request, in io.Reader) e
 	if err := unpack(ctx, r, git.Call{}, in); err != nil {
 		return err
 	}
-	return r.Name(ctx, q.From, []string{bases + q.From})
+	for _, commit := range q.Have {
+		err = errors.Join(err, r.Name(ctx, commit, []string{bases + commit}))
+	}
+	return err
 }
 
 // source makes the repository for what trees are made of, unless it is there.

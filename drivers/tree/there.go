@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,7 +132,7 @@ func (d *Driver) makeThere(ctx context.Context, t tree.Tree) error {
 // knownThere bounds how many commits of a source are looked for that both sides have.
 const knownThere = 20
 
-// sendBase sends the commit that a tree is made from, with its history.
+// sendBase sends the commit that a tree is made from, with what there is not of its history.
 func (d *Driver) sendBase(ctx context.Context, r git.Repository, t tree.Tree) error {
 	at, err := d.placeThere(ctx, t)
 	if err != nil || slices.Contains(at.Have, t.BaseCommit) {
@@ -147,11 +148,11 @@ func (d *Driver) sendBase(ctx context.Context, r git.Repository, t tree.Tree) er
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	_, err = d.ask(ctx, t, request{Op: opBase, From: t.BaseCommit, Ends: string(ends)}, sending(ctx, r, nil, revs...), nil)
+	_, err = d.ask(ctx, t, request{Op: opBase, Have: revs[:1], Ends: string(ends)}, sending(ctx, r, nil, revs...), nil)
 	return err
 }
 
-// sendModules sends the commits of submodules that the source has.
+// sendModules sends the commits of submodules that the source has and the host has not.
 func (d *Driver) sendModules(ctx context.Context, r git.Repository, t tree.Tree) error {
 	w, err := git.FindWorktree(t.Source)
 	if err != nil {
@@ -159,15 +160,30 @@ func (d *Driver) sendModules(ctx context.Context, r git.Repository, t tree.Tree)
 	}
 	from := kept(w)
 	r.Objects = slices.Concat(r.Objects, moduleObjects(from))
-	var revs []string
-	if err := moduleCommits(ctx, r, t.BaseCommit, 0, &revs); err != nil || len(revs) == 0 {
+	var all []string
+	if err := moduleCommits(ctx, r, t.BaseCommit, 0, &all); err != nil || len(all) == 0 {
 		return err
+	}
+	at, err := d.ask(ctx, t, request{Op: opPlace, Modules: true}, nil, nil)
+	if err != nil {
+		return err
+	}
+	var lacks, has []string
+	for _, c := range all {
+		if slices.Contains(at.Have, c) {
+			has = append(has, "^"+c)
+		} else {
+			lacks = append(lacks, c)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
 	}
 	ends, err := moduleEnds(from)
 	if err != nil {
 		return err
 	}
-	_, err = d.ask(ctx, t, request{Op: opBase, Modules: true, From: revs[0], Ends: string(ends)}, sending(ctx, r, nil, revs...), nil)
+	_, err = d.ask(ctx, t, request{Op: opBase, Modules: true, Have: lacks, Ends: string(ends)}, sending(ctx, r, nil, append(has, lacks...)...), nil)
 	return err
 }
 
@@ -189,7 +205,7 @@ func moduleCommits(ctx context.Context, r git.Repository, commit string, deep in
 	return nil
 }
 
-// sendLarge sends the objects of git LFS with which files are filled.
+// sendLarge sends the objects of git LFS with which files are filled and that are not there.
 func (d *Driver) sendLarge(ctx context.Context, r git.Repository, t tree.Tree) error {
 	some, err := blobs(ctx, r, t.BaseCommit)
 	if err != nil {
@@ -199,23 +215,33 @@ func (d *Driver) sendLarge(ctx context.Context, r git.Repository, t tree.Tree) e
 	if err != nil {
 		return err
 	}
-	sent := map[string]bool{}
+	large := map[lfs.Pointer]bool{}
 	for _, h := range all {
-		if h.OID == "" || sent[h.OID] || !h.Fills() || !r.LFS.Has(h.Pointer) {
-			continue
+		if h.OID != "" && h.Fills() && !large[h.Pointer] && r.LFS.Has(h.Pointer) {
+			large[h.Pointer] = true
 		}
-		sent[h.OID] = true
-		f, err := r.LFS.Open(h.Pointer)
-		if err != nil {
-			return fmt.Errorf("read the object of %s: %w", h.path, err)
-		}
-		_, err = d.ask(ctx, t, request{Op: opFill, OID: h.OID, Size: h.Size}, func(out io.Writer) error {
-			_, err := io.Copy(out, f)
-			return err
-		}, nil)
-		f.Close()
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(large)), maxHave) {
+		at, err := d.ask(ctx, t, request{Op: opPlace, Large: some}, nil, nil)
 		if err != nil {
 			return err
+		}
+		for _, p := range some {
+			if slices.Contains(at.Have, p.OID) {
+				continue
+			}
+			f, err := r.LFS.Open(p)
+			if err != nil {
+				return fmt.Errorf("read the object of git LFS %s: %w", p.OID, err)
+			}
+			_, err = d.ask(ctx, t, request{Op: opFill, OID: p.OID, Size: p.Size}, func(out io.Writer) error {
+				_, err := io.Copy(out, f)
+				return err
+			}, nil)
+			f.Close()
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

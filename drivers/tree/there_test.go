@@ -1,13 +1,18 @@
 package tree_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"swarmdeck/drivers/cell"
@@ -27,6 +32,9 @@ type aHost struct {
 	desk  *driver.Desk
 	cells *cell.Supervisor
 	say   func(out io.Writer) // in the place of the desk, if any
+
+	mu    sync.Mutex
+	asked []string // for what
 }
 
 // asking is one request that it answers.
@@ -62,7 +70,7 @@ func (h *aHost) Start(_, host string, spec cell.Spec, o keeper.Hosted) (keeper.S
 		if h.say != nil {
 			_, _ = io.Copy(io.Discard, a.in[0])
 			h.say(a.out[1])
-		} else if err := h.desk.Serve(context.Background(), a.in[0], a.out[1]); err != nil {
+		} else if err := h.desk.Serve(context.Background(), h.heard(a.in[0]), a.out[1]); err != nil {
 			a.exit.Code = 1
 		}
 		a.in[0].Close()
@@ -70,6 +78,18 @@ func (h *aHost) Start(_, host string, spec cell.Spec, o keeper.Hosted) (keeper.S
 		close(a.done)
 	}()
 	return a, nil
+}
+
+// heard notes what a request asks for.
+func (h *aHost) heard(in io.Reader) io.Reader {
+	all := bufio.NewReader(in)
+	line, _ := all.ReadBytes('\n')
+	var q struct{ Op string }
+	_ = json.Unmarshal(line, &q) // the desk says what is wrong
+	h.mu.Lock()
+	h.asked = append(h.asked, q.Op)
+	h.mu.Unlock()
+	return io.MultiReader(bytes.NewReader(line), all)
 }
 
 // TestTreesOnAHostAreAsThoseHere has what is tried of trees here tried of such: what the
@@ -134,6 +154,52 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 		if left, _ := os.ReadDir(filepath.Join(r.base, "box", dir)); len(left) > 0 {
 			t.Errorf("%s holds %v", dir, left)
 		}
+	}
+}
+
+// What one tree is made of is there for the next, also submodules and objects of git LFS.
+func TestNothingGoesToAHostTwice(t *testing.T) {
+	t.Setenv(onHost, "box")
+	r := newRig(t)
+	r.modules()
+	r.write(r.repo, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+	for _, content := range []string{"one\n", "two\n"} {
+		text, object := pointer(content)
+		r.write(r.repo, strings.TrimSpace(content)+".bin", text)
+		r.write(r.repo, ".git/lfs/objects/"+object, content)
+	}
+	r.git(r.repo, "-c", "filter.lfs.process=", "-c", "filter.lfs.clean=", "-c", "filter.lfs.required=false", "add", ".")
+	r.git(r.repo, "commit", "-qm", "large files")
+	sent := func() (all []string) {
+		for _, op := range r.host.asked {
+			if op != "place" && op != "make" {
+				all = append(all, op)
+			}
+		}
+		r.host.asked = nil
+		return all
+	}
+	ada := r.tree("ada", r.repo)
+	if all := sent(); !slices.Equal(all, []string{"base", "base", "fill", "fill"}) {
+		t.Errorf("the first tree is made by %v", all)
+	}
+	bob := r.tree("bob", r.repo)
+	if all := sent(); len(all) > 0 {
+		t.Errorf("the second tree is made by %v", all)
+	}
+	for _, path := range []string{ada.Path, bob.Path} {
+		if r.read(path, "one.bin") != "one\n" || r.read(path, "deps/lib/l/one") != "one\n" {
+			t.Errorf("%s is not whole", path)
+		}
+	}
+	text, object := pointer("three\n")
+	r.write(r.repo, "three.bin", text)
+	r.write(r.repo, ".git/lfs/objects/"+object, "three\n")
+	r.git(r.repo, "-c", "filter.lfs.process=", "-c", "filter.lfs.clean=", "-c", "filter.lfs.required=false", "add", ".")
+	r.git(r.repo, "commit", "-qm", "one more")
+	eve := r.tree("eve", r.repo)
+	if all := sent(); !slices.Equal(all, []string{"base", "fill"}) || r.read(eve.Path, "three.bin") != "three\n" || r.read(eve.Path, "two.bin") != "two\n" {
+		t.Errorf("the third tree is made by %v", all)
 	}
 }
 

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"swarmdeck/drivers/desk"
+	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/tree"
 )
 
@@ -10,12 +11,14 @@ import (
 type request struct {
 	Op   string    `json:"op"` // one of the below
 	Tree tree.Tree `json:"tree"`
-	// Have are commits that the engine has, From and To commits, and Key is that of landing
-	// them. Modules says that a base is one of submodules.
-	Have []string `json:"have,omitempty"`
-	From string   `json:"from,omitempty"`
-	To   string   `json:"to,omitempty"`
-	Key  string   `json:"key,omitempty"`
+	// Have are commits that the engine has, of a base those that the pack is for; From and
+	// To are commits, and Key is that of landing them. Modules says that a place or a base
+	// is one of submodules, Large are objects of git LFS that are looked for in a place.
+	Have  []string      `json:"have,omitempty"`
+	Large []lfs.Pointer `json:"large,omitempty"`
+	From  string        `json:"from,omitempty"`
+	To    string        `json:"to,omitempty"`
+	Key   string        `json:"key,omitempty"`
 
 	Modules bool `json:"modules,omitzero"`
 	// Ends are the commits at which a source's history ends (shallow, gitformat-shallow(5)).
@@ -26,7 +29,7 @@ type request struct {
 
 // What can be asked for.
 const (
-	opPlace   = "place"   // where the tree would be, and what is there of its source
+	opPlace   = "place"   // where the tree would be, and what is there that need not be sent
 	opBase    = "base"    // take commits of the source or of its submodules, in the pack
 	opFill    = "fill"    // take an object of git LFS, which follows
 	opMake    = "make"    // lay the tree out; what it holds of no source is in the pack
@@ -39,12 +42,12 @@ const (
 // answer is what came of it.
 type answer struct {
 	Path   string   `json:"path,omitempty"`
-	Have   []string `json:"have,omitempty"` // commits of the source
+	Have   []string `json:"have,omitempty"` // commits of the source or of its submodules, or the names of objects
 	Commit string   `json:"commit,omitempty"`
 	Head   string   `json:"head,omitempty"`
 	Pack   bool     `json:"pack,omitzero"` // one follows
 	desk.Failure
 }
 
-// maxHave bounds how many commits are named that the other side need not be sent.
+// maxHave bounds how many commits or objects are named that need not be sent.
 const maxHave = 200

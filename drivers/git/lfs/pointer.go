@@ -55,10 +55,13 @@ func Parse(text []byte) (p Pointer, ok bool) {
 			return p, false
 		}
 	}
-	return p, last == "size" && isOID(p.OID)
+	return p, last == "size" && p.Valid()
 }
 
-func isOID(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+// Valid reports whether it names an object at all.
+func (p Pointer) Valid() bool {
+	return len(p.OID) == 64 && strings.Trim(p.OID, "0123456789abcdef") == "" && p.Size >= 0
+}
 
 // Text is the pointer as it stands in a repository.
 func (p Pointer) Text() []byte {
