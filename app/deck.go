@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/place"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -35,8 +36,11 @@ type deck struct {
 	given   given
 	cluster *cluster.Book // of a database
 
-	opening sync.Mutex // one thing is opened or closed at a time
+	// opening is written to while the database is opened or closed, and read while the
+	// engine of a tenant is, for which it is that tenant's turn.
+	opening sync.RWMutex
 	sealer  *audit.Sealer
+	place   place.Place
 	signing signing
 	end     []func() error // closes what serves all engines, in reverse order
 
@@ -46,11 +50,12 @@ type deck struct {
 	houses map[string]*house // by tenant; that of "" works on none
 	leases map[string]*lease
 	named  map[string]bool // tenants that the command of this process is about
+	turns  map[string]*sync.Mutex
 	drops  sync.WaitGroup
 }
 
 func newDeck(p *machine) *deck {
-	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}}
+	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}, turns: map[string]*sync.Mutex{}}
 	d.peers.d, d.cluster = d, cluster.New(d.look)
 	return d
 }
@@ -155,36 +160,31 @@ func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engin
 }
 
 func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
-	d.opening.Lock()
-	defer d.opening.Unlock()
 	if mine {
-		if err := d.enter(ctx, need); err != nil {
+		d.opening.Lock()
+		err := d.enter(ctx, need)
+		d.opening.Unlock()
+		if err != nil {
 			return nil, err
 		}
 	} else if err := ctx.Err(); err != nil {
 		return nil, err
-	} else if d.base == nil {
-		return nil, store.ErrClosed
 	} else {
 		ctx = context.WithoutCancel(ctx) // who asked first may go; the engine is for those after them too
 	}
-	h, err := d.house(ctx, need)
-	if err != nil {
-		return nil, err
+	if need.Tenant == "" && !need.Shared {
+		only, err := d.only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		need.Tenant = only
 	}
-	if need.Tenant = h.tenant; mine && h.tenant != "" {
-		d.mu.Lock()
-		d.named[h.tenant] = true
-		d.mu.Unlock()
+	eng, err := d.engineOf(ctx, need, mine)
+	if need.Tenant != "" && (errors.Is(err, store.ErrNoTenant) || errors.As(err, new(*store.AwayError))) {
+		need.Tenant = "" // the one that works on none, whose commands say so
+		return d.engineOf(ctx, need, mine)
 	}
-	if need.Active = need.Active && h.tenant != ""; !mine {
-		need.Active = h.tenant != "" && d.at.Active
-	}
-	eng, err := h.open(ctx, need)
-	if err != nil {
-		return nil, errors.Join(err, d.leave(h, ""))
-	}
-	return eng, nil
+	return eng, err
 }
 
 // enter opens the database, unless it is open in the way that is needed. The caller
@@ -203,6 +203,9 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 		d.here()
 		base := st.(onDatabase)
 		if d.sealer, err = openSealer(need, audit.OpenShared); err != nil {
+			return errors.Join(err, base.Close())
+		}
+		if d.place, err = placeOf(need); err != nil {
 			return errors.Join(err, base.Close())
 		}
 		d.mu.Lock()

@@ -22,6 +22,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/place"
 	"swarmdeck/engine/secret"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
@@ -52,6 +53,7 @@ type house struct {
 	part   *postgres.Part // nil for one that only looks at all tenants
 	sealer *audit.Sealer
 	lease  *lease
+	place  place.Place
 	// cluster tells which engines there are; nil beside no other.
 	cluster *cluster.Book
 
@@ -165,12 +167,12 @@ func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *au
 // build opens the data file and makes an engine over it; what it opened is
 // among the closers even when it fails.
 func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
-	opt := engine.Options{Clock: h.clock, ReadOnly: need.ReadOnly, SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data), Cluster: h.clusterIn(need)}
+	opt := engine.Options{
+		Clock: h.clock, ReadOnly: need.ReadOnly, Place: h.place, Cluster: h.clusterIn(need),
+		SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data),
+	}
 	var err error
 	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {
-		return nil, err
-	}
-	if opt.Place, err = h.place(need); err != nil {
 		return nil, err
 	}
 	if opt.Stuck, err = stuckLimits(os.Getenv); err != nil {

@@ -18,10 +18,7 @@ import (
 // place names the files that this machine has beside the store of a database, by a file
 // among them: they keep the name where they are moved to another machine. Who only reads,
 // where nobody has worked yet, has none.
-func (h *house) place(need command.Need) (place.Place, error) {
-	if h.base == nil {
-		return "", nil
-	}
+func placeOf(need command.Need) (place.Place, error) {
 	path := need.Data + ".place"
 	name, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && need.ReadOnly {

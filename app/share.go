@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"swarmdeck/engine"
@@ -73,12 +74,7 @@ func (d *deck) share(ctx context.Context) {
 		engines = d.signing.able(engines, owned)
 		rests := func(tenant string) bool { return d.retakes.rests(tenant) || !d.signs(tenant) }
 		s := shareOf(d.base.Engine(), engines, owned, rests, d.wants)
-		take := slices.Concat(s.take, d.without(s.mine), slices.DeleteFunc(d.signing.left(owned, time.Now()), rests))
-		for i, tenant := range take {
-			if ctx.Err() == nil && !slices.Contains(take[:i], tenant) {
-				d.admit(ctx, tenant)
-			}
-		}
+		d.admit(ctx, slices.Concat(s.take, d.without(s.mine), slices.DeleteFunc(d.signing.left(owned, time.Now()), rests)))
 		d.hand(s.give, engines)
 	}
 }
@@ -101,10 +97,37 @@ func (d *deck) without(mine []string) []string {
 	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil || d.retakes.rests(tenant) })
 }
 
-// admit opens the engine of a tenant that nobody has. What fails is tried again after a
-// pause, and is a trouble of the engines here until then; that another was faster is none.
-func (d *deck) admit(ctx context.Context, tenant string) {
+// admitAtOnce is how many engines are opened side by side when another has left its
+// tenants: each waits for the database several times.
+const admitAtOnce = 4
+
+// admit opens the engines of tenants that nobody has.
+func (d *deck) admit(ctx context.Context, tenants []string) {
+	slices.Sort(tenants)
+	next := make(chan string)
+	var all sync.WaitGroup
+	for range min(admitAtOnce, len(tenants)) {
+		all.Go(func() {
+			for tenant := range next {
+				d.admitOne(ctx, tenant)
+			}
+		})
+	}
+	for _, tenant := range slices.Compact(tenants) {
+		if ctx.Err() == nil {
+			next <- tenant
+		}
+	}
+	close(next)
+	all.Wait()
+}
+
+// admitOne opens the engine of a tenant. What fails is tried again after a pause, and is a
+// trouble of the engines here until then; that another was faster is none.
+func (d *deck) admitOne(ctx context.Context, tenant string) {
+	d.mu.Lock()
 	need := d.at
+	d.mu.Unlock()
 	need.Tenant, need.NoWait = tenant, true
 	_, err := d.engine(ctx, need, false)
 	switch {
@@ -157,30 +180,34 @@ func (d *deck) tell(tenant, component string, err error) {
 // whose log takes what that engine signs, and that did not just come back from it.
 func (d *deck) hand(gifts []gift, engines []postgres.Engine) {
 	d.given.forget(engines)
-	if len(gifts) == 0 {
-		return
-	}
-	d.opening.Lock()
-	defer d.opening.Unlock()
 	for _, g := range gifts {
-		i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == g.to })
-		d.mu.Lock()
-		h, named := d.houses[g.tenant], d.named[g.tenant]
-		d.mu.Unlock()
-		if h == nil || named || i < 0 || d.given.rests(g) {
-			continue
-		}
-		if signer := engines[i].Signer; signer != "" && signer != d.sealer.Public() {
-			if may, known := d.signing.may(g.tenant, signer); !may || !known {
-				continue
-			}
-		}
-		if eng, err := h.working(); err == nil && idle(eng.Snapshot(g.tenant)) {
+		if !d.given.rests(g) && d.handOne(g, engines) {
 			d.given.note(g)
-			_ = d.leave(h, g.to)
 			return
 		}
 	}
+}
+
+func (d *deck) handOne(g gift, engines []postgres.Engine) bool {
+	defer d.turn(g.tenant)()
+	i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == g.to })
+	d.mu.Lock()
+	h, named := d.houses[g.tenant], d.named[g.tenant]
+	d.mu.Unlock()
+	if h == nil || named || i < 0 {
+		return false
+	}
+	if signer := engines[i].Signer; signer != "" && signer != d.sealer.Public() {
+		if may, known := d.signing.may(g.tenant, signer); !may || !known {
+			return false
+		}
+	}
+	eng, err := h.working()
+	if err != nil || !idle(eng.Snapshot(g.tenant)) {
+		return false
+	}
+	_ = d.leave(h, g.to)
+	return true
 }
 
 // idle says that nothing of a tenant runs, no agent has its place here, and nobody looks

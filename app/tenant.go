@@ -5,24 +5,72 @@ package app
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"swarmdeck/engine"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 )
 
-// house gives the place of the engine for a need. A tenant that is not there, or is in
-// another store, has the one that works on none, whose commands say so.
-func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
-	tenant := need.Tenant
-	if tenant == "" && !need.Shared {
-		all, err := d.base.Tenants(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(all) == 1 {
-			tenant = all[0]
-		}
+// turn waits until nobody else opens or closes the engine of a tenant.
+func (d *deck) turn(tenant string) (end func()) {
+	d.opening.RLock()
+	d.mu.Lock()
+	one := d.turns[tenant]
+	if one == nil {
+		one = &sync.Mutex{}
+		d.turns[tenant] = one
 	}
+	d.mu.Unlock()
+	one.Lock()
+	return func() {
+		one.Unlock()
+		d.opening.RUnlock()
+	}
+}
+
+// only is the tenant of a database with one alone, else "".
+func (d *deck) only(ctx context.Context) (string, error) {
+	d.mu.Lock()
+	base := d.base
+	d.mu.Unlock()
+	if base == nil {
+		return "", store.ErrClosed
+	}
+	all, err := base.Tenants(ctx)
+	if err != nil || len(all) != 1 {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// engineOf gives the engine of a tenant, or with "" the one that works on none.
+func (d *deck) engineOf(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+	defer d.turn(need.Tenant)()
+	if d.base == nil {
+		return nil, store.ErrClosed
+	}
+	h, err := d.house(ctx, need.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if mine && h.tenant != "" {
+		d.mu.Lock()
+		d.named[h.tenant] = true
+		d.mu.Unlock()
+	}
+	if need.Active = need.Active && h.tenant != ""; !mine {
+		need.Active = h.tenant != "" && d.at.Active
+	}
+	eng, err := h.open(ctx, need)
+	if err != nil {
+		return nil, errors.Join(err, d.leave(h, ""))
+	}
+	return eng, nil
+}
+
+// house gives the place of an engine. It is the tenant's turn.
+func (d *deck) house(ctx context.Context, tenant string) (*house, error) {
 	d.mu.Lock()
 	h := d.houses[tenant]
 	d.mu.Unlock()
@@ -35,20 +83,13 @@ func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 			err = d.base.Take(ctx, tenant)
 		}
 		switch {
-		case errors.As(err, new(takenError)):
-			return nil, err
-		case errors.Is(err, store.ErrNoTenant), errors.As(err, new(*store.AwayError)):
-			need.Tenant = ""
-			if tenant = ""; d.houses[""] != nil {
-				return d.houses[""], nil
-			}
-		case errors.Is(err, store.ErrLocked):
+		case errors.Is(err, store.ErrLocked) && !errors.As(err, new(takenError)):
 			return nil, takenError{err, tenant}
 		case err != nil:
 			return nil, err
 		}
 	}
-	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, lease: d.lease(tenant), cluster: d.cluster}
+	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, place: d.place, lease: d.lease(tenant), cluster: d.cluster}
 	h.failed = func(err error) { d.lost(tenant, err) }
 	h.base, h.part = d.base, d.base.Part(tenant)
 	if tenant == "" && d.at.ReadOnly { // it looks at all
@@ -61,7 +102,7 @@ func (d *deck) house(ctx context.Context, need command.Need) (*house, error) {
 }
 
 // leave closes an engine and gives its tenant up, to another engine or to whoever
-// comes. The caller holds opening.
+// comes. It is the tenant's turn, or the database is being closed.
 func (d *deck) leave(h *house, to string) error {
 	d.mu.Lock()
 	delete(d.houses, h.tenant)
@@ -93,9 +134,11 @@ func (d *deck) lost(tenant string, why error) {
 		return
 	}
 	d.drops.Go(func() {
-		d.opening.Lock()
-		defer d.opening.Unlock()
-		if d.houses[tenant] != h {
+		defer d.turn(tenant)()
+		d.mu.Lock()
+		now := d.houses[tenant]
+		d.mu.Unlock()
+		if now != h {
 			return
 		}
 		if eng, err := h.working(); err == nil {
