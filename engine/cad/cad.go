@@ -95,9 +95,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*mind{}}
-	if c.work, err = newWorkflows(c); err != nil {
-		return nil, err
-	}
+	c.work = newWorkflows(c)
 	c.declare()
 	if err := c.eachTenant(ctx, func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the CAD agents: %w", err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -105,7 +106,7 @@ func (r *RoleTemplate) Allows(method string) bool {
 var roleFile []byte
 
 // builtinRoles are the six that every tenant has, in the order of the file.
-func builtinRoles() ([]RoleTemplate, error) {
+var builtinRoles = sync.OnceValues(func() ([]RoleTemplate, error) {
 	r := document.NewReader("roles.yaml")
 	root, ok := r.Parse(roleFile, len(roleFile))
 	if !ok {
@@ -124,7 +125,7 @@ func builtinRoles() ([]RoleTemplate, error) {
 		roles[i] = role
 	}
 	return roles, nil
-}
+})
 
 // ReadRole reads a role of a file, as it is written; Check tells whether it can
 // be one.

@@ -19,7 +19,7 @@ func testRoles(t testing.TB) roleFinder {
 }
 
 func TestTheBuiltInScenariosAreWhole(t *testing.T) {
-	all, err := builtinScenarios(testRoles(t))
+	all, err := builtinScenarios()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 }
 
 func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
-	all, err := builtinScenarios(testRoles(t))
+	all, err := builtinScenarios()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -19,8 +20,13 @@ import (
 //go:embed scenarios/*.yaml
 var scenarioFiles embed.FS
 
-// builtinScenarios are those that every tenant has, by name.
-func builtinScenarios(role roleFinder) (map[string]Scenario, error) {
+// builtinScenarios are those that every tenant has, by name, read when they are first
+// needed.
+var builtinScenarios = sync.OnceValues(func() (map[string]Scenario, error) {
+	roles, err := builtinRoles()
+	if err != nil {
+		return nil, err
+	}
 	files, err := fs.Glob(scenarioFiles, "scenarios/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("list the built-in scenarios: %w", err)
@@ -31,7 +37,7 @@ func builtinScenarios(role roleFinder) (map[string]Scenario, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the built-in scenarios: %w", err)
 		}
-		s, err := parseScenario(name, data, role)
+		s, err := parseScenario(name, data, finderOf(roles))
 		if err != nil {
 			return nil, fmt.Errorf("read the built-in scenarios: %w", err)
 		}
@@ -39,7 +45,7 @@ func builtinScenarios(role roleFinder) (map[string]Scenario, error) {
 		all[s.Name] = s
 	}
 	return all, nil
-}
+})
 
 // parseScenario reads a file that is one scenario: YAML, or JSON by its name.
 // The error lists every mistake with its line.
@@ -177,9 +183,13 @@ func (c *Controller) scenarioKind() record.Table[Scenario] {
 
 // Scenarios are those of a tenant: the built-in ones, then its own, by name.
 func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, error) {
+	builtin, err := builtinScenarios()
+	if err != nil {
+		return nil, err
+	}
 	var all []Scenario
-	for _, name := range slices.Sorted(maps.Keys(c.work.scenarios)) {
-		all = append(all, c.work.scenarios[name])
+	for _, name := range slices.Sorted(maps.Keys(builtin)) {
+		all = append(all, builtin[name])
 	}
 	own, err := record.Values(c.kinds.scenario.List(ctx, tenant))
 	return append(all, own...), explain("list the scenarios", err)
@@ -201,14 +211,15 @@ func (c *Controller) Scenario(tenant, name string) (Scenario, error) {
 // roles are those of the file, which count beside the tenant's.
 func (c *Controller) CheckScenario(tenant string, r *document.Reader, w *WrittenScenario, roles []RoleTemplate) {
 	s, found := w.Scenario.check(finderOf(append(slices.Clone(roles), c.Roles(tenant)...)))
-	found.note("scenario_name", c.builtinScenario(s.Name))
+	found.note("scenario_name", isBuiltin(s.Name))
 	w.report(r, found)
 }
 
-// builtinScenario reports a name that a scenario of the program has.
-func (c *Controller) builtinScenario(name string) error {
-	if _, builtin := c.work.scenarios[name]; !builtin {
-		return nil
+// isBuiltin reports a name that a scenario of the program has.
+func isBuiltin(name string) error {
+	all, err := builtinScenarios()
+	if _, builtin := all[name]; !builtin {
+		return err
 	}
 	return core.Errorf(core.Conflict, "scenario %s: the program has one of this name, which stays as it is", name).With("field", "scenario_name").With("value", name)
 }
@@ -218,7 +229,7 @@ func (c *Controller) builtinScenario(name string) error {
 // began.
 func (c *Controller) PutScenario(ctx context.Context, by core.Caller, s Scenario) (_ Scenario, action string, err error) {
 	s, found := s.check(finderOf(c.Roles(by.Tenant)))
-	if err := cmp.Or(found.err(), c.builtinScenario(s.Name)); err != nil {
+	if err := cmp.Or(found.err(), isBuiltin(s.Name)); err != nil {
 		return s, "", err
 	}
 	s.Builtin = false

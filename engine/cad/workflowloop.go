@@ -22,9 +22,8 @@ import (
 // record says and takes the next step. It keeps nothing in mind that matters:
 // after a restart it looks at all that are not over.
 type workflows struct {
-	c         *Controller
-	scenarios map[string]Scenario // the built-in ones
-	loop      *loop.Loop
+	c    *Controller
+	loop *loop.Loop
 
 	mu     sync.Mutex
 	looks  map[string]map[uint64]bool // workflows to look at, by tenant and number
@@ -43,12 +42,10 @@ type dispatched struct {
 	try  int
 }
 
-func newWorkflows(c *Controller) (*workflows, error) {
+func newWorkflows(c *Controller) *workflows {
 	s := &workflows{c: c, looks: map[string]map[uint64]bool{}}
 	s.loop = loop.New(loop.Options{Component: component, Health: c.opt.Health, Clock: c.ledger.Clock(), Pass: s.pass})
-	var err error
-	s.scenarios, err = builtinScenarios(finderOf(c.roles))
-	return s, err
+	return s
 }
 
 // look has the loop look at a workflow.

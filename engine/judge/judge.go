@@ -101,21 +101,19 @@ type Judge struct {
 	failed    map[string]*retry // of the loop alone, by approval
 }
 
-// defaultTable loads the embedded rules when they are first needed: a command
-// that only reads does without them, and they take longer than all else.
-func defaultTable() func() *table {
-	return sync.OnceValue(func() *table {
-		t, err := loadTable(DefaultPolicy())
-		if err != nil {
-			panic(fmt.Sprintf("judge: the embedded policy: %v", err)) // every test of this package would find it first
-		}
-		return t
-	})
-}
+// defaultTable loads the embedded rules when they are first needed, for all judges: a
+// command that only reads does without them, and they take longer than all else.
+var defaultTable = sync.OnceValue(func() *table {
+	t, err := loadTable(DefaultPolicy())
+	if err != nil {
+		panic(fmt.Sprintf("judge: the embedded policy: %v", err)) // every test of this package would find it first
+	}
+	return t
+})
 
 // New compiles the policy; a rule that does not compile is an error.
 func New(opt Options) (*Judge, error) {
-	load := defaultTable()
+	load := defaultTable
 	if opt.Policy != nil {
 		t, err := loadTable(opt.Policy)
 		if err != nil {
