@@ -196,7 +196,7 @@ func (f *fleet) must(line ...string) string {
 	var last string
 	for n, end := 0, time.Now().Add(patience); time.Now().Before(end); n++ {
 		m := (int(f.last.Load()) + n) % len(f.machines)
-		out, said, code, err := f.machines[m].ask(f.dir, slices.Clone(line))
+		out, said, code, err := f.machines[m].ask(f.dir, slices.Clone(line), patience)
 		if code == 0 && err == nil {
 			return out
 		}

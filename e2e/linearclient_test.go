@@ -101,7 +101,7 @@ func (f *fleet) at(m, client int, verb history.Verb, it *item) (a history.Answer
 		it.mu.Unlock()
 	}
 	done := f.history().Ask(client, op)
-	out, said, code, err := f.machines[m].ask(f.dir, it.line(op))
+	out, said, code, err := f.machines[m].ask(f.dir, it.line(op), 4*time.Second)
 	if errors.Is(err, serve.ErrUnbegun) || code == askNobody {
 		return a, false
 	}
@@ -122,8 +122,8 @@ func (f *fleet) at(m, client int, verb history.Verb, it *item) (a history.Answer
 const askNobody = -2
 
 // ask has the engine of a machine carry a command out.
-func (m *machine) ask(dir string, line []string) (stdout, stderr string, code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+func (m *machine) ask(dir string, line []string, patience time.Duration) (stdout, stderr string, code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := serve.Dial(ctx, serve.SocketPath(os.Getenv, socket.Instance(m.path)))
 	if err != nil {
