@@ -15,7 +15,7 @@ import (
 	"swarmdeck/ui/command"
 )
 
-// place names the files that this machine has beside the store of a database, by a file
+// placeOf names the files that this machine has beside the store of a database, by a file
 // among them: they keep the name where they are moved to another machine. Who only reads,
 // where nobody has worked yet, has none.
 func placeOf(need command.Need) (place.Place, error) {
