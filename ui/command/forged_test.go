@@ -162,19 +162,26 @@ func (f *forger) bucket(b store.Bucket, most int) (n int) {
 	return n
 }
 
+// counters forges counters; unless most is 0, one of those that count the same of several.
 func (f *forger) counters(most int) (n int) {
 	var names []string
 	f.view(func(tx store.Tx) error {
 		return tx.(store.Inventory).Counters(func(name string, _ int64) { names = append(names, name) })
 	})
+	tried := map[string]bool{}
 	for _, name := range names {
 		volatile := func(v string) bool {
 			begin, many := strings.CutSuffix(v, "*")
 			return v == "#"+name || many && strings.HasPrefix("#"+name, begin)
 		}
-		if slices.ContainsFunc(f.eng.Audit.Declared(audit.Volatile), volatile) {
+		kind := name
+		if part := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == ':' }); len(part) > 2 {
+			kind = part[0] + "." + part[1]
+		}
+		if most > 0 && tried[kind] || slices.ContainsFunc(f.eng.Audit.Declared(audit.Volatile), volatile) {
 			continue
 		}
+		tried[kind] = true
 		add := func(by int64) func(store.Tx) error {
 			return func(tx store.Tx) error { tx.Add(name, by); return nil }
 		}
