@@ -105,15 +105,17 @@ race: need
 	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
-# killed at random, attacked also as root of a container, an engine killed a thousand times,
-# two hundred at work on a repository, all tests of trees with these on a host, and fifty beside a real Coder, a million tasks through a retention, every row forged, ten thousand
-# answers by whoever may not, what clients are told through two hundred kills, and through three hundred faults of
-# engines on a database, a host's link cut a hundred times, hostile policy programs, the engine's suites on two versions of
-# PostgreSQL, the example scripts on a database, fuzzing; cells in a
-# machine of their own, where cgroups have all controllers; a release, made twice
-# and tried in clean roots; and make test itself,
-# twice in a row from a fresh clone while another program keeps the cores busy,
-# BUSY_ROUNDS times. That takes five hours and more; the rest half an hour.
+# killed at random, attacked also as root of a container, an engine killed a thousand
+# times, two hundred at work on a repository and fifty beside a real Coder, all tests of
+# trees with these on a host, a million tasks through a retention, every row forged, a
+# long record searched, ten thousand answers by whoever may not, what clients are told
+# through two hundred kills and through three hundred faults of engines on a database, a
+# host's link cut a hundred times, hostile policy programs, the engine's suites on two
+# versions of PostgreSQL, the example scripts on a database, fuzzing; cells in a machine
+# of their own, where cgroups have all controllers; a release, made twice and tried in
+# clean roots; and make test itself, twice in a row from a fresh clone while another
+# program keeps the cores busy, BUSY_ROUNDS times. That takes five hours and more; the
+# rest half an hour.
 trials: need coder agentapi postgres
 	.ci/guest $(GUEST)
 	.ci/release-trial
@@ -125,6 +127,7 @@ trials: need coder agentapi postgres
 		go test -count=1 -timeout 60m -run KillsAtAnyInstant -v ./drivers/coder
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
+	SEARCH_EVENTS=50000 go test -count=1 -timeout 30m -run SearchFinds ./engine/dag
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	SWARMDECK_ENGINE_SUITES='./engine/... ./ui/command' SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
