@@ -11,6 +11,7 @@ type Counter struct {
 	value  int64 // with every update applied so far
 	stored int64 // on disk
 	dirty  bool
+	at     int // where its delta is, in the update that changed it last
 }
 
 // Ledger keeps the counters of one tenant between commits, as long as they are

@@ -161,13 +161,13 @@ func (o *Overlay[T]) search(order []int32, key []byte) int {
 
 // add changes a counter's delta and returns the counter's value with it.
 func (o *Overlay[T]) add(c *Counter, n int64) int64 {
-	for i := range o.Deltas {
-		if o.Deltas[i].Counter == c {
-			o.Deltas[i].n += n
-			return c.value + o.Deltas[i].n
-		}
+	if c.at < len(o.Deltas) && o.Deltas[c.at].Counter == c {
+		d := &o.Deltas[c.at]
+		d.n += n
+		return c.value + d.n
 	}
 	if n != 0 {
+		c.at = len(o.Deltas)
 		o.Deltas = append(o.Deltas, Delta{c, n})
 	}
 	return c.value + n
