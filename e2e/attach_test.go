@@ -233,6 +233,9 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 		if strings.Contains(h.screen(), "┌ fleet") {
 			t.Errorf("the screen is not given back:\n%s", h.screen())
 		}
+		if !strings.Contains(h.screen(), "the engine of this cockpit went away") {
+			t.Errorf("nothing said why the screen was empty:\n%s", h.screen())
+		}
 	}
 }
 

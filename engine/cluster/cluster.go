@@ -46,7 +46,7 @@ type Engine struct {
 
 // Cluster is all engines and what none of them has.
 type Cluster struct {
-	Engines []Engine  // by name
+	Engines []Engine  // those that are gone last, then by name
 	Free    []string  // tenants that no engine has
 	Shared  bool      // it is a database's; the one engine of a data file has no others beside it
 	At      time.Time // when it was so, on the clock of the engine that tells

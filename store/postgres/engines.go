@@ -47,7 +47,7 @@ const (
 on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, prefer = excluded.prefer, draining = excluded.draining, seen = clock_timestamp()`
 
 	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
-greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, prefer, draining from engine order by name`
+greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, prefer, draining from engine order by until < clock_timestamp(), name`
 
 	ownersSQL = `select tenant, engine, until <= now, case when until > now then extract(epoch from until - now) * 1e6 else 0 end::bigint
 from owner, clock_timestamp() as now where away = '' order by tenant`

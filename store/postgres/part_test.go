@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
@@ -78,8 +81,16 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	if have, n := keys(t, second); len(have) != 1 || n != 1 {
 		t.Errorf("it has %q, counter %d", have, n)
 	}
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())"); err != nil {
+		t.Fatal(err)
+	}
 	known, owned, err := third.Engines(t.Context())
-	if err != nil || len(known) != 3 || !known[0].Live || known[0].Name != "first" {
+	if err != nil || len(known) != 4 || !known[0].Live || known[0].Name != "first" || known[3].Live || known[3].Name != "dead" {
 		t.Errorf("engines %+v, %v", known, err)
 	}
 	if len(owned) != 1 || owned[0].Tenant != acme || owned[0].Engine != "second" || owned[0].Left <= 0 || owned[0].Left > lease {

@@ -86,6 +86,9 @@ func (e *Elsewhere) Run(ctx context.Context, env *command.Env, conn net.Conn, ar
 	case ctx.Err() != nil:
 		return command.ExitInterrupted, false
 	case gone && (unbegun || mayRepeat(args)):
+		if !unbegun && showsCockpit(args) { // whose screen is empty until then
+			fmt.Fprint(env.Stderr, "swarmdeck: the engine of this cockpit went away; the cockpit comes back with the next one (ctrl+c ends)\r\n")
+		}
 		if e.next.wait(ctx, patience) {
 			return 0, true
 		}
