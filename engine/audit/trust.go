@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 
 	"swarmdeck/engine/core"
@@ -39,10 +40,29 @@ func (s *Sealer) request(founder string) string {
 // readRequest gives the key that asks, a public key, and its signature.
 func readRequest(text string) (public, signature string, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != ed25519.PublicKeySize+ed25519.SignatureSize {
+	if err != nil || len(raw) != ed25519.PublicKeySize+ed25519.SignatureSize || smallOrder(raw[:ed25519.PublicKeySize]) {
 		return "", "", core.Invalid("request", text, "the 128 characters that the other machine names where it says that its key is not trusted")
 	}
 	return base64.StdEncoding.EncodeToString(raw[:ed25519.PublicKeySize]), base64.StdEncoding.EncodeToString(raw[ed25519.PublicKeySize:]), nil
+}
+
+// smallOrder says that a public key is one of the few for which signatures can be made
+// without a private key; RFC 8032 leaves it to who accepts keys to refuse them. They are
+// named by the y of their points, little-endian, of which 0 and 1 have two encodings.
+func smallOrder(public []byte) bool {
+	y := bytes.Clone(public)
+	y[len(y)-1] &= 0x7f // without the sign of x
+	switch hex.EncodeToString(y) {
+	case "0000000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f":
+		return true
+	}
+	return false
 }
 
 // MaySign is an UntrustedError when the log of a transaction's tenant would not take

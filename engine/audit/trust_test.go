@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -177,6 +178,37 @@ func TestARequestIsForTheLogsOfOneFirstKey(t *testing.T) {
 	}
 	if r := h.verify(nil); !r.OK || len(r.Keys) != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A signature by a point of small order fits every fourth or eighth text.
+func TestAKeyThatAnybodyCanSignForIsNotTrusted(t *testing.T) {
+	h := newShared(t)
+	for _, y := range []string{"00", "01", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ec", "ed", "ee"} {
+		for _, sign := range []byte{0, 0x80} {
+			public := make([]byte, ed25519.PublicKeySize)
+			if y[0] == 'e' {
+				copy(public, bytes.Repeat([]byte{0xff}, ed25519.PublicKeySize))
+				public[31] = 0x7f
+			}
+			if _, err := hex.Decode(public, []byte(y)); err != nil {
+				t.Fatal(err)
+			}
+			public[31] |= sign
+			signature := make([]byte, ed25519.SignatureSize)
+			signature[0] = 1
+			fits := 0
+			for i := range 1000 {
+				if ed25519.Verify(public, fmt.Append(nil, i), signature) {
+					fits++
+				}
+			}
+			text := base64.RawURLEncoding.EncodeToString(append(public, signature...))
+			if _, err := h.TrustKey(t.Context(), alice, h.sealer, text); fits == 0 || err == nil || core.AsError(err).Code != core.InvalidInput {
+				t.Errorf("%x signs %d of 1000 texts: %v", public, fits, err)
+			}
+		}
 	}
 }
 
