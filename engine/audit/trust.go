@@ -40,16 +40,17 @@ func (s *Sealer) request(founder string) string {
 // readRequest gives the key that asks, a public key, and its signature.
 func readRequest(text string) (public, signature string, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != ed25519.PublicKeySize+ed25519.SignatureSize || smallOrder(raw[:ed25519.PublicKeySize]) {
+	if err != nil || len(raw) != ed25519.PublicKeySize+ed25519.SignatureSize || SmallOrder(raw[:ed25519.PublicKeySize]) {
 		return "", "", core.Invalid("request", text, "the 128 characters that the other machine names where it says that its key is not trusted")
 	}
 	return base64.StdEncoding.EncodeToString(raw[:ed25519.PublicKeySize]), base64.StdEncoding.EncodeToString(raw[ed25519.PublicKeySize:]), nil
 }
 
-// smallOrder says that a public key is one of the few for which signatures can be made
-// without a private key; RFC 8032 leaves it to who accepts keys to refuse them. They are
-// named by the y of their points, little-endian, of which 0 and 1 have two encodings.
-func smallOrder(public []byte) bool {
+// SmallOrder says that a public key of Ed25519 is one of the few for which signatures can
+// be made without a private key; RFC 8032 leaves it to who accepts keys to refuse them.
+// They are named by the y of their points, little-endian, of which 0 and 1 have two
+// encodings.
+func SmallOrder(public []byte) bool {
 	y := bytes.Clone(public)
 	y[len(y)-1] &= 0x7f // without the sign of x
 	switch hex.EncodeToString(y) {

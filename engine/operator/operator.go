@@ -5,6 +5,7 @@
 package operator
 
 import (
+	"crypto/ed25519"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
 
@@ -143,6 +145,11 @@ func ParseKey(line string) (Key, error) {
 		return Key{}, core.Invalid("key", core.Clip(line), "one line of an authorized_keys file, such as ssh-ed25519 AAAA… name")
 	case len(options) > 0:
 		return Key{}, core.Invalid("key", core.Clip(line), "a key without options before it")
+	}
+	if c, is := public.(ssh.CryptoPublicKey); is {
+		if key, is := c.CryptoPublicKey().(ed25519.PublicKey); is && audit.SmallOrder(key) {
+			return Key{}, core.Invalid("key", core.Clip(line), "a key for which one must have the private key to sign")
+		}
 	}
 	return Key{
 		Fingerprint: ssh.FingerprintSHA256(public),

@@ -42,8 +42,12 @@ func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
 	if !strings.HasPrefix(k.Fingerprint, "SHA256:") || k.Key != line(t, 1) || k.Comment != "someone@ home" {
 		t.Errorf("%+v", k)
 	}
+	weak, err := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)) // anybody can sign for it
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, bad := range []string{
-		"", "ssh-ed25519", "ssh-ed25519 AAAA", "hello", line(t, 1) + "\n" + line(t, 2), `command="rm" ` + line(t, 1),
+		string(ssh.MarshalAuthorizedKey(weak)), "", "ssh-ed25519", "ssh-ed25519 AAAA", "hello", line(t, 1) + "\n" + line(t, 2), `command="rm" ` + line(t, 1),
 		"ssh-ed25519 " + strings.Repeat("A", 1<<20), "\x00\xff",
 	} {
 		if _, err := operator.ParseKey(bad); !errors.Is(err, core.Kind(core.InvalidInput)) {
