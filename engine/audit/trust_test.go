@@ -184,8 +184,10 @@ func TestARequestIsForTheLogsOfOneFirstKey(t *testing.T) {
 // A signature by a point of small order fits every fourth or eighth text.
 func TestAKeyThatAnybodyCanSignForIsNotTrusted(t *testing.T) {
 	h := newShared(t)
-	for _, y := range []string{"00", "01", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ec", "ed", "ee"} {
+	for _, y := range []string{
+		"00", "01", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ec", "ed", "ee",
+	} {
 		for _, sign := range []byte{0, 0x80} {
 			public := make([]byte, ed25519.PublicKeySize)
 			if y[0] == 'e' {

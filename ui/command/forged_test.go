@@ -3,9 +3,12 @@ package command_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -30,43 +33,32 @@ type forger struct {
 }
 
 // forged changes, removes and adds rows of each bucket that any command writes, in
-// a copy. FORGED_ROWS is how many of a bucket and tenant; unless it is said, one row
+// copies. FORGED_ROWS is how many of a bucket and tenant; unless it is said, one row
 // is forged of each bucket, of the first tenant that has any; 0 is all.
 func (w *walk) forged(t *testing.T) {
 	spilled := str(w.object(`task dispatch --kind exec.run --wait --input '{"argv":["sh","-c","head -c 1100000 /dev/zero; head -c 1100000 /dev/zero >&2"]}'`)["task_id"])
-	copied := filepath.Join(w.dir, "forged.db")
-	w.line("store backup " + copied)
-	db := w.stored(copied)
-	defer db.Close()
-	eng, err := engine.Open(t.Context(), engine.Options{Store: db, Spill: filepath.Join(w.dir, "spill"), ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
-	w.no(err)
-	defer eng.Close()
-	tenants, err := db.Tenants(t.Context())
-	w.no(err)
-	most, short := 1, true
+	most, all := 1, false
 	if s := os.Getenv("FORGED_ROWS"); s != "" {
 		_, err := fmt.Sscan(s, &most)
 		w.no(err)
-		short = false
+		all = true
 	}
-	total, tried := 0, map[store.Bucket]bool{}
-	for _, tenant := range tenants {
-		f := &forger{t, db, eng, tenant}
-		if n, how := f.found(); n > 0 {
-			t.Fatalf("%s: %d differences before anything was forged: %s", tenant, n, how)
-		}
-		for _, b := range f.buckets() {
-			if short && tried[b] {
-				continue
-			}
-			n := f.bucket(b, most)
-			total += n
-			tried[b] = n > 0
-		}
-		total += f.counters(most)
+	copied := func(i int) string { return filepath.Join(w.dir, fmt.Sprintf("forged%d.db", i)) }
+	parts := runtime.GOMAXPROCS(0)
+	for i := range parts {
+		w.line("store backup " + copied(i))
 	}
-	t.Logf("%d forgeries", total)
-	f := &forger{t, db, eng, "t_test"}
+	t.Run("rows", func(t *testing.T) {
+		for i := range parts {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				w.forger(t, copied(i)).rows(most, all, func(name string) bool { return crc32.ChecksumIEEE([]byte(name))%uint32(parts) == uint32(i) })
+			})
+		}
+	})
+	w.line("store backup " + copied(parts))
+	f := w.forger(t, copied(parts))
+	f.tenant = "t_test"
 	for _, name := range []string{spilled + ".0", spilled + ".0.stderr"} {
 		path := filepath.Join(w.dir, "spill", f.tenant, name)
 		whole, err := os.ReadFile(path)
@@ -85,25 +77,65 @@ func (w *walk) forged(t *testing.T) {
 	}
 }
 
+// forger opens a copy.
+func (w *walk) forger(t *testing.T, path string) *forger {
+	t.Helper()
+	db, err := stored(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	eng, err := engine.Open(t.Context(), engine.Options{Store: db, Spill: filepath.Join(w.dir, "spill"), ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	return &forger{t: t, db: db, eng: eng}
+}
+
 // stored is the store of a data file or, where the engine's suites are about a database
 // (enginetest.DataEnv), one there with the same rows.
-func (w *walk) stored(path string) store.Store {
+func stored(t *testing.T, path string) (store.Store, error) {
 	db, err := store.Open(path, store.Options{})
-	w.no(err)
 	dsn := os.Getenv(enginetest.DataEnv)
-	if dsn == "" {
-		return db
+	if err != nil || dsn == "" {
+		return db, err
 	}
 	defer db.Close()
 	base, err := postgrestest.Open(dsn, path, postgres.Options{})
-	w.no(err)
-	tenants, err := db.Tenants(w.t.Context())
-	w.no(err)
-	for _, tenant := range tenants {
-		_, err := transfer.Copy(w.t.Context(), db, base, store.AwayError{Tenant: tenant, Copy: "forged"}, transfer.Options{})
-		w.no(err)
+	if err != nil {
+		return nil, err
 	}
-	return base
+	tenants, err := db.Tenants(t.Context())
+	for _, tenant := range tenants {
+		_, bad := transfer.Copy(t.Context(), db, base, store.AwayError{Tenant: tenant, Copy: "forged"}, transfer.Options{})
+		err = errors.Join(err, bad)
+	}
+	return base, err
+}
+
+// rows forges those buckets and counters that are its own.
+func (f *forger) rows(most int, all bool, mine func(name string) bool) {
+	tenants, err := f.db.Tenants(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	total, tried := 0, map[store.Bucket]bool{}
+	for _, f.tenant = range tenants {
+		if n, how := f.found(); n > 0 {
+			f.t.Fatalf("%s: %d differences before anything was forged: %s", f.tenant, n, how)
+		}
+		for _, b := range f.buckets() {
+			if !mine(string(b)) || !all && tried[b] {
+				continue
+			}
+			n := f.bucket(b, most)
+			total += n
+			tried[b] = n > 0
+		}
+		total += f.counters(most, mine)
+	}
+	f.t.Logf("%d forgeries", total)
 }
 
 func (f *forger) buckets() (names []store.Bucket) {
@@ -163,7 +195,7 @@ func (f *forger) bucket(b store.Bucket, most int) (n int) {
 }
 
 // counters forges counters; unless most is 0, one of those that count the same of several.
-func (f *forger) counters(most int) (n int) {
+func (f *forger) counters(most int, mine func(name string) bool) (n int) {
 	var names []string
 	f.view(func(tx store.Tx) error {
 		return tx.(store.Inventory).Counters(func(name string, _ int64) { names = append(names, name) })
@@ -178,7 +210,7 @@ func (f *forger) counters(most int) (n int) {
 		if part := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == ':' }); len(part) > 2 {
 			kind = part[0] + "." + part[1]
 		}
-		if most > 0 && tried[kind] || slices.ContainsFunc(f.eng.Audit.Declared(audit.Volatile), volatile) {
+		if !mine(kind) || most > 0 && tried[kind] || slices.ContainsFunc(f.eng.Audit.Declared(audit.Volatile), volatile) {
 			continue
 		}
 		tried[kind] = true
