@@ -92,7 +92,7 @@ type world struct {
 
 func newWorld(t testing.TB, path string) *world {
 	w := &world{to: &receiver{}, asks: asks{}}
-	enginetest.New(t, enginetest.Options{Path: path, Tenants: []string{home}, Build: func(e *enginetest.World) {
+	enginetest.New(t, enginetest.Options{Path: path, File: true, Tenants: []string{home}, Build: func(e *enginetest.World) {
 		w.World = e
 		w.Notices = notice.New(notice.Options{Ledger: e.Ledger, Approvals: w.asks, Sender: w.to, Tenants: e.DB.Tenants, Watch: e.Watch})
 	}})
