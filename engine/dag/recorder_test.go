@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/enginetest"
 )
 
 func (r *rig) record() *dag.Recording {
@@ -253,6 +254,7 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 func TestAnOpenCallIsNotHeldWithItsArguments(t *testing.T) {
 	const n = 12
 	r := newRig(t)
+	enginetest.File(t, r.DB) // a database's rows are in memory for a while
 	rec := r.record()
 	args := core.MustEncode(map[string]string{"x": strings.Repeat("y", 900<<10)})
 	held := func() uint64 {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/secret"
+	"swarmdeck/store"
 )
 
 type world struct {
@@ -66,9 +67,25 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if e := core.AsError(err); e.Details["field"] != "env.A" {
 		t.Errorf("another tenant: %v", err)
 	}
-	data, err := os.ReadFile(w.Path)
-	if err != nil || bytes.Contains(data, []byte("first-value")) {
-		t.Errorf("the value lies in the data file: %v", err)
+	if err := w.DB.View(t.Context(), "t_acme", func(tx store.Tx) error {
+		all, err := tx.(store.Inventory).Buckets()
+		for _, b := range all {
+			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(_, value []byte) bool {
+				if bytes.Contains(value, []byte("first-value")) {
+					t.Errorf("the value lies in bucket %s", b)
+				}
+				return true
+			}))
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, file := w.DB.(*store.DB); file {
+		data, err := os.ReadFile(w.Path)
+		if err != nil || bytes.Contains(data, []byte("first-value")) {
+			t.Errorf("the value lies in the data file: %v", err)
+		}
 	}
 	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
 	if err != nil || len(deltas) > 0 {
