@@ -50,12 +50,12 @@ type deck struct {
 	houses map[string]*house // by tenant; that of "" works on none
 	leases map[string]*lease
 	named  map[string]bool // tenants that the command of this process is about
-	turns  map[string]*sync.Mutex
+	turns  map[string]*turn // by tenant, of those that somebody opens or closes
 	drops  sync.WaitGroup
 }
 
 func newDeck(p *machine) *deck {
-	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}, turns: map[string]*sync.Mutex{}}
+	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}, turns: map[string]*turn{}}
 	d.peers.d, d.cluster = d, cluster.New(d.look)
 	return d
 }

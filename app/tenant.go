@@ -12,19 +12,31 @@ import (
 	"swarmdeck/ui/command"
 )
 
+// turn has the engine of a tenant opened and closed by one at a time.
+type turn struct {
+	sync.Mutex
+	wanted int // by how many, who has it included; deck.mu guards it
+}
+
 // turn waits until nobody else opens or closes the engine of a tenant.
 func (d *deck) turn(tenant string) (end func()) {
 	d.opening.RLock()
 	d.mu.Lock()
-	one := d.turns[tenant]
-	if one == nil {
-		one = &sync.Mutex{}
-		d.turns[tenant] = one
+	t := d.turns[tenant]
+	if t == nil {
+		t = &turn{}
+		d.turns[tenant] = t
 	}
+	t.wanted++
 	d.mu.Unlock()
-	one.Lock()
+	t.Lock()
 	return func() {
-		one.Unlock()
+		t.Unlock()
+		d.mu.Lock()
+		if t.wanted--; t.wanted == 0 { // any name may be asked for
+			delete(d.turns, tenant)
+		}
+		d.mu.Unlock()
 		d.opening.RUnlock()
 	}
 }

@@ -132,7 +132,7 @@ func (d *Driver) makeThere(ctx context.Context, t tree.Tree) error {
 // knownThere bounds how many commits of a source are looked for that both sides have.
 const knownThere = 20
 
-// sendBase sends the commit that a tree is made from, with what there is not of its history.
+// sendBase sends the commit that a tree is made from, with what the host lacks of its history.
 func (d *Driver) sendBase(ctx context.Context, r git.Repository, t tree.Tree) error {
 	at, err := d.placeThere(ctx, t)
 	if err != nil || slices.Contains(at.Have, t.BaseCommit) {
@@ -168,10 +168,10 @@ func (d *Driver) sendModules(ctx context.Context, r git.Repository, t tree.Tree)
 	if err != nil {
 		return err
 	}
-	var lacks, has []string
+	var lacks, there []string
 	for _, c := range all {
 		if slices.Contains(at.Have, c) {
-			has = append(has, "^"+c)
+			there = append(there, "^"+c)
 		} else {
 			lacks = append(lacks, c)
 		}
@@ -183,7 +183,7 @@ func (d *Driver) sendModules(ctx context.Context, r git.Repository, t tree.Tree)
 	if err != nil {
 		return err
 	}
-	_, err = d.ask(ctx, t, request{Op: opBase, Modules: true, Have: lacks, Ends: string(ends)}, sending(ctx, r, nil, append(has, lacks...)...), nil)
+	_, err = d.ask(ctx, t, request{Op: opBase, Modules: true, Have: lacks, Ends: string(ends)}, sending(ctx, r, nil, append(there, lacks...)...), nil)
 	return err
 }
 

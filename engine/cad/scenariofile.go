@@ -211,12 +211,12 @@ func (c *Controller) Scenario(tenant, name string) (Scenario, error) {
 // roles are those of the file, which count beside the tenant's.
 func (c *Controller) CheckScenario(tenant string, r *document.Reader, w *WrittenScenario, roles []RoleTemplate) {
 	s, found := w.Scenario.check(finderOf(append(slices.Clone(roles), c.Roles(tenant)...)))
-	found.note("scenario_name", isBuiltin(s.Name))
+	found.note("scenario_name", notBuiltin(s.Name))
 	w.report(r, found)
 }
 
-// isBuiltin reports a name that a scenario of the program has.
-func isBuiltin(name string) error {
+// notBuiltin reports a name that a scenario of the program has.
+func notBuiltin(name string) error {
 	all, err := builtinScenarios()
 	if _, builtin := all[name]; !builtin {
 		return err
@@ -229,7 +229,7 @@ func isBuiltin(name string) error {
 // began.
 func (c *Controller) PutScenario(ctx context.Context, by core.Caller, s Scenario) (_ Scenario, action string, err error) {
 	s, found := s.check(finderOf(c.Roles(by.Tenant)))
-	if err := cmp.Or(found.err(), isBuiltin(s.Name)); err != nil {
+	if err := cmp.Or(found.err(), notBuiltin(s.Name)); err != nil {
 		return s, "", err
 	}
 	s.Builtin = false
