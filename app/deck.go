@@ -49,7 +49,7 @@ type deck struct {
 	base   *onDatabase       // nil while no database is open
 	houses map[string]*house // by tenant; that of "" works on none
 	leases map[string]*lease
-	named  map[string]bool // tenants that the command of this process is about
+	named  map[string]bool  // tenants that the command of this process is about
 	turns  map[string]*turn // by tenant, of those that somebody opens or closes
 	drops  sync.WaitGroup
 }

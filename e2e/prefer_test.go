@@ -44,6 +44,9 @@ where o.until > clock_timestamp() and e.until > clock_timestamp() and e.prefer `
 	}
 	end := preferring()
 	// They stay there while both engines say three more times that they are up.
+	for _, tenant := range tenants { // by then the heir of each has taken it
+		first.ok("--tenant", tenant, "session", "create")
+	}
 	was := epochs()
 	since := strings.TrimSpace(cluster.SQL(t, "prefer", "select clock_timestamp()"))
 	await(t, "engines that go on", func() bool {
