@@ -201,15 +201,16 @@ func (c *Controller) Validate(ap judge.Approval, args core.Raw) (core.Raw, error
 	return c.asked.Validate(ap, args)
 }
 
-// Settle implements judge.Settler: the agent no longer waits, and its operation
-// is woken after the commit.
+// Settle implements judge.Settler: the agent no longer waits. Its operation is
+// woken after the commit, and last.
 func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
-	if err := c.asked.Settle(tx, ap, out); err != nil {
-		return err
-	}
-	return c.unwait(tx, ap.Agent.Name, ap.ApprovalID, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{
+	err := c.unwait(tx, ap.Agent.Name, ap.ApprovalID, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{
 		"approval_id": ap.ApprovalID, "approved": out.Approved,
 	}})
+	if err != nil {
+		return err
+	}
+	return c.asked.Settle(tx, ap, out)
 }
 
 // unwait notes that an agent no longer waits for an approval.

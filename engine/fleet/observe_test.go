@@ -2,11 +2,14 @@ package fleet_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 )
 
@@ -45,4 +48,41 @@ func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
 			t.Errorf("the agent was at work %d times", len(busy))
 		}
 	})
+}
+
+// notes is an observer that takes note of a decision once that is on disk, and then
+// takes its time.
+type notes struct{ witness }
+
+func (o *notes) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Observed, error) {
+	return o, nil
+}
+
+func (o *notes) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
+	tx.OnCommit(func() {
+		time.Sleep(50 * time.Millisecond) // long enough for an agent that is woken too soon
+		o.add("%s %s", d.Decision, a.CallID)
+	})
+	return nil
+}
+
+func TestAnAgentHearsAnAnswerOnceItsDecisionIsNoted(t *testing.T) {
+	w := newWorld(t)
+	w.Close()
+	seen := &notes{}
+	w.observer = seen
+	w.Open()
+	w.run()
+	answers := make(chan fleet.ToolAnswer, 1)
+	w.rt.does(call(write, answers))
+	w.create("bob")
+	tk := w.assign("bob", "x")
+	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}); err != nil {
+		t.Fatal(err)
+	}
+	w.result(tk.TaskID)
+	i, j := slices.Index(seen.lines, "deny c1"), slices.Index(seen.lines, "answered c1 deny")
+	if i < 0 || j < i {
+		t.Errorf("the record is told: %q", seen.lines)
+	}
 }
