@@ -426,7 +426,13 @@ func TestToasts(t *testing.T) {
 	if !ts.Expire(now.Add(time.Minute)) || fmt.Sprint(texts()) != "[disk is full]" {
 		t.Fatalf("after a minute: %s", texts())
 	}
-	if !ts.Dismiss() || ts.Dismiss() || len(ts.All()) != 4 {
+	ts.Add(now, overlay.Alert, "disk is full")
+	ts.Add(now, overlay.Error, "disk is full") // again, as the key was pressed again
+	if got := ts.Visible(); len(got) != 2 || got[0].Level != overlay.Alert || got[1].Level != overlay.Error {
+		t.Fatalf("said again: %v", got)
+	}
+	ts.Expire(now.Add(time.Minute))
+	if !ts.Dismiss() || ts.Dismiss() || len(ts.All()) != 6 {
 		t.Fatal("dismiss")
 	}
 }

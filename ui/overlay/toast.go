@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"slices"
 	"time"
 
 	"swarmdeck/ui/screen"
@@ -57,8 +58,9 @@ type live struct {
 	until time.Time // zero: until dismissed
 }
 
-// Add shows a message. Information makes room for newer messages before it
-// makes errors leave; every message stays in All.
+// Add shows a message; one in sight that says the same makes room for it.
+// Information makes room for newer messages before it makes errors leave; every
+// message stays in All.
 func (t *Toasts) Add(now time.Time, level Level, text string) {
 	text = term.Clean(clip(text, 4096))
 	k := Toast{now, level, text}
@@ -70,6 +72,7 @@ func (t *Toasts) Add(now time.Time, level Level, text string) {
 		l.until = now.Add(ToastLife)
 	}
 	t.Expire(now)
+	t.live = slices.DeleteFunc(t.live, func(old live) bool { return old.Level == level && old.Text == text })
 	if t.live = append(t.live, l); len(t.live) > ToastMost {
 		drop := 0
 		for i := range t.live[:ToastMost] {
