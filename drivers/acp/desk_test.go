@@ -34,6 +34,7 @@ type desk struct {
 	tape  tape
 	late  time.Duration // limit of a task that is to go past it
 	spent int64         // by all tasks so far
+	told  int64         // of that, by the wire
 }
 
 // newDesk opens the engine and waits for the agent. Its wire goes to a file of dir.

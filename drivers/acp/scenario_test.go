@@ -141,6 +141,9 @@ func (d *desk) run(t *testing.T, sc scenario, wire []wireLine) (since int) {
 		t.Logf("%s: %+v\n%+v", sc.name, s, show)
 	}
 	bad := show.differences(s, sc.cut, d.model != nil)
+	if d.told += show.tokens; d.spent < d.told {
+		bad = append(bad, fmt.Sprintf("%d tokens were counted so far, the wire has %d", d.spent, d.told))
+	}
 	if s.status != sc.status || s.exit != sc.exit || strings.Join(s.interrupted, " ") != sc.interrupted {
 		bad = append(bad, fmt.Sprintf("it is %s, %s, %q", s.status, s.exit, s.interrupted))
 	}

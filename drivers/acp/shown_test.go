@@ -237,9 +237,9 @@ func (s shown) differences(got story, cut string, modelSeen bool) (all []string)
 	}
 	differ("exit", got.exit, exit)
 	differ("lineage leads back", got.unbroken, true)
-	if modelSeen { // which has what the agent does not tell of, as titles
-		if got.spent < s.tokens || got.spent < got.known {
-			all = append(all, fmt.Sprintf("tokens: the record has %d, the wire %d, its model gave %d", got.spent, s.tokens, got.known))
+	if modelSeen { // which has what the agent does not tell of, as titles, or tells with its next turn
+		if got.spent < got.known {
+			differ("tokens, of which its model gave more", got.spent, got.known)
 		}
 		return all
 	}

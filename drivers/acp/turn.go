@@ -41,6 +41,7 @@ type turn struct {
 	said   strings.Builder
 	saidAt time.Time
 	final  strings.Builder // the last message, whole
+	seen   int64           // tokens, up to the last prompt's end
 
 	mu        sync.Mutex
 	settled   bool // its answer has come

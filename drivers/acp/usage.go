@@ -24,6 +24,9 @@ type spent struct {
 	Tokens int64   `json:"tokens,omitzero"`
 	// Sums says that its figures at the end of a turn are the session's: see read.
 	Sums bool `json:"sums,omitzero"`
+	// Untold is what was seen to pass in turns that ended without a figure, as a turn
+	// does that is cancelled; the next figure may have it.
+	Untold int64 `json:"untold,omitzero"`
 
 	// Of the turn under way.
 	context int64       // the contexts of its requests, in all: see spend
@@ -140,11 +143,15 @@ type stopped struct {
 	} `json:"_meta"`
 }
 
-// read makes what the figure at a turn's end adds to what was counted. The protocol
-// says both that it is the turn's and that it is the session's sum
+// read makes what the figure at a turn's end, 0 where there is none, adds to what was
+// counted. The protocol says both that it is the turn's and that it is the session's sum
 // (agent-client-protocol issue 1860), and those who were tried give the turn's. What
 // passed to the agent's model in the turn shows which it is, where it was seen.
 func (s *spent) read(figure, seen int64, setting string) (more int64) {
+	if figure == 0 {
+		s.Untold += max(0, seen-s.asked)
+		return 0
+	}
 	before := s.Tokens - s.asked // at the turn's begin
 	if setting != "" {
 		s.Sums = setting == "session"
@@ -155,6 +162,11 @@ func (s *spent) read(figure, seen int64, setting string) (more int64) {
 	if s.Sums && figure >= before {
 		more -= before
 	}
+	if seen > 0 && distance(more, s.Untold+seen) < distance(more, seen) {
+		s.Tokens += s.Untold
+		more -= s.Untold
+	}
+	s.Untold = 0
 	more = max(0, more-s.asked) // it has those of the single requests
 	s.Tokens += more
 	return more
@@ -167,8 +179,8 @@ func distance(a, b int64) int64 { return max(a-b, b-a) }
 // known.
 func (t *turn) settleUsage(end stopped) {
 	s := t.s
-	seen := int64(0)
-	t.Speak(func() { seen = t.Seen() })
+	seen := int64(0) // since the prompt, of which a turn may have several
+	t.Speak(func() { seen, t.seen = t.Seen()-t.seen, t.Seen() })
 	var quota struct {
 		Count struct {
 			Input  int64 `json:"input_tokens"`
@@ -180,12 +192,9 @@ func (t *turn) settleUsage(end stopped) {
 		figure = (&reported{Input: quota.Count.Input, Output: quota.Count.Output}).tokens()
 	}
 	s.mu.Lock()
-	more, estimate, split := int64(0), s.spent.context, fleet.Split{}
-	if figure > 0 {
-		more = s.spent.read(figure, seen, s.a.place.Usage)
-		if !s.spent.Sums && s.spent.split == (fleet.Split{}) {
-			split = end.Usage.split()
-		}
+	more, estimate, split := s.spent.read(figure, seen, s.a.place.Usage), s.spent.context, fleet.Split{}
+	if more == figure { // all of it is of this turn
+		split = end.Usage.split()
 	}
 	if figure > 0 || s.spent.asked > 0 || seen > 0 {
 		estimate = 0

@@ -21,6 +21,12 @@ func TestWhatPassedToTheModelTellsWhichSumAFigureIs(t *testing.T) {
 		"nothing seen":                {[]int64{120, 240, 360}, []int64{0, 0, 0}, []int64{120, 240, 360}},
 		"a session, seen once":        {[]int64{120, 240, 360}, []int64{120, 120, 0}, []int64{120, 120, 120}},
 		"turns, after what was known": {[]int64{500, 120}, []int64{0, 120}, []int64{500, 120}},
+		// One without a figure was cancelled: what was seen of it is counted.
+		"turns, one untold":                       {[]int64{120, 0, 120, 240}, []int64{120, 120, 120, 240}, []int64{120, 0, 120, 240}},
+		"turns, one told with the next":           {[]int64{0, 240, 120}, []int64{120, 120, 120}, []int64{0, 120, 120}},
+		"a session, one told with the next":       {[]int64{120, 0, 360, 480}, []int64{120, 120, 120, 120}, []int64{120, 0, 120, 120}},
+		"turns, one told with the next, unseen":   {[]int64{0, 240, 120}, []int64{0, 0, 0}, []int64{0, 240, 120}},
+		"turns, two told with the one after that": {[]int64{0, 0, 360}, []int64{120, 120, 120}, []int64{0, 0, 120}},
 	} {
 		var s spent
 		for i, figure := range c.figures {
