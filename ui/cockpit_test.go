@@ -137,9 +137,10 @@ func TestToastsGoAfterFourSeconds(t *testing.T) {
 
 func TestToastsKeepOffRowsAndTheEndOfALog(t *testing.T) {
 	r := rigOn(t, crowd(100), 80, 24, Options{})
-	r.keys("G")
+	r.keys("G", "k", "k")
 	for range 3 {
 		r.press("y")
+		r.press("j")
 	}
 	r.has("▸ ● running   tk_bf4f…000001 go test")
 	for y, row := range r.m.Frame().Plain() {
