@@ -295,12 +295,8 @@ func (o *witness) Answered(_ context.Context, e fleet.Event, a fleet.ToolAnswer)
 func (o *witness) Ended(context.Context, task.Outcome) error { return nil }
 
 func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
-	w := newWorld(t)
-	w.Close()
 	seen := &witness{}
-	w.observer = seen
-	w.Open()
-	w.run()
+	w := newWatched(t, seen)
 	var answers []string
 	for _, a := range w.tells(
 		fleet.Event{Type: "tool_request", CallID: "c", Tool: "read", Args: core.Raw(`{"path":"evil"}`)},

@@ -13,6 +13,15 @@ import (
 	"swarmdeck/engine/task"
 )
 
+// newWatched is a world at work whose agents are observed.
+func newWatched(t testing.TB, o fleet.Observer) *world {
+	w := newWorld(t)
+	w.Close()
+	w.observer = o
+	w.Open()
+	return w.run()
+}
+
 // thorough is an observer that takes longer at both ends of a run than a lease
 // lasts, and than a closing engine would wait for it.
 type thorough struct{ witness }
@@ -31,11 +40,7 @@ func (o *thorough) Ended(context.Context, task.Outcome) error {
 
 func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.Close()
-		w.observer = &thorough{}
-		w.Open()
-		w.run()
+		w := newWatched(t, &thorough{})
 		w.create("bob")
 		tk := w.assign("bob", "say hello")
 		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
@@ -67,12 +72,8 @@ func (o *notes) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error
 }
 
 func TestAnAgentHearsAnAnswerOnceItsDecisionIsNoted(t *testing.T) {
-	w := newWorld(t)
-	w.Close()
 	seen := &notes{}
-	w.observer = seen
-	w.Open()
-	w.run()
+	w := newWatched(t, seen)
 	answers := make(chan fleet.ToolAnswer, 1)
 	w.rt.does(call(write, answers))
 	w.create("bob")
