@@ -201,8 +201,8 @@ func (c *Controller) Validate(ap judge.Approval, args core.Raw) (core.Raw, error
 	return c.asked.Validate(ap, args)
 }
 
-// Settle implements judge.Settler: the agent no longer waits. Its operation is
-// woken after the commit, and last.
+// Settle implements judge.Settler: the agent no longer waits, and its operation
+// is woken after the commit.
 func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
 	err := c.unwait(tx, ap.Agent.Name, ap.ApprovalID, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{
 		"approval_id": ap.ApprovalID, "approved": out.Approved,

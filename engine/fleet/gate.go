@@ -228,9 +228,8 @@ func (f *Fleet) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 // Bind implements judge.Binder.
 func (f *Fleet) Bind(ap judge.Approval) []judge.File { return f.asked.Bind(ap) }
 
-// Settle implements judge.Settler: the agent no longer waits. Its run is woken
-// after the commit, and last, as what it then records follows from the answer.
-// An approval whose run is gone can't be approved.
+// Settle implements judge.Settler: the agent no longer waits, and its run is
+// woken after the commit. An approval whose run is gone can't be approved.
 func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
 	if m := f.member(tx.Tenant(), ap.Agent.Name); m != nil {
 		if err := f.answered(tx, m, ap, out); err != nil {
@@ -240,6 +239,7 @@ func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error
 	return f.asked.Settle(tx, ap, out)
 }
 
+// answered records a person's decision, and that the agent no longer waits for it.
 func (f *Fleet) answered(tx *audit.Tx, m *member, ap judge.Approval, out judge.Outcome) error {
 	if err := m.judged(tx, ap.TaskID, ap.Action, out.Decision); err != nil {
 		return err

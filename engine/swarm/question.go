@@ -286,8 +286,9 @@ func (q *Questions) Bind(ap judge.Approval) []judge.File {
 	return bind(ap.Action.Args)
 }
 
-// Settle wakes the work that waits for an approval, once its end is on disk.
-// An approval whose work is gone can't be approved.
+// Settle wakes the work that waits for an approval, once its end is on disk. The
+// owner of a gate calls it last in its own: hooks run in their order, and the work
+// is to find whatever they note. An approval whose work is gone can't be approved.
 func (q *Questions) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
 	key := ref{tx.Tenant(), ap.ApprovalID}
 	if out.Approved && !q.waits(key) {
