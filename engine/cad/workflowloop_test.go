@@ -58,6 +58,7 @@ func TestAStepThatFailedIsTriedAgainHoweverMuchElseIsGoingOn(t *testing.T) {
 		if got := w.flow(flow.WorkflowID); got.State != cad.WorkflowCompleted {
 			t.Errorf("2.4 s later it is %s", got.Shown())
 		}
+		synctest.Wait() // the last one began just now
 		w.sound()
 	})
 }
