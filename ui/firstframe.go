@@ -14,7 +14,8 @@ import (
 // firstFrame is a terminal that shows the first frame as soon as there is one. The
 // toolkit writes at the ticks of its clock only, the first of which comes 17
 // ms after its start. It then draws that frame itself, on the alternate screen
-// and from a cleared one, so it need not know.
+// and from a cleared one, so it need not know. That screen is entered once: at a
+// second time some terminals save the cursor of the first frame as that of the shell.
 type firstFrame struct {
 	tty     *os.File
 	to      io.Writer // the same, by way of what it understands
@@ -56,9 +57,18 @@ func (e *firstFrame) leave() {
 func (e *firstFrame) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	e.begun = true
-	e.entered = e.entered || bytes.Contains(p, []byte(ansi.SetModeAltScreenSaveCursor))
+	shown := p
+	if enter := []byte(ansi.SetModeAltScreenSaveCursor); !e.entered && bytes.Contains(p, enter) {
+		e.entered = true
+		if e.painted {
+			shown = bytes.Replace(p, enter, nil, 1)
+		}
+	}
 	e.mu.Unlock()
-	return e.to.Write(p)
+	if _, err := e.to.Write(shown); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Read, Close and Fd let the toolkit see that this is a terminal.

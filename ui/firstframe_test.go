@@ -34,13 +34,14 @@ func TestTheFirstFrameIsShownBeforeTheToolkitsOwn(t *testing.T) {
 	e.paint("again")
 	_, _ = e.Write([]byte("\x1b[?1049hfrom here on"))
 	e.paint("too late")
+	_, _ = e.Write([]byte("\x1b[?1049lstopped\x1b[?1049hback"))
 	e.leave()
 	got := written()
-	if !strings.HasPrefix(got, "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J\x1b[91mone\x1b[m\r\ntwo\x1b[?1049hfrom") || strings.Contains(got, "again") || strings.Contains(got, "late") {
+	if !strings.HasPrefix(got, "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J\x1b[91mone\x1b[m\r\ntwofrom here on") || strings.Contains(got, "again") || strings.Contains(got, "late") {
 		t.Errorf("wrote %q", got)
 	}
-	if strings.Contains(got, "\x1b[?1049l") {
-		t.Errorf("left a screen that is the toolkit's: %q", got)
+	if !strings.HasSuffix(got, "\x1b[?1049lstopped\x1b[?1049hback") {
+		t.Errorf("what the toolkit did with its own screen: %q", got)
 	}
 }
 
