@@ -218,7 +218,12 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	b.enter()
 	b.leave()
 	fail = false
+	stray := filepath.Join(dirs[0], "../../B")
+	if err := os.Mkdir(stray, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	b.enter() // what it failed for is told again
+	b.await("the host has heard what was taken: it tidies up next", func() bool { _, err := os.Stat(stray); return err != nil })
 	if len(kept) != 2 {
 		t.Fatalf("%+v", kept)
 	}
