@@ -33,6 +33,7 @@ type answer struct {
 	message string
 	broken  bool // it was cut off
 	done    bool // nothing more is to come
+	calls   bool // a call in it is whole: an agent may begin it
 
 	secrets *strings.Replacer
 	note    string // what stands for it when it was not understood
@@ -127,6 +128,7 @@ func (a *answer) use(key, id, name, args string) {
 		*p = part{partName: p.partName, id: core.ClipTo(id, maxName), name: core.ClipTo(name, maxName)}
 	}
 	a.add(p, args)
+	a.calls = true
 }
 
 // miss counts a piece that was passed on and not understood.

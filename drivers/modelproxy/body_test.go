@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -56,5 +57,27 @@ func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestWhatIsHeldIsHandedOnAtOnceWhenItIsLetGo(t *testing.T) {
+	const text = "one (two three) four (five six seven eight) nine (ten"
+	saw, told := "", false
+	b := &body{from: io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), size: -1, end: func(error) { told = true }}
+	b.saw = func(p []byte) { saw += string(p) }
+	b.holds = func(size int) bool { return strings.LastIndex(saw, "(") > strings.LastIndex(saw, ")") && size <= 16 }
+	got, held := "", []string(nil)
+	buf := make([]byte, 64)
+	for {
+		n, err := b.Read(buf)
+		if got += string(buf[:n]); n > 1 {
+			held = append(held, string(buf[:n]))
+		}
+		if err != nil {
+			break
+		}
+	}
+	if want := []string{"(two three)", "(five six seven e", "ight)", "(ten"}; got != text || !told || !slices.Equal(held, want) {
+		t.Errorf("%q, of it at once %q, its end told: %v", got, held, told)
 	}
 }

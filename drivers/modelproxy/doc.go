@@ -5,7 +5,8 @@
 //
 // It streams both ways as things come. Two moments alone are held: the last
 // byte of a request until the request is on record, since the model may act on
-// it then, and the end of an answer until the answer is, since the agent may.
+// it then, and the end of an answer until the answer is, since the agent may. In
+// a stream that begins with the first call of a tool that comes whole.
 //
 // It understands chat completions and responses (OpenAI), messages (Anthropic)
 // and generateContent (Gemini), streamed or whole. What else an agent sends

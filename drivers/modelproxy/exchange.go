@@ -33,6 +33,7 @@ type exchange struct {
 	in      *capture
 	out     *capture // of an answer that is no stream; nil else
 	stream  *hold    // of one that is; nil else
+	back    *hold    // of what is kept back of that
 	a       *answer  // so far; nil before it begins
 }
 
@@ -102,6 +103,8 @@ func (x *exchange) answers(res *http.Response) {
 		}
 	case kind == "text/event-stream" && (encoding == "" || encoding == "identity"):
 		x.stream, b.late = &hold{of: x.l.run}, false // its events have ends of their own
+		x.back = &hold{of: x.l.run}
+		b.holds = func(size int) bool { return a.calls && !a.done && x.back.grow(size) }
 		s := x.stream.events(x.piece, a.miss)
 		b.saw = func(data []byte) {
 			s.Write(data)
@@ -175,5 +178,6 @@ func (x *exchange) close() {
 	x.out.drop()
 	if x.stream != nil {
 		x.stream.drop()
+		x.back.drop()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/drivers/modelproxy"
@@ -155,6 +156,46 @@ func TestAStreamIsPassedOnAsItComes(t *testing.T) {
 	}
 	if all := r.told; text(all[1].Model) != "assistant[text:onetwo;]" || all[1].Model.Finish != "stop" {
 		t.Errorf("%s", text(all[1].Model))
+	}
+}
+
+func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
+	for name, c := range map[string]struct{ path, call, end string }{
+		"responses": {
+			"/responses", `{"type":"response.output_item.done","item":{"type":"function_call","call_id":"c1","name":"run","arguments":"{}"}}`,
+			`{"type":"response.completed","response":{"status":"completed"}}`,
+		},
+		"generateContent": {
+			"/models/m:streamGenerateContent?alt=sse", `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"run","args":{}}}]}}]}`,
+			`{"candidates":[{"finishReason":"STOP"}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: %s\n\n", c.call)
+				w.(http.Flusher).Flush()
+				time.Sleep(50 * time.Millisecond) // as it makes the rest of its answer
+				fmt.Fprintf(w, "data: %s\n\n", c.end)
+			}))
+			res, err := http.Post(r.url+c.path, "application/json", strings.NewReader(`{"model":"m","stream":true,"input":"x","contents":[]}`))
+			r.no(err)
+			defer res.Body.Close()
+			first := make([]byte, 1)
+			_, err = io.ReadFull(res.Body, first)
+			r.no(err)
+			if r.count() != 2 {
+				t.Error("the agent has a call before the answer is on record")
+			}
+			rest, err := io.ReadAll(res.Body)
+			r.no(err)
+			if want := fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end); string(first)+string(rest) != want {
+				t.Errorf("%q", rest)
+			}
+			if all := r.events(2); !strings.Contains(text(all[1].Model), "run") || all[1].Status != "ok" {
+				t.Errorf("%+v %s", all[1], text(all[1].Model))
+			}
+		})
 	}
 }
 

@@ -182,14 +182,6 @@ type stream struct {
 
 // event sends one event of a live stream; name is "" for unnamed ones.
 func (s *stream) event(name string, v any) {
-	s.queue(name, v)
-	if f, ok := s.w.(http.Flusher); ok && s.open {
-		f.Flush()
-	}
-}
-
-// queue has an event sent together with the next one.
-func (s *stream) queue(name string, v any) {
 	if !s.live {
 		return
 	}
@@ -213,6 +205,9 @@ func (s *stream) queue(name string, v any) {
 		data = string(core.MustEncode(v))
 	}
 	_, _ = io.WriteString(s.w, "data: "+data+"\n\n")
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
 }
 
 // whole sends the answer of a request that asked for no stream.

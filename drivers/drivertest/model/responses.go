@@ -62,9 +62,7 @@ func writeResponses(s *stream, a answer) {
 			"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": p,
 		})
 	}
-	// An agent may act on a call once that is whole. When it does before the end of the
-	// answer has passed, the record leads the call to the answer before.
-	s.queue("response.output_item.done", object{"type": "response.output_item.done", "output_index": 0, "item": item})
+	s.event("response.output_item.done", object{"type": "response.output_item.done", "output_index": 0, "item": item})
 	s.event("response.completed", object{"type": "response.completed", "response": response})
 	s.whole(response)
 }
