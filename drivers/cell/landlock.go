@@ -40,7 +40,8 @@ func see(abi int, read, write []string) error {
 		}
 	}
 	allow(append(read, "/proc/self/exe"), landlock.RODirs, landlock.ROFiles)
-	allow(write, func(paths ...string) landlock.FSRule { return landlock.PathAccess(all.HandledAccessFS, paths...) },
+	change := all.HandledAccessFS &^ (kernel.AccessFSMakeChar | kernel.AccessFSMakeBlock) // no devices
+	allow(write, func(paths ...string) landlock.FSRule { return landlock.PathAccess(change, paths...) },
 		func(paths ...string) landlock.FSRule { return landlock.RWFiles(paths...).WithIoctlDev() })
 	// The library's Restrict is for the whole process; this is for what the thread
 	// becomes.

@@ -52,6 +52,8 @@ const (
 	atFirst  = 16
 	atSecond = 24
 	atThird  = 32
+	atFourth = 40
+	atFifth  = 48
 )
 
 // kindOfSocket is the part of a socket's type that is no flag.
@@ -132,6 +134,18 @@ func (p *program) refuseMasked(answer, call, at, mask, value uint32) {
 	p.add(load, atNumber, 0, 0)
 }
 
+// refuseMade answers who makes a file by opening it, when its mode has any of the
+// bits. Who makes none may have anything in the mode's place.
+func (p *program) refuseMade(answer, call, flags, mode, mask uint32) {
+	p.add(equal, call, 0, 6)
+	p.add(load, flags, 0, 0)
+	p.add(bits, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 0, 3)
+	p.add(load, mode, 0, 0)
+	p.add(bits, mask, 0, 1)
+	p.add(give, answer, 0, 0)
+	p.add(load, atNumber, 0, 0)
+}
+
 // refuseRaw answers who makes a raw socket of the internet's families. Those
 // of netlink are all raw.
 func (p *program) refuseRaw(answer uint32) {
@@ -182,6 +196,7 @@ func (o bounds) filter() program {
 	}
 	// Its flags are behind a pointer: programs fall back to clone.
 	p.refuse(unix.SYS_CLONE3, refusal(unix.ENOSYS))
+	p.refuseSetID(deed)
 	p.refuseBits(deed, unix.SYS_UNSHARE, atFirst, newSpaces|unix.CLONE_NEWTIME)
 	p.refuseBits(deed, unix.SYS_CLONE, atFirst, newSpaces)
 	p.refuseValues(deed, unix.SYS_IOCTL, atSecond, unix.TIOCSTI, unix.TIOCLINUX)
