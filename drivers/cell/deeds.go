@@ -29,7 +29,7 @@ const (
 	deedRaw      = "raw"
 	deedFamily   = "family"
 	deedNetwork  = "network"
-	deedLook     = "look"  // a reader's
+	deedLook     = "look" // a reader's
 	deedSetID    = "setid"
 	deedDevice   = "device"
 	deedReach    = "reach" // without name spaces, and Landlock that holds signals

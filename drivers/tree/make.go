@@ -256,23 +256,27 @@ func unpacked(w git.Worktree, ref string) error {
 // include copies the ignored files that the source lists.
 func (d *Driver) include(ctx context.Context, r git.Repository, t tree.Tree, stage string) error {
 	left := int64(maxIncludedBytes)
-	return d.included(ctx, r, t, func(from *safeopen.Root, name string) error { return copied(from, stage, name, &left) })
+	return d.included(ctx, r, t, func(from *safeopen.Root, name string) (int64, error) { return copied(from, stage, name, &left) })
 }
 
-// included finds the ignored files that the source lists.
-func (d *Driver) included(ctx context.Context, r git.Repository, t tree.Tree, each func(from *safeopen.Root, name string) error) error {
+// included finds the ignored files that the source lists in the base: what lies in
+// its directory meanwhile may be another agent's word.
+func (d *Driver) included(ctx context.Context, r git.Repository, t tree.Tree, each func(from *safeopen.Root, name string) (int64, error)) error {
+	if t.Included == nil {
+		return nil
+	}
+	patterns, err := d.File(ctx, t, t.BaseCommit, includes)
+	if errors.Is(err, core.Kind(core.InvalidInput)) {
+		return nil // there is none
+	}
+	if err != nil {
+		return err
+	}
 	from, err := d.opt.Own.Root(t.Source)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	patterns, err := from.Read(includes, 64<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(d.home(t), 0o711); err != nil {
 		return err
 	}
@@ -300,8 +304,12 @@ func (d *Driver) included(ctx context.Context, r git.Repository, t tree.Tree, ea
 		if n >= maxIncluded {
 			return core.Errorf(core.InvalidInput, "%s: more than %d files", includes, maxIncluded)
 		}
-		if err := each(from, name); err != nil {
+		size, err := each(from, name)
+		if err != nil {
 			return err
+		}
+		if size >= 0 {
+			t.Included.Add(name, size)
 		}
 	}
 	return nil
@@ -327,23 +335,23 @@ func listed(from *safeopen.Root, name string, left *int64) (in *os.File, info fs
 }
 
 // copied copies one regular file to the same name below a new directory, which
-// nobody else knows yet.
-func copied(from *safeopen.Root, stage, name string, left *int64) error {
+// nobody else knows yet. It returns its size, -1 of what is none.
+func copied(from *safeopen.Root, stage, name string, left *int64) (int64, error) {
 	in, info, err := listed(from, name, left)
 	if err != nil || in == nil {
-		return err
+		return -1, err
 	}
 	defer in.Close()
 	path := filepath.Join(stage, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+		return -1, err
 	}
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
-		return err
+		return -1, err
 	}
 	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
-	return errors.Join(err, out.Close())
+	return info.Size(), errors.Join(err, out.Close())
 }
 
 // Remove implements tree.Driver.

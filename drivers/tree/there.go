@@ -251,10 +251,10 @@ func (d *Driver) sendLarge(ctx context.Context, r git.Repository, t tree.Tree) e
 func (d *Driver) sendIncluded(ctx context.Context, r git.Repository, t tree.Tree) error {
 	var lines bytes.Buffer
 	left := int64(maxIncludedBytes)
-	err := d.included(ctx, r, t, func(from *safeopen.Root, name string) error {
+	err := d.included(ctx, r, t, func(from *safeopen.Root, name string) (int64, error) {
 		in, info, err := listed(from, name, &left)
 		if err != nil || in == nil {
-			return err
+			return -1, err
 		}
 		defer in.Close()
 		object, err := r.Call(ctx, git.Call{In: io.LimitReader(in, info.Size()), Args: []string{"hash-object", "-w", "--no-filters", "--stdin"}})
@@ -263,7 +263,7 @@ func (d *Driver) sendIncluded(ctx context.Context, r git.Repository, t tree.Tree
 			mode = modeExec
 		}
 		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, strings.TrimSpace(string(object)), name)
-		return err
+		return info.Size(), err
 	})
 	if err != nil || lines.Len() == 0 {
 		return err

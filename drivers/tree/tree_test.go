@@ -108,6 +108,7 @@ func (r rig) tree(agent, dir string) tree.Tree {
 		t.Since, err = r.d.Tip(r.Context(), t)
 		no(r, err)
 	}
+	t.Included = &tree.Included{}
 	no(r, r.d.Make(r.Context(), t))
 	return t
 }
@@ -144,6 +145,9 @@ func (r rig) over(t tree.Tree, q tree.Join) (tree.Joined, error) {
 func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	r.write(r.repo, ".worktreeinclude", ".env\n")
+	r.git(r.repo, "add", ".worktreeinclude")
+	r.git(r.repo, "commit", "-qm", "what trees have")
+	r.write(r.repo, ".worktreeinclude", "*\n") // an agent's word, which nobody has taken over
 	r.write(r.repo, ".env", "DB=1\n")
 	r.write(r.repo, "ignored", "stays\n")
 	ada := r.tree("ada", filepath.Join(r.repo, "sub"))
@@ -153,13 +157,16 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	if got := r.read(ada.Path, "a") + r.read(ada.Path, ".env") + r.read(ada.Path, "ignored"); got != "one\ntwo\nthree\nDB=1\n" {
 		t.Errorf("%q", got)
 	}
+	if got := ada.Included.Told("ada"); got != "the tree of ada has copies of files that git ignores: .env (5 bytes); 5 bytes in all" {
+		t.Error(got)
+	}
 	if got := r.git(ada.Path, "status", "--short", "--branch"); got != "## swarmdeck/ada" {
 		t.Error(got)
 	}
 	r.write(ada.Path, "a", "one\nTWO\nthree\n")
 	r.git(ada.Path, "commit", "-qam", "upper case")
 	r.git(ada.Path, "diff", "main")
-	if got := r.git(r.repo, "status", "--short"); got != "?? .worktreeinclude" {
+	if got := r.git(r.repo, "status", "--short"); got != "M .worktreeinclude" {
 		t.Error("the repository was changed:", got)
 	}
 	// The base may be gone from every branch: what the tree needs of it stays.

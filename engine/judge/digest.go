@@ -116,6 +116,9 @@ type File struct {
 	Runs bool `json:"runs,omitzero"`
 	// Unbound says why nothing is bound; "" otherwise.
 	Unbound string `json:"unbound,omitempty"`
+	// Lies tells, a line each, of files that it brings and that run on a person's
+	// machine by lying there: "FILE runs on your machine when …".
+	Lies string `json:"lies,omitempty"`
 
 	// Only Card fills these in. Text is what the file holds, or Diff how it
 	// differs from the version that a person approved last; Note says which

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -67,6 +68,9 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 // above is the verdict of a policy over the base's deny rules.
 func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
 	v := Verdict{PolicyVersion: of.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
+	if slices.ContainsFunc(ask.Action.Files, func(f File) bool { return f.Lies != "" }) {
+		v.Risk = graver(v.Risk, High)
+	}
 	if !v.bind(tenant, ask) {
 		return v
 	}

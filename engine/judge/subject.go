@@ -117,7 +117,7 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 	case "agent.prompt":
 		return "tell agent " + word("agent") + ": " + word("message")
 	case "tree.merge":
-		return "take " + word("agent") + "'s work over into " + word("into")
+		return "take " + word("agent") + "'s work over into " + word("into") + a.lies()
 	case "tree.undo":
 		return "take back the merge " + word("task") + " of " + word("agent") + "'s work"
 	case "tree.push":
@@ -133,6 +133,20 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return a.Kind + s.object(args)
 	}
 	return a.Tool + s.object(args)
+}
+
+// lies names what an action brings to where it runs by lying there.
+func (a *Action) lies() string {
+	for i := range a.Files {
+		first, rest, more := strings.Cut(a.Files[i].Lies, "\n")
+		if more {
+			first += fmt.Sprintf(", as do %d more", strings.Count(rest, "\n")+1)
+		}
+		if first != "" {
+			return ", of which " + first
+		}
+	}
+	return ""
 }
 
 func of(name, before string) string {

@@ -238,6 +238,9 @@ func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base s
 		if p := t.Pointers; p.Files > 0 {
 			c.Note(fmt.Sprintf("these files of git LFS stay pointers in the tree of %s: %s and %d more; %s does not have their objects, which git lfs fetch brings, or they have more than 512 MiB", a.Name, p.First, p.Files-1, t.Source))
 		}
+		if told := t.Included.Told(a.Name); told != "" {
+			c.Note(told)
+		}
 		env := c.Trees.EnvOf(c.By.Tenant, a.Project, t)
 		maps.Copy(env, a.Env) // what is said of the agent itself counts
 		a.Env = env

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/guarded"
 	"swarmdeck/engine/judge"
 )
 
@@ -143,12 +144,12 @@ func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
 	name := fmt.Sprintf("%s-%s.diff", in.Agent, short(in.State))
-	text, err := s.preview(ctx, t, action.Kind, in)
+	text, lies, err := s.preview(ctx, t, action.Kind, in)
 	if err != nil {
 		return []judge.File{{Path: name, Unbound: core.ClipTo(err.Error(), 200)}}
 	}
 	sum := s.opt.Keep(tenant, text)
-	return []judge.File{{Path: name, SHA256: sum, Size: int64(len(text)), Mode: "644", Runs: true}}
+	return []judge.File{{Path: name, SHA256: sum, Size: int64(len(text)), Mode: "644", Runs: true, Lies: lies}}
 }
 
 // lookTime is how long it may take to find out what a task would do.
@@ -158,20 +159,20 @@ const lookTime = time.Minute
 // the object of all files in its head.
 const maxPreview = 200 << 10
 
-// preview says what a task would do.
-func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]byte, error) {
+// preview says what a task would do, and first what of it runs on a person's machine.
+func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (text []byte, lies string, err error) {
 	var b bytes.Buffer
 	if kind == KindUndo {
 		fmt.Fprintf(&b, "%s back to what it was before %s\n", into(t), in.Task)
-		return b.Bytes(), nil
+		return b.Bytes(), "", nil
 	}
 	tip, err := s.opt.Driver.Tip(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	j, err := s.opt.Driver.Join(ctx, t, Join{State: in.State, Onto: tip, Mode: in.Mode, Only: in.Only, Message: in.Message, By: "preview"})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	fmt.Fprintf(&b, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
 	if kind == KindPush {
@@ -182,7 +183,7 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]b
 	}
 	if len(j.Conflicts) > 0 {
 		fmt.Fprintf(&b, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
-		return b.Bytes(), nil
+		return b.Bytes(), "", nil
 	}
 	if kind == KindMerge && !in.Unchecked {
 		for _, line := range s.ChecksOf(t.TenantID, s.opt.Project(t.TenantID, t.Agent)).Lines {
@@ -191,7 +192,7 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]b
 	}
 	all, err := s.opt.Driver.Changes(ctx, t, tip, j.Commit)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, c := range all {
 		if c.LFS > 0 {
@@ -199,12 +200,57 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) ([]b
 		}
 	}
 	fmt.Fprintf(&b, "all files are then %s\n\n", short(j.Tree))
+	lies, parts := laid(all)
 	out := &Bounded{Buffer: &b, Most: maxPreview}
-	err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, nil, out)
+	for _, paths := range parts { // what a person must see stands first
+		if err == nil {
+			err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, paths, out)
+		}
+	}
 	if out.Over > 0 {
 		fmt.Fprintf(&b, "\n… and %d bytes more: agent diff %s\n", out.Over, in.Agent)
 	}
-	return []byte(strings.ToValidUTF8(b.String(), "?")), err
+	if lies != "" {
+		b = *bytes.NewBufferString(lies + "\n" + b.String())
+	}
+	return []byte(strings.ToValidUTF8(b.String(), "?")), lies, err
+}
+
+// Bounds of what is named before the rest, and of the names of the rest, in bytes.
+const (
+	maxLies  = 50
+	maxNames = 1 << 20
+)
+
+// laid tells what of changes runs on a person's machine by lying there, and in which
+// parts they are shown: those first. A part of nil is all of them.
+func laid(all []Change) (lies string, parts [][]string) {
+	var said, first, rest []string
+	size := 0
+	for _, c := range all {
+		when := guarded.When(c.Path)
+		if when == "" {
+			rest, size = append(rest, c.Path), size+len(c.Path)+1
+			continue
+		}
+		first = append(first, c.Path)
+		if len(said) < maxLies {
+			said = append(said, shown(c.Path)+" runs on your machine when "+when)
+		}
+	}
+	if over := len(first) - maxLies; over > 0 {
+		said = append(said, fmt.Sprintf("%d more files run on your machine", over))
+	}
+	lies = strings.Join(said, "\n")
+	switch {
+	case len(first) == 0 || len(first) > maxLies:
+		return lies, [][]string{nil}
+	case size > maxNames:
+		return lies, [][]string{first, nil}
+	case len(rest) == 0:
+		return lies, [][]string{first}
+	}
+	return lies, [][]string{first, rest}
 }
 
 // Bounded keeps the first Most bytes, and counts those beyond.

@@ -12,7 +12,10 @@ package tree
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -62,6 +65,8 @@ type Tree struct {
 	Lacks []string `json:"lacks,omitempty"`
 	// Pointers are files of git LFS whose contents its source does not have.
 	Pointers Pointers `json:"pointers,omitzero"`
+	// Included is what came along of the files that git ignores; nil where nothing may.
+	Included *Included `json:"included,omitempty"`
 	// Setup is what runs in it first; nil is nothing.
 	Setup *Setup `json:"setup,omitempty"`
 	// Pushed are the commits that were sent elsewhere, by URL and branch.
@@ -75,6 +80,44 @@ type Tree struct {
 type Pointers struct {
 	Files int    `json:"files"`
 	First string `json:"first"`
+}
+
+// Included are ignored files that were copied, as the base lists them.
+type Included struct {
+	Files int      `json:"files"`
+	Bytes int64    `json:"bytes"`
+	Names []string `json:"names,omitempty"` // the first of them, each with its size
+}
+
+// maxIncluded is how many of them are named.
+const maxIncluded = 20
+
+// Add notes one more.
+func (n *Included) Add(name string, size int64) {
+	if n.Files++; n.Files <= maxIncluded {
+		n.Names = append(n.Names, fmt.Sprintf("%s (%d bytes)", shown(name), size))
+	}
+	n.Bytes += size
+}
+
+// shown is a path of somebody's choice in a line.
+func shown(path string) string {
+	if path = core.Clip(path); !core.Printable(path) {
+		path = strconv.Quote(path)
+	}
+	return path
+}
+
+// Told is a sentence about them, "" of none.
+func (n *Included) Told(agent string) string {
+	if n == nil || n.Files == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("the tree of %s has copies of files that git ignores: %s", agent, strings.Join(n.Names, ", "))
+	if over := n.Files - len(n.Names); over > 0 {
+		text += fmt.Sprintf(" and %d more", over)
+	}
+	return text + fmt.Sprintf("; %d bytes in all", n.Bytes)
 }
 
 // State is a tree at an instant.

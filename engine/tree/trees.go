@@ -253,13 +253,17 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, w Wanted) (Tree, er
 		}
 	}
 	t.Phase = Making
+	if by.Kind != core.Agent { // an agent takes nothing along that it was not given itself
+		t.Included = &Included{}
+	}
+	found := t.Included // which the driver fills
 	if err := s.save(ctx, by, "tree.making", &t, nil); err != nil {
 		return t, err
 	}
 	if err := s.opt.Driver.Make(ctx, t); err != nil {
 		return t, errors.Join(fmt.Errorf("make the tree of %s: %w", agent, err), s.remove(context.WithoutCancel(ctx), t))
 	}
-	err = s.save(ctx, by, "tree.made", &t, func(t *Tree) { t.Phase = Ready })
+	err = s.save(ctx, by, "tree.made", &t, func(t *Tree) { t.Phase, t.Included = Ready, found })
 	return t, err
 }
 

@@ -128,6 +128,9 @@ func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Gro
 func does(env *pane.Env, a *judge.Approval, args *arguments, t *pane.Paras) (last int) {
 	t.Head("exactly")
 	t.Exact("action", joined(a.Action.Kind, a.Action.Server, a.Action.Tool), screen.Accent)
+	for i := range a.Action.Files {
+		t.Exact("mind", a.Action.Files[i].Lies, screen.Danger)
+	}
 	label := "tool call"
 	for _, line := range pane.During(a) {
 		t.Exact(label, line, screen.Text)

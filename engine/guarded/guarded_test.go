@@ -1,0 +1,50 @@
+package guarded
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+func TestEachRuleSaysWhenAndNamesPathsBelowADirectory(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if !strings.HasPrefix(r.When, "you ") && !strings.HasPrefix(r.When, "a shell of yours ") || len(r.Paths) == 0 {
+			t.Errorf("%+v", r)
+		}
+		for _, p := range r.Paths {
+			if _, err := path.Match(p, "x"); err != nil || path.IsAbs(p) || path.Clean(p) != p || seen[p] {
+				t.Errorf("%q: %v", p, err)
+			}
+			seen[p] = true
+		}
+	}
+}
+
+func TestWhenFindsAPathAnywhereInAChange(t *testing.T) {
+	for file, want := range map[string]string{
+		".envrc":                       "you enter the directory with direnv, mise or asdf",
+		"a/b/.envrc":                   "you enter the directory with direnv, mise or asdf",
+		".ENVRC":                       "you enter the directory with direnv, mise or asdf",
+		".vscode/tasks.json":           "you open the folder in VS Code or an editor made of it",
+		"x/my.code-workspace":          "you open the folder in VS Code or an editor made of it",
+		".claude/settings.local.json":  "you start Claude Code there",
+		".mcp.json":                    "you start Claude Code there",
+		"web/node_modules/.bin/tsc":    "you run node there",
+		"node_modules/x/index.js":      "",
+		".husky/_/pre-commit":          "you commit there and its hooks are installed",
+		".cargo/config.toml":           "you run cargo there",
+		".cargo/registry":              "",
+		".worktreeinclude":             "you make a tree of the project for an agent",
+		"docs/envrc":                   "",
+		"envrc":                        "",
+		"package.json":                 "",
+		".git/modules/lib/hooks/x":     "you run git there",
+		"src/.claude":                  "you start Claude Code there",
+		"src/notclaude/.claudeish/x.y": "",
+	} {
+		if got := When(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}

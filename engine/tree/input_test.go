@@ -1,0 +1,52 @@
+package tree
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
+	changes := func(paths ...string) (all []Change) {
+		for _, p := range paths {
+			all = append(all, Change{Path: p})
+		}
+		return all
+	}
+	lies, parts := laid(changes("a.go", "web/.vscode/tasks.json", ".envrc", "z.go"))
+	if want := "web/.vscode/tasks.json runs on your machine when you open the folder in VS Code or an editor made of it\n" +
+		".envrc runs on your machine when you enter the directory with direnv, mise or asdf"; lies != want {
+		t.Errorf("told %q", lies)
+	}
+	if want := [][]string{{"web/.vscode/tasks.json", ".envrc"}, {"a.go", "z.go"}}; !reflect.DeepEqual(parts, want) {
+		t.Errorf("shown as %q", parts)
+	}
+	if lies, parts = laid(changes("a.go")); lies != "" || !reflect.DeepEqual(parts, [][]string{nil}) {
+		t.Errorf("%q, %q", lies, parts)
+	}
+	if lies, parts = laid(changes(".envrc")); lies == "" || !reflect.DeepEqual(parts, [][]string{{".envrc"}}) {
+		t.Errorf("%q, %q", lies, parts)
+	}
+	var many []string
+	for i := range 60 {
+		many = append(many, fmt.Sprintf("%d/.envrc", i))
+	}
+	if lies, parts = laid(changes(many...)); strings.Count(lies, "\n") != maxLies || !strings.HasSuffix(lies, "\n10 more files run on your machine") || !reflect.DeepEqual(parts, [][]string{nil}) {
+		t.Errorf("%q, %q", lies, parts)
+	}
+}
+
+func TestWhatATreeBeganWithIsTold(t *testing.T) {
+	var none *Included
+	if none.Told("ada") != "" || new(Included).Told("ada") != "" {
+		t.Error("nothing is told as something")
+	}
+	var n Included
+	for i := range 22 {
+		n.Add(fmt.Sprintf("secrets/%d\x1b", i), 10)
+	}
+	if got := n.Told("ada"); !strings.Contains(got, " and 2 more; 220 bytes in all") || strings.Contains(got, "\x1b") {
+		t.Error(got)
+	}
+}
