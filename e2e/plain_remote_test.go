@@ -224,7 +224,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 		t.Errorf("who looks: %s", out)
 	}
 	bob.say("7")
-	for _, said := range []string{"exact", "8h", "3", "it is gone anyway"} {
+	for _, said := range []string{"anyone", "8h", "3", "it is gone anyway"} {
 		bob.see(`or nothing to leave it open:`)
 		bob.say(said)
 	}
@@ -233,7 +233,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	ann.see(`or nothing to leave it open:`)
 	ann.say("me too")
 	ann.see(`bob`)
-	if out := u.ok("policy", "rules", "list", "-o", "json"); !strings.Contains(out, `"scope":"exact"`) {
+	if out := u.ok("policy", "rules", "list", "-o", "json"); !strings.Contains(out, `"rule":"let anyone run `) {
 		t.Errorf("no rule: %s", out)
 	}
 	await(t, "nobody to look any more", func() bool { return !strings.Contains(u.ok("operator", "here", "-o", "json"), id) })

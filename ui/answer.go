@@ -3,7 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/term"
 )
 
 // answer starts one of the ways to answer the approval on the card. What is
@@ -43,7 +44,7 @@ func (m *Model) answer(how string) tea.Cmd {
 	switch how {
 	case "approve":
 		return m.withReason(a, func(reason []string, sure bool) tea.Cmd {
-			return m.approve(it, a, reason, sure)
+			return m.approveNow(it, a, reason, sure)
 		})
 	case "edit":
 		return m.edit(it, a)
@@ -66,16 +67,26 @@ func (m *Model) withReason(a *judge.Approval, then func(reason []string, sure bo
 	})
 }
 
-// approve sends the approval. When anything was typed on the way, a last y is
-// asked for: Enter never approves.
-func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, sure bool) tea.Cmd {
-	line := append(m.answerLine("approve", it), more...)
-	j := job{lines: [][]string{line}, targets: []pane.Item{it}, confirm: command.ConfirmNone}
+// approveNow sends the approval, if nothing was typed on the way.
+func (m *Model) approveNow(it pane.Item, a *judge.Approval, more []string, sure bool) tea.Cmd {
 	if sure {
-		return m.alone(func() tea.Cmd { return m.submit(j) })
+		return m.alone(func() tea.Cmd { return m.submit(m.approval(it, more)) })
 	}
+	return m.approve(it, a, more, "")
+}
+
+// approve asks for a last y, since something was typed on the way: Enter never
+// approves. always is the line of the rule that it makes, "" for none.
+func (m *Model) approve(it pane.Item, a *judge.Approval, more []string, always string) tea.Cmd {
 	text := fmt.Sprintf("Approve %s (%s risk)\n%s\ndigest %s\n%s", a.ApprovalID, a.Risk, pane.Headline(a), a.Digest, strings.Join(more, " "))
-	return m.confirm(text, "", func() tea.Cmd { return m.submit(j) })
+	if always != "" {
+		text = "From now on: " + term.Reveal(always) + "\n" + text
+	}
+	return m.confirm(text, "", func() tea.Cmd { return m.submit(m.approval(it, more)) })
+}
+
+func (m *Model) approval(it pane.Item, more []string) job {
+	return job{lines: [][]string{append(m.answerLine("approve", it), more...)}, targets: []pane.Item{it}, confirm: command.ConfirmNone}
 }
 
 func (m *Model) answerLine(verb string, it pane.Item) []string {
@@ -167,40 +178,62 @@ func (m *Model) edited(e editedMsg) tea.Cmd {
 // maxEditShown is how much of edited arguments the question repeats, in bytes.
 const maxEditShown = 400
 
-// rules are the terms offered for an always-rule, the narrowest first.
-var rules = []struct{ expires, uses string }{{"1h", "5"}, {"8h", "20"}, {"24h", "50"}, {"7d", "100"}}
+// terms are those offered for an always-rule, the narrowest first.
+var terms = []judge.Always{
+	{Expires: judge.DefaultExpiry, MaxUses: judge.DefaultUses},
+	{Expires: 8 * time.Hour, MaxUses: 20},
+	{Expires: 24 * time.Hour, MaxUses: 50},
+	{Expires: 7 * 24 * time.Hour, MaxUses: 100},
+}
 
-// always approves and makes a rule for the same shape.
+// forWhom says whom a rule is for, in a menu.
+var forWhom = map[string]string{
+	judge.ForAgent: "this agent", judge.ForRun: "this run of the task", judge.ForSession: "this session", judge.ForProject: "agents of this project", judge.ForAnyone: "anyone",
+}
+
+// always approves and makes a rule: whom it is for and for how long is chosen, and its
+// line is shown before the last key. The answer names it by its digest.
 func (m *Model) always(it pane.Item, a *judge.Approval) tea.Cmd {
-	if a.Risk == judge.Critical || !a.Gate.HasRules() {
+	who := a.For()
+	if len(who) == 0 {
 		return m.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
 	}
-	scopes := []string{"exact", "tool", "agent", "session", "run"}
-	names := []string{"exact: these very arguments", "tool: this action, any arguments", "agent: this action by this agent", "session: this action in this session", "run: this action in this run of the task"}
-	if a.Agent.Name == "" {
-		i := slices.Index(scopes, "agent")
-		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
+	return m.alwaysLike(it, a, who, nil)
+}
+
+// alwaysLike is always where places of the arguments may be any.
+func (m *Model) alwaysLike(it pane.Item, a *judge.Approval, who, places []string) tea.Cmd {
+	like := "exactly this"
+	if len(places) > 0 {
+		like = "this with any " + strings.Join(places, ", ")
 	}
-	if a.Session == "" {
-		i := slices.Index(scopes, "session")
-		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
+	names := make([]string, len(who), len(who)+1)
+	for i := range who {
+		names[i] = like + ", by " + forWhom[who[i]]
 	}
-	if a.TaskID == "" {
-		i := slices.Index(scopes, "run")
-		scopes, names = slices.Delete(scopes, i, i+1), slices.Delete(names, i, i+1)
+	if a.Risk != judge.High { // the engine accepts nothing wider
+		names = append(names, "let arguments be any …")
 	}
-	if a.Risk == judge.High { // the engine accepts nothing wider
-		scopes, names = scopes[:1], names[:1]
-	}
-	return m.menu("Always approve", names, func(scope int) tea.Cmd {
-		terms := make([]string, len(rules))
-		for i, r := range rules {
-			terms[i] = fmt.Sprintf("for %s, at most %s times", r.expires, r.uses)
+	return m.menu("Always approve", names, func(i int) tea.Cmd {
+		if i == len(who) {
+			return m.prompt("Any: argv.2, argv.2+, path, *, files", "", func(text string) tea.Cmd {
+				return m.alwaysLike(it, a, who, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }))
+			})
 		}
-		return m.menu("Always "+names[scope], terms, func(i int) tea.Cmd {
-			more := []string{"--always", scopes[scope], "--expires", rules[i].expires, "--max-uses", rules[i].uses}
+		lasts := make([]string, len(terms))
+		for n, t := range terms {
+			lasts[n] = fmt.Sprintf("for %s, at most %d times", pane.Span(t.Expires), t.MaxUses)
+		}
+		return m.menu("Always "+names[i], lasts, func(n int) tea.Cmd {
+			want := terms[n]
+			want.For, want.Any = who[i], places
+			rule := a.Offer(want)
+			more := []string{"--always", want.For, "--expires", want.Expires.String(), "--max-uses", strconv.Itoa(want.MaxUses), "--rule-digest", rule.Digest}
+			for _, place := range places {
+				more = append(more, "--any", place)
+			}
 			return m.withReason(a, func(reason []string, _ bool) tea.Cmd {
-				return m.approve(it, a, append(more, reason...), false)
+				return m.approve(it, a, append(more, reason...), rule.Line)
 			})
 		})
 	})

@@ -362,8 +362,12 @@ func TestEditedArgumentsAreSentOnceConfirmed(t *testing.T) {
 
 func TestAlwaysOffersNarrowScopesFirstAndAsks(t *testing.T) {
 	r := openCard(t, 1)
-	r.keys("A", "1", "1", "y")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--always exact --expires 1h --max-uses 5") {
+	a := *r.w.approvals[0]
+	rule := a.Offer(judge.Always{For: a.For()[0], Expires: time.Hour, MaxUses: 5})
+	r.keys("A", "1", "1")
+	r.has("From now on: let")
+	r.keys("y")
+	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--always "+a.For()[0]+" --expires 1h0m0s --max-uses 5 --rule-digest "+rule.Digest) {
 		t.Fatalf("ran %q\n%s", r.ran, r.text())
 	}
 }

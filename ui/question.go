@@ -25,10 +25,10 @@ func (m *Model) answerQuestion(it pane.Item, a *judge.Approval) tea.Cmd {
 			}
 			return m.menu("Answer with", names, func(i int) tea.Cmd {
 				content := core.MustEncode(map[string]string{"option": q.Options[i].ID})
-				return m.approve(it, a, append([]string{"--content", string(content)}, reason...), false)
+				return m.approve(it, a, append([]string{"--content", string(content)}, reason...), "")
 			})
 		case !q.Needs():
-			return m.approve(it, a, reason, sure)
+			return m.approveNow(it, a, reason, sure)
 		}
 		return m.fill(pane.Fill{
 			Title: pane.Headline(a), Fields: overlay.SchemaFields(q.Schema), Check: q.Check,

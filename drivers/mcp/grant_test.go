@@ -13,7 +13,7 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			h := newHouse(t)
 			cs := h.stdio(t, sony, era, nil)
 			ask := func(more map[string]any) map[string]any {
-				args := map[string]any{"server": Name, "tool": "send_message", "scope": "agent", "expires_s": 3600, "max_uses": 1, "reason": "to report"}
+				args := map[string]any{"server": Name, "tool": "send_message", "any": "*", "expires_s": 3600, "max_uses": 1, "reason": "to report"}
 				for name, value := range more {
 					args[name] = value
 				}
@@ -24,9 +24,8 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 				want core.Code
 			}{
 				"for another":        {ask(map[string]any{"agent_name": "Papi"}), core.Denied},
-				"for all":            {ask(map[string]any{"scope": "tool"}), core.InvalidInput},
-				"in no session":      {ask(map[string]any{"scope": "session"}), core.InvalidInput},
-				"in one that is not": {ask(map[string]any{"scope": "session", "session_id": "se_1"}), core.NotFound},
+				"in one that is not": {ask(map[string]any{"session_id": "se_1"}), core.NotFound},
+				"what has no such":   {ask(map[string]any{"any": "payload"}), core.InvalidInput},
 				"for too long":       {ask(map[string]any{"expires_s": 31 * 86400}), core.InvalidInput},
 				"what needs none":    {ask(map[string]any{"tool": "list_agents"}), core.InvalidInput},
 				"what is destroyed":  {ask(map[string]any{"tool": "delete_agent"}), core.InvalidInput},
@@ -41,7 +40,7 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			}
 			use(t, cs, "request_grant", ask(nil), &asked)
 			if a := asked.Approval; a.Status != judge.Open || a.Gate != judge.GateGrant || a.Agent != "Sony" || a.RequestedBy != "Sony" ||
-				a.Headline != "let agent Sony call swarmdeck/send_message up to 1 time within 1h of the approval" {
+				a.Headline != "let agent Sony call swarmdeck/send_message with any arguments up to 1 time within 1h of the approval" {
 				t.Errorf("%+v", asked)
 			}
 			by := alice

@@ -52,7 +52,7 @@ var goodCalls = []goodCall{
 	{tool: "cancel_task", args: []string{"task_id=$task_id", "reason=enough"}, want: `cancelled task`},
 	{tool: "list_approvals", args: []string{"status=approved"}, want: `"tool":"cancel_task"`, keep: "approval_id"},
 	{tool: "show_approval", args: []string{"approval_id=$approval_id"}, want: `"answered_by":"olga"`},
-	{tool: "request_grant", args: []string{"server=swarmdeck", "tool=send_message", "agent_name=Sony", "scope=agent", "expires_s=60", "max_uses=1", "reason=tests"}, want: `let agent Sony call swarmdeck/send_message up to 1 time`},
+	{tool: "request_grant", args: []string{"server=swarmdeck", "tool=send_message", "agent_name=Sony", "any=*", "expires_s=60", "max_uses=1", "reason=tests"}, want: `let agent Sony call swarmdeck/send_message with any arguments up to 1 time`},
 	{tool: "reply_approval", args: []string{"approval_id=$approval_id", "text=because"}, want: `already approved by olga`, late: true},
 	{tool: "withdraw_approval", args: []string{"approval_id=$approval_id"}, want: `already approved by olga`, late: true},
 	{tool: "list_grants", args: []string{"agent_name=Sony"}, want: `"grants":[`},

@@ -67,7 +67,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				use(t, agent, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil)
 			}
 			go send()
-			h.answer(t, "send_message", judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 5}})
+			h.answer(t, "send_message", judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 5}})
 			<-sent
 			select {
 			case uri := <-updated:

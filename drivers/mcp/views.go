@@ -186,9 +186,10 @@ type approvalView struct {
 	AnsweredAt   time.Time            `json:"answered_at,omitzero"`
 	AnswerReason string               `json:"answer_reason,omitempty"`
 	VoidReason   string               `json:"void_reason,omitempty"`
+	Always       string               `json:"always,omitempty" jsonschema:"the rule that an approval with always makes of it, if nothing else is asked for"`
 }
 
-// grantView is a rule without its arguments, which its approval shows.
+// grantView is a rule.
 type grantView struct {
 	RuleID     string     `json:"rule_id"`
 	ApprovalID string     `json:"approval_id"`
@@ -196,7 +197,7 @@ type grantView struct {
 	Kind       string     `json:"kind"`
 	Server     string     `json:"server,omitempty"`
 	Tool       string     `json:"tool,omitempty"`
-	Scope      string     `json:"scope"`
+	Rule       string     `json:"rule" jsonschema:"all that it lets pass, in one line"`
 	Agent      string     `json:"agent,omitempty"`
 	Session    string     `json:"session_id,omitempty"`
 	Owner      string     `json:"owner"`
@@ -210,7 +211,7 @@ type grantView struct {
 func viewGrant(_ *op.Op, r judge.Rule) grantView {
 	return grantView{
 		RuleID: r.RuleID, ApprovalID: r.ApprovalID, Gate: r.Gate, Kind: r.Action.Kind, Server: r.Action.Server, Tool: r.Action.Tool,
-		Scope: r.Scope, Agent: r.Agent, Session: r.Session, Owner: r.Owner, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+		Rule: r.Line, Agent: r.Agent, Session: r.Session, Owner: r.Owner, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 		Uses: r.Uses, MaxUses: r.MaxUses, Revoked: r.Revoked,
 	}
 }
@@ -221,7 +222,7 @@ func viewApproval(o *op.Op, a judge.Approval) approvalView {
 		Agent: a.Agent.Name, TaskID: a.TaskID, TraceID: a.TraceID, Headline: a.Subject.Headline, Intent: a.Intent, Inquiries: a.Inquiries, Risk: a.Risk, ReasonCode: a.ReasonCode,
 		Rationale: a.Rationale, RuleID: a.RuleID, Digest: a.Digest, RequestedBy: a.RequestedBy,
 		CreatedAt: a.CreatedAt, DeadlineAt: a.DeadlineAt, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt,
-		AnswerReason: a.AnswerReason, VoidReason: a.VoidReason,
+		AnswerReason: a.AnswerReason, VoidReason: a.VoidReason, Always: a.Always,
 	}
 	if o.Filter == nil {
 		v.Args = a.Action.Args // with one approval only: they may be large

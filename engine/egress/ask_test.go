@@ -62,7 +62,7 @@ func TestAnAnswerMayHoldForARunOrForLonger(t *testing.T) {
 	from.Task = task
 	waits := w.asks(from, "run.example", 443)
 	a := w.open(1)[0]
-	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "run", Expires: time.Hour, MaxUses: 10}})
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 10}})
 	if v := <-waits; !v.Allowed {
 		t.Errorf("%+v", v)
 	}
@@ -73,7 +73,7 @@ func TestAnAnswerMayHoldForARunOrForLonger(t *testing.T) {
 	from.Task = w.task()
 	waits = w.asks(from, "run.example", 443)
 	a = w.open(1)[0]
-	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 10}})
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
 	<-waits
 	from.Task = w.task()
 	if v := <-w.asks(from, "run.example", 443); !v.Allowed {
@@ -86,7 +86,7 @@ func TestAnAnswerMayHoldForARunOrForLonger(t *testing.T) {
 	<-waits
 	waits = w.asks(ada, "free.example", 443)
 	a = w.open(1)[0]
-	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "run", Expires: time.Hour, MaxUses: 1}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
+	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 1}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
 		t.Errorf("there is no run of a task: %v", err)
 	}
 	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"host":"x"}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {

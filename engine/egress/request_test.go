@@ -163,7 +163,7 @@ func TestARequestThatNoRuleCoversIsAPersonsToAllow(t *testing.T) {
 		string(a.Action.Args) != `{"host":"api.example","port":443,"method":"POST","path":"/v1/x","process":"curl"}` {
 		t.Errorf("%+v", a)
 	}
-	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "agent", Expires: time.Hour, MaxUses: 10}})
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
 	if v := <-done; !v.Allowed || !v.Asked {
 		t.Errorf("%+v", v)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,15 +18,17 @@ import (
 	"swarmdeck/engine/record"
 )
 
-// Scopes of an always rule, narrowest first. All of them bind the gate, the
-// kind of action, the server and the tool (for exec.run the program).
+// Whom an always rule is for.
 const (
-	scopeExact   = "exact"   // and the very same arguments and files
-	scopeAgent   = "agent"   // and the agent
-	scopeSession = "session" // and the session
-	scopeRun     = "run"     // and the task and its attempt
-	scopeTool    = "tool"    // nothing more
+	ForAgent   = "agent"   // the agent that asks
+	ForRun     = "run"     // the attempt of the task
+	ForSession = "session" // all that belongs to the session
+	ForProject = "project" // the agents of the project
+	ForAnyone  = "anyone"
 )
+
+// Fors lists them.
+func Fors() []string { return []string{ForAgent, ForRun, ForSession, ForProject, ForAnyone} }
 
 // Bounds of an always rule.
 const (
@@ -36,12 +39,24 @@ const (
 
 func (w *Always) check() error {
 	switch {
-	case !slices.Contains([]string{scopeExact, scopeTool, scopeAgent, scopeSession, scopeRun}, w.Scope):
-		return core.Invalid("always", w.Scope, "exact, tool, agent, session, run")
+	case !slices.Contains(Fors(), w.For):
+		return core.Invalid("always", w.For, strings.Join(Fors(), ", "))
 	case w.Expires < time.Second || w.Expires > maxExpiry:
 		return core.Invalid("expires", w.Expires, "1s-720h (30 days)")
 	case w.MaxUses < 1 || w.MaxUses > maxUses:
 		return core.Invalid("max_uses", w.MaxUses, "1-1000")
+	}
+	return checkAny(w.Any)
+}
+
+func checkAny(places []string) error {
+	if len(places) > maxAny {
+		return core.Invalid("any", len(places), fmt.Sprintf("at most %d places", maxAny))
+	}
+	for _, place := range places {
+		if place == "" || len(place) > maxPlace || !core.Printable(place) {
+			return core.Invalid("any", core.Clip(place), fmt.Sprintf("1-%d printable bytes", maxPlace))
+		}
 	}
 	return nil
 }
@@ -76,43 +91,12 @@ func (a *Ask) actor() string {
 	return a.Agent.Name
 }
 
-// covers reports whether the rule is about this ask. Texts are compared
-// exactly; a rule holds no pattern.
-func (r *Rule) covers(ask *Ask) bool {
-	a := &ask.Action
-	if r.Gate != ask.Gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || program(&r.Action) != program(a) {
-		return false
-	}
-	for _, effect := range a.Effects { // a skill that learnt to do more is another one
-		if !slices.Contains(r.Action.Effects, effect) {
-			return false
-		}
-	}
-	if r.Agent != "" && r.Agent != ask.actor() || r.Session != "" && r.Session != ask.Session {
-		return false
-	}
-	switch r.Scope {
-	case scopeExact:
-		return sameArgs(r.Action.Args, a.Args) && SameFiles(r.Action.Files, a.Files)
-	case scopeAgent:
-		return r.Agent != ""
-	case scopeSession:
-		return r.Session != ""
-	case scopeRun:
-		return r.Run != "" && r.Run == runOf(ask.TaskID, ask.Attempt)
-	}
-	return r.Scope == scopeTool
-}
-
-func sameArgs(a, b core.Raw) bool {
-	ca, errA := canonicalArgs(a)
-	cb, errB := canonicalArgs(b)
-	return errA == nil && errB == nil && string(ca) == string(cb)
-}
-
-// State is how a rule stands: active, revoked, expired or used.
+// State is how a rule stands: active, revoked, expired, used, or ended if it is of an
+// older form, which did not say all that it matched.
 func (r Rule) State(now time.Time) string {
 	switch {
+	case r.Digest == "":
+		return "ended"
 	case r.Revoked:
 		return "revoked"
 	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
@@ -125,7 +109,7 @@ func (r Rule) State(now time.Time) string {
 
 // alive reports whether the rule may still be used.
 func (r *Rule) alive(now time.Time) bool {
-	return !r.Revoked && r.Uses < r.MaxUses && now.Before(r.ExpiresAt)
+	return r.Digest != "" && !r.Revoked && r.Uses < r.MaxUses && now.Before(r.ExpiresAt)
 }
 
 // yields reports whether an always rule may stand in for the person whom the
@@ -152,7 +136,7 @@ func (j *Judge) applyAlways(ctx context.Context, of *ruling, tenant string, ask 
 			continue
 		}
 		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
-		v.Rationale = fmt.Sprintf("%s approved this always (scope %s) until %s.", r.Owner, r.Scope, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
+		v.Rationale = fmt.Sprintf("%s approved just this always, %d of %d times, until %s.", r.Owner, r.Uses+1, r.MaxUses, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
 		if j.hold(ctx, time.Now().Add(j.evaluation), of, ask, nil, v); v.Decision != Approve {
 			v.always = ""
 		}
@@ -194,14 +178,74 @@ type proposal struct {
 	digest string
 }
 
-// proposeRule checks what an operator asks to approve always: no deny rule and no
-// floor matches, the risk allows it, and the tenant's recorded approvals were tried
-// against it.
-func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
-	field := "always"
-	if want.named {
-		field = KindGrant
+// For lists whom an always rule of this approval can be for, the narrowest first; none
+// where no rule can be made.
+func (a *Approval) For() []string {
+	if !a.Gate.HasRules() || a.Risk == Critical || a.Needed() > 1 {
+		return nil
 	}
+	ask := a.ask()
+	return slices.DeleteFunc(Fors(), func(who string) bool {
+		return who == ForAgent && ask.actor() == "" || who == ForRun && a.TaskID == "" || who == ForSession && a.Session == "" || who == ForProject && a.Agent.Project == ""
+	})
+}
+
+// Offer is the rule that an always would make of this approval, with its line and its
+// digest. Whether it can be made is for the answer to find out.
+func (a *Approval) Offer(want Always) Rule {
+	r := Rule{
+		TenantID: a.TenantID, Gate: a.Gate, Action: a.Action, Any: slices.Sorted(slices.Values(want.Any)),
+		ExpiresAt: time.Time{}.Add(want.Expires), MaxUses: want.MaxUses, Risk: a.Risk, ApprovalID: a.ApprovalID,
+	}
+	r.Action.CallID, r.Action.Files = "", slices.Clone(a.Action.Files)
+	for i := range r.Action.Files { // without what a card shows of them
+		f := &r.Action.Files[i]
+		f.Text, f.Diff, f.Note = "", "", ""
+	}
+	switch ask := a.ask(); want.For {
+	case ForAgent:
+		r.Agent = ask.actor()
+	case ForRun:
+		r.Run = runOf(a.TaskID, a.Attempt)
+	case ForSession:
+		r.Session = a.Session
+	case ForProject:
+		r.Project = a.Agent.Project
+	}
+	r.seal()
+	return r
+}
+
+// seal makes the line of a rule that is proposed, and the digest that binds the two.
+func (r *Rule) seal() {
+	r.Line, r.Digest = "", ""
+	r.Line = r.String()
+	digest, err := core.Digest(r)
+	if err != nil { // its arguments are refused with this error wherever they come from
+		return
+	}
+	r.Digest = digest
+}
+
+// standing is what is offered where nothing else is asked for.
+func (a *Approval) standing() string {
+	who := a.For()
+	if len(who) == 0 || a.Status != Open {
+		return ""
+	}
+	return a.Offer(Always{For: who[0], Expires: DefaultExpiry, MaxUses: DefaultUses}).Line
+}
+
+// DefaultExpiry and DefaultUses are the terms of a rule that names none.
+const (
+	DefaultExpiry = time.Hour
+	DefaultUses   = 5
+)
+
+// proposeRule checks the rule that an operator asks for: no deny rule and no floor
+// matches, the risk allows it, what may be any is no command, it is what they saw, and
+// the tenant's recorded approvals were tried against it.
+func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, field string, r Rule, saw string) (*proposal, error) {
 	refuse := func(format string, args ...any) error {
 		return core.Errorf(core.InvalidInput, field+": "+format, args...).With("field", field)
 	}
@@ -212,16 +256,18 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		return nil, refuse("not at critical risk")
 	case a.Needed() > 1:
 		return nil, refuse("not where %d persons must agree", a.Needed())
-	case a.Risk == High && want.Scope != scopeExact:
-		return nil, refuse("at high risk only the scope exact")
-	case want.Scope == scopeAgent && a.Agent.Name == "":
-		return nil, refuse("scope agent: no agent asked for this")
-	case want.Scope == scopeSession && a.Session == "":
-		return nil, refuse("scope session: this belongs to no session")
-	case want.Scope == scopeRun && a.TaskID == "":
-		return nil, refuse("scope run: this belongs to no run of a task")
+	case a.Risk == High && len(r.Any) > 0:
+		return nil, refuse("at high risk exactly this, and no argument may be any (%s)", strings.Join(r.Any, ", "))
+	case saw != "" && saw != r.Digest:
+		return nil, core.Errorf(core.Conflict, "%s: the rule is not the one that you saw (digest %.12s, now %.12s): %s", field, saw, r.Digest, r.Line).With("digest", r.Digest)
 	}
 	ask := a.ask()
+	of := j.ruling(ctx, a.TenantID)
+	for _, lists := range []*classifier{j.table().effects, of.table.effects} {
+		if err := lists.widens(&r.Action, r.Any); err != nil {
+			return nil, err
+		}
+	}
 	floor, err := j.refusal(ctx, a.TenantID, &ask)
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
@@ -230,45 +276,22 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, wa
 		return nil, core.Errorf(core.Denied, field+": the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
 	}
 	held := Verdict{Decision: Approve}
-	if j.hold(ctx, time.Now().Add(j.evaluation), j.ruling(ctx, a.TenantID), &ask, nil, &held); held.Decision != Approve {
+	if j.hold(ctx, time.Now().Add(j.evaluation), of, &ask, nil, &held); held.Decision != Approve {
 		return nil, refuse("the floor %s asks a person each time", cmp.Or(held.RuleID, held.Rationale))
 	}
-	r := Rule{
-		TenantID: a.TenantID, Scope: want.Scope, Gate: a.Gate, Action: a.Action,
-		Owner: by.Name, ExpiresAt: time.Time{}.Add(want.Expires), MaxUses: want.MaxUses,
-		Risk: a.Risk, ApprovalID: a.ApprovalID,
-	}
-	r.Action.CallID = ""
-	if want.Scope == scopeAgent || want.named {
-		r.Agent = a.Agent.Name
-	}
-	if want.Scope == scopeSession || want.named {
-		r.Session = a.Session
-	}
-	if want.Scope == scopeRun {
-		r.Run = runOf(a.TaskID, a.Attempt)
-	}
+	r.Owner = by.Name
 	if r.Backtest, err = j.backtest(ctx, &r); err != nil {
 		return nil, err
 	}
 	return &proposal{rule: r, digest: a.Digest}, nil
 }
 
-// Preview tells what an always rule made from an approval would have changed
-// in the tenant's recorded approvals, or why it can't be made.
-func (j *Judge) Preview(ctx context.Context, by core.Caller, id string, want Always) (Backtest, error) {
-	if err := want.check(); err != nil {
-		return Backtest{}, err
+// proposeAlways is the rule that an answer asks for.
+func (j *Judge) proposeAlways(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
+	if who := a.For(); len(who) > 0 && !slices.Contains(who, want.For) {
+		return nil, core.Errorf(core.InvalidInput, "always: %s: this has none; allowed: %s", want.For, strings.Join(who, ", ")).With("field", "always")
 	}
-	a, err := j.Approval(ctx, by.Tenant, id)
-	if err != nil {
-		return Backtest{}, err
-	}
-	p, err := j.proposeRule(ctx, by, &a, &want)
-	if err != nil {
-		return Backtest{}, err
-	}
-	return p.rule.Backtest, nil
+	return j.proposeRule(ctx, by, a, "always", a.Offer(*want), want.Digest)
 }
 
 // backtest tries a rule on the newest 1000 approvals: how many it covers, and
@@ -301,6 +324,9 @@ func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 		return nil, fmt.Errorf("list the always rules: %w", err)
 	}
 	slices.Reverse(out)
+	for i := range out {
+		out[i].Line = out[i].String()
+	}
 	return out, nil
 }
 
@@ -324,6 +350,7 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 		out.Revoked = true
 		return j.rules.Save(tx, record.Event{Type: "rule.revoked", Detail: map[string]any{"by": by.Name}}, old, &out)
 	})
+	out.Line = out.String()
 	return out, err
 }
 
@@ -348,6 +375,7 @@ func (j *Judge) ruleKind() record.Table[Rule] {
 // addRule stores a proposed rule, live from this commit on.
 func (j *Judge) addRule(tx *audit.Tx, p *proposal) (*Rule, error) {
 	r := p.rule
+	r.Line = ""
 	r.RuleID = core.NewID(core.RulePrefix, tx.Tenant(), j.rules.Next(tx))
 	r.ExpiresAt = tx.Now().Add(p.rule.ExpiresAt.Sub(time.Time{}))
 	told := r

@@ -85,6 +85,9 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		answered = *a
 		return nil
 	})
+	if rule != nil && answered.Status == Approved {
+		answered.Always = rule.rule.Line
+	}
 	if denied != nil {
 		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
 	}
@@ -115,7 +118,9 @@ func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Ans
 	}
 	switch {
 	case ans.Always != nil:
-		rule, err = j.proposeRule(ctx, by, &a, ans.Always)
+		if rule, err = j.proposeAlways(ctx, by, &a, ans.Always); err == nil {
+			ans.Always = ans.Always.of(&a)
+		}
 	case a.Gate == GateGrant:
 		rule, err = j.proposeGranted(ctx, by, &a)
 	}

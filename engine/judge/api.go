@@ -271,8 +271,10 @@ type Approval struct {
 	Priority int    `json:"priority,omitzero"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
 
-	// Only Card fills these in: how many files it is bound to, what it can't promise,
-	// what would change in files, and what stands around it.
+	// Only Card fills these in: the rule that an always makes of it, if nothing else is
+	// asked for, how many files it is bound to, what it can't promise, what would change
+	// in files, and what stands around it. Answer has in Always the rule that it made.
+	Always  string   `json:"always,omitempty"`
 	Bound   string   `json:"bound,omitempty"`
 	Caveat  string   `json:"caveat,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
@@ -297,23 +299,27 @@ type Answer struct {
 	signature *Signature // that was verified
 }
 
-// Always asks for a rule that approves the same shape from now on.
+// Always asks for a rule that approves the same from now on. What it covers is what its
+// line says (Rule.String), which Offer tells before it is given.
 type Always struct {
-	Scope   string        // "exact" (same arguments), "tool" (same action), "agent" (same action by this agent), "session", "run" (same action in this run of the task)
+	For     string        // ForAgent, ForRun, ForSession, ForProject, ForAnyone: those of the approval
+	Any     []string      // places of the arguments that may hold anything; none means exactly these
 	Expires time.Duration // required, at most 30 days
 	MaxUses int           // required, 1-1000
-
-	named bool // of a grant: whom it names it is for alone, whatever the scope
+	Digest  string        // when set, must be that of the rule: what the operator saw
 }
 
 // Rule is one "always" rule: an answer made it, or a Grant that was approved.
 type Rule struct {
 	TenantID  string    `json:"tenant_id"`
 	RuleID    string    `json:"rule_id"`
-	Scope     string    `json:"scope"`
+	Line      string    `json:"rule,omitempty"` // String; not kept, since arguments may be erased
+	Digest    string    `json:"digest"`         // of what was offered, line and all; one without is of an older form
 	Gate      Gate      `json:"gate"`
 	Action    Action    `json:"action"`
+	Any       []string  `json:"any,omitempty"`
 	Agent     string    `json:"agent,omitempty"`
+	Project   string    `json:"project,omitempty"`
 	Session   string    `json:"session_id,omitempty"`
 	Run       string    `json:"run,omitempty"` // task id and attempt
 	Owner     string    `json:"owner"`

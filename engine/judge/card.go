@@ -72,7 +72,7 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	if err != nil {
 		return a, err
 	}
-	a.Bound, a.Caveat = a.Action.bound(), a.caveat()
+	a.Always, a.Bound, a.Caveat = a.standing(), a.Action.bound(), a.caveat()
 	a.Changes = a.Action.changes(func(path string) (string, bool) { return j.holds(&a, path) })
 	past, err := j.Past(ctx, tenant, a, pastLooked)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestACanaryRunsNothingAndIsMarked(t *testing.T) {
 	if _, err := f.Answer(ctx, bob, edited, judge.Answer{Approve: true, Edit: core.Raw(`{"argv":["ls"]}`)}); err == nil {
 		t.Error("a canary was edited")
 	}
-	if _, err := f.Answer(ctx, bob, edited, judge.Answer{Approve: true, Always: &judge.Always{Scope: "exact", Expires: time.Hour, MaxUses: 1}}); err == nil {
+	if _, err := f.Answer(ctx, bob, edited, judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 1}}); err == nil {
 		t.Error("a canary became a rule")
 	}
 	for _, a := range []struct {

@@ -160,7 +160,7 @@ func TestNoAlwaysLowersAPolicysOwnFloor(t *testing.T) {
 	if _, err := f.approveAlways(held, always); code(err) != core.InvalidInput || !strings.Contains(err.Error(), "floor etc") {
 		t.Errorf("what a floor holds was approved always: %v", err)
 	}
-	if _, err := f.approveAlways(below, judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 9}); err != nil {
+	if _, err := f.approveAlways(below, judge.Always{For: "anyone", Any: []string{"*"}, Expires: time.Hour, MaxUses: 9}); err != nil {
 		t.Fatal(err)
 	}
 	if d, _ := f.commit(below); d.ReasonCode != "always.rule" {

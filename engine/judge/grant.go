@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
@@ -22,11 +20,11 @@ type Grant struct {
 	Kind     string   `json:"kind"` // of that action
 	Server   string   `json:"server,omitempty"`
 	Tool     string   `json:"tool,omitempty"`
-	Args     core.Raw `json:"args"`              // with scope exact those that pass; else an example for the policy
+	Args     core.Raw `json:"args"`              // those that pass, but for what is in Any
+	Any      []string `json:"any,omitempty"`     // places of the arguments that may hold anything
 	Effects  []string `json:"effects,omitempty"` // what a skill may declare at most
 	Agent    string   `json:"agent,omitempty"`   // that alone gets it; "" is everyone
 	Session  string   `json:"session_id,omitempty"`
-	Scope    string   `json:"scope"`     // exact, tool, agent, session
 	ExpiresS int64    `json:"expires_s"` // seconds from the approval on, at most 30 days
 	MaxUses  int      `json:"max_uses"`  // 1-1000
 	Reason   string   `json:"reason"`    // of who asks, at most 1024 bytes
@@ -42,8 +40,7 @@ const (
 
 // RequestGrant asks a person for an always rule. Of from it takes who asks (By), in
 // which trace, what is known of the agent that the grant names, and the session that
-// an asking agent works in. An agent asks for itself alone: with the scope exact,
-// agent or session, the last for the session that it works in.
+// an asking agent works in. An agent asks for itself alone, and for no other session.
 //
 // What can't be granted is refused at once: out of bounds, below a deny rule or a
 // floor, or what the policy lets pass anyway.
@@ -117,8 +114,6 @@ func (g *Grant) askedBy(by core.Caller, session string) error {
 		return core.Errorf(core.Denied, "grant: an agent asks for itself; %s may not ask for %q", by.Name, g.Agent).With("field", "agent")
 	case g.Session != "" && g.Session != session:
 		return core.Errorf(core.Denied, "grant: an agent asks for the session that it works in; %s may not ask for %q", by.Name, g.Session).With("field", "session")
-	case g.Scope == scopeTool:
-		return core.Invalid("scope", g.Scope, "exact, agent, session: an agent asks for itself")
 	}
 	return nil
 }
@@ -155,14 +150,17 @@ func (g *Grant) check() error {
 		return core.Invalid("gate", string(g.Gate), list(ruled))
 	case g.Kind == "":
 		return core.Invalid("kind", "", "a kind of action, such as tool, exec.run, mcp.call, skill.invoke, net.connect")
-	case !slices.Contains([]string{scopeExact, scopeTool, scopeAgent, scopeSession}, g.Scope):
-		return core.Invalid("scope", g.Scope, "exact, tool, agent, session")
-	case g.ExpiresS > int64(maxExpiry/time.Second):
+	case g.ExpiresS < 1 || g.ExpiresS > int64(maxExpiry/time.Second):
 		return core.Invalid("expires", fmt.Sprintf("%ds", g.ExpiresS), "1s-720h (30 days)")
+	case g.MaxUses < 1 || g.MaxUses > maxUses:
+		return core.Invalid("max_uses", g.MaxUses, "1-1000")
 	case g.Reason == "" || len(g.Reason) > maxGrantReason || !utf8.ValidString(g.Reason):
 		return core.Invalid("reason", g.Reason, fmt.Sprintf("1-%d bytes of UTF-8", maxGrantReason))
 	}
 	if err := CheckArgs(g.Args); err != nil {
+		return err
+	}
+	if err := checkAny(g.Any); err != nil {
 		return err
 	}
 	action := g.action()
@@ -174,61 +172,23 @@ func (g *Grant) check() error {
 			return core.Errorf(core.InvalidInput, "tool: %s needs one", g.Kind).With("field", "tool")
 		}
 	}
-	return g.always().check()
+	return nil
 }
 
 func (g *Grant) action() Action {
 	return Action{Kind: g.Kind, Server: g.Server, Tool: g.Tool, Args: g.Args, Effects: g.Effects}
 }
 
-func (g *Grant) always() *Always {
-	return &Always{Scope: g.Scope, Expires: time.Duration(g.ExpiresS) * time.Second, MaxUses: g.MaxUses, named: true}
+// rule is what approving the grant makes, for the approval that asks for it.
+func (g *Grant) rule(a *Approval) Rule {
+	r := a.Offer(Always{Any: g.Any, Expires: time.Duration(g.ExpiresS) * time.Second, MaxUses: g.MaxUses})
+	r.Agent, r.Session = g.Agent, g.Session
+	r.seal()
+	return r
 }
 
-// String says what the grant would allow, in one line.
+// String says what the grant would allow, in one line: that of its rule.
 func (g *Grant) String() string {
-	who := "any agent"
-	if g.Agent != "" {
-		who = "agent " + word(g.Agent)
-	}
-	if g.Session != "" {
-		who += " in session " + word(g.Session)
-	}
-	action := g.action()
-	what := word(joined("/", g.Server, program(&action)))
-	switch g.Kind {
-	case KindTool, KindMCP:
-		what = "call " + what
-	case KindExec:
-		what = "run " + what
-	case KindSkill:
-		what = "run skill " + what
-	case KindNet:
-		what = "connect to " + what
-	default:
-		what = strings.TrimSpace("do " + word(g.Kind) + " " + what)
-	}
-	if g.Scope == scopeExact {
-		what += " with exactly these arguments"
-	}
-	times := strconv.Itoa(g.MaxUses) + " times"
-	if g.MaxUses == 1 {
-		times = "1 time"
-	}
-	lasts := (time.Duration(g.ExpiresS) * time.Second).String()
-	for _, zero := range []struct{ long, short string }{{"m0s", "m"}, {"h0m", "h"}} {
-		if strings.HasSuffix(lasts, zero.long) {
-			lasts = strings.TrimSuffix(lasts, zero.long) + zero.short
-		}
-	}
-	return fmt.Sprintf("let %s %s up to %s within %s of the approval", who, what, times, lasts)
-}
-
-// word is a name within a sentence: one that could pass for more of the sentence
-// stands in quotes.
-func word(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
-		return strconv.Quote(s)
-	}
-	return s
+	a := g.covered(&Approval{})
+	return g.rule(&a).Line
 }

@@ -13,7 +13,7 @@ import (
 // writing is a grant of the robot's for its own writes.
 func writing(change ...func(*judge.Grant)) judge.Grant {
 	g := judge.Grant{
-		Kind: "tool", Server: "exec", Tool: "fs.write", Agent: "robot", Scope: "agent",
+		Kind: "tool", Server: "exec", Tool: "fs.write", Agent: "robot", Any: []string{"*"},
 		ExpiresS: 3600, MaxUses: 2, Reason: "the nightly report",
 	}
 	for _, fn := range change {
@@ -57,11 +57,11 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 		a.Agent.Name != "robot" || a.RequestedBy != "robot" || a.RuleID != "tool.write" {
 		t.Errorf("%+v", a)
 	}
-	if want := "let agent robot call exec/fs.write up to 2 times within 1h of the approval"; a.Subject.Headline != want {
+	if want := "let agent robot call exec/fs.write with any arguments up to 2 times within 1h of the approval"; a.Subject.Headline != want {
 		t.Errorf("the card says %q, want %q", a.Subject.Headline, want)
 	}
-	if want := `{"agent":"robot","args":{},"backtest":{"checked":1,"flips":1},"expires_s":3600,"gate":"tool.call","kind":"tool",` +
-		`"max_uses":2,"reason":"the nightly report","scope":"agent","server":"exec","tool":"fs.write"}`; string(a.Action.Args) != want {
+	if want := `{"agent":"robot","any":["*"],"args":{},"backtest":{"checked":1,"flips":1},"expires_s":3600,"gate":"tool.call","kind":"tool",` +
+		`"max_uses":2,"reason":"the nightly report","server":"exec","tool":"fs.write"}`; string(a.Action.Args) != want {
 		t.Errorf("bound to %s", a.Action.Args)
 	}
 	if f.passes(write) {
@@ -78,7 +78,7 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 		t.Errorf("used at %v", got.UsedAt)
 	}
 	r := f.rule()
-	if r.ApprovalID != a.ApprovalID || r.Owner != "bob" || r.Agent != "robot" || r.Scope != "agent" || r.Gate != judge.GateTool || r.Risk != judge.Medium ||
+	if r.ApprovalID != a.ApprovalID || r.Owner != "bob" || r.Agent != "robot" || r.Gate != judge.GateTool || r.Risk != judge.Medium ||
 		!r.ExpiresAt.Equal(f.clock.Now().Add(time.Hour)) || r.Backtest != (judge.Backtest{Checked: 1, Flips: 1}) {
 		t.Errorf("%+v", r)
 	}
@@ -135,25 +135,24 @@ func TestAGrantThatIsDeniedOrForgottenAllowsNothing(t *testing.T) {
 
 func TestWhatCannotBeGrantedIsRefusedAtOnce(t *testing.T) {
 	f := setup(t)
-	exec := func(args, scope string) func(*judge.Grant) {
+	exec := func(args string, places ...string) func(*judge.Grant) {
 		return func(g *judge.Grant) {
-			g.Kind, g.Server, g.Tool, g.Args, g.Scope = "exec.run", "", "", core.Raw(args), scope
+			g.Kind, g.Server, g.Tool, g.Args, g.Any = "exec.run", "", "", core.Raw(args), places
 		}
 	}
 	for want, change := range map[string]func(*judge.Grant){
-		"catastroph":          exec(`{"argv":["rm","-rf","/"]}`, "exact"),
-		"nothing to grant":    exec(`{"argv":["ls"]}`, "agent"),
-		"only the scope exa":  exec(`{"argv":["rm","-r","x"]}`, "agent"),
-		"args: exec.run":      exec(`{}`, "agent"),
-		"args: want":          exec(`[]`, "agent"),
+		"catastroph":          exec(`{"argv":["rm","-rf","/"]}`),
+		"nothing to grant":    exec(`{"argv":["ls"]}`),
+		"at high risk exact":  exec(`{"argv":["rm","-r","x"]}`, "argv.2"),
+		"after its program":   exec(`{"argv":["make","x"]}`, "*"),
+		"args: exec.run":      exec(`{}`),
+		"args: want":          exec(`[]`),
 		"tool: tool needs":    func(g *judge.Grant) { g.Tool = "" },
 		"kind: ":              func(g *judge.Grant) { g.Kind = "" },
 		"gate: ":              func(g *judge.Grant) { g.Gate = judge.GateResult },
 		"gate: \"grant\"":     func(g *judge.Grant) { g.Gate = judge.GateGrant },
-		"scope: \"run\"":      func(g *judge.Grant) { g.Scope = "run" },
-		"to no session":       func(g *judge.Grant) { g.Scope = "session" },
-		"no agent asked":      func(g *judge.Grant) { g.Agent = "" },
-		"expires: 0s":         func(g *judge.Grant) { g.ExpiresS = 0 },
+		"any: \"nowhere\"":    func(g *judge.Grant) { g.Any = []string{"nowhere"} },
+		"expires: \"0s":       func(g *judge.Grant) { g.ExpiresS = 0 },
 		"expires: \"2592001s": func(g *judge.Grant) { g.ExpiresS = 30*24*3600 + 1 },
 		"expires: \"9223372":  func(g *judge.Grant) { g.ExpiresS = 1<<63 - 1 },
 		"max_uses: 1001":      func(g *judge.Grant) { g.MaxUses = 1001 },
@@ -183,13 +182,12 @@ func TestAgentsAskForThemselves(t *testing.T) {
 		want   core.Code
 	}{
 		"itself":             {robot, func(*judge.Grant) {}, ""},
-		"the same call":      {robot, func(g *judge.Grant) { g.Scope = "exact" }, ""},
-		"its session":        {robot, func(g *judge.Grant) { g.Scope, g.Session = "session", "se_1" }, ""},
-		"another session":    {robot, func(g *judge.Grant) { g.Scope, g.Session = "session", "se_2" }, core.Denied},
+		"the same call":      {robot, func(g *judge.Grant) { g.Any = nil }, ""},
+		"its session":        {robot, func(g *judge.Grant) { g.Session = "se_1" }, ""},
+		"another session":    {robot, func(g *judge.Grant) { g.Session = "se_2" }, core.Denied},
 		"another agent":      {robot, func(g *judge.Grant) { g.Agent = "other" }, core.Denied},
-		"everyone":           {robot, func(g *judge.Grant) { g.Agent, g.Scope = "", "exact" }, core.Denied},
-		"any use":            {robot, func(g *judge.Grant) { g.Scope = "tool" }, core.InvalidInput},
-		"an operator does":   {alice, func(g *judge.Grant) { g.Agent, g.Scope = "", "tool" }, ""},
+		"everyone":           {robot, func(g *judge.Grant) { g.Agent, g.Any = "", nil }, core.Denied},
+		"an operator does":   {alice, func(g *judge.Grant) { g.Agent = "" }, ""},
 		"the engine doesn't": {core.Self(acme, "x"), func(*judge.Grant) {}, core.Denied},
 	} {
 		_, err := f.RequestGrant(t.Context(), judge.Ask{By: c.by, Session: "se_1"}, writing(c.change))
@@ -205,11 +203,11 @@ func TestAGrantIsForThoseAloneWhomItNames(t *testing.T) {
 	other := call("fs.write", `{"path":"a"}`)
 	other.Agent.Name = "other"
 	mine, elsewhere := call("fs.write", `{"path":"a"}`), call("fs.write", `{"path":"b"}`)
-	f.granted(robot, writing(func(g *judge.Grant) { g.Scope, g.Args = "exact", core.Raw(`{"path":"a"}`) }))
+	f.granted(robot, writing(func(g *judge.Grant) { g.Any, g.Args = nil, core.Raw(`{"path":"a"}`) }))
 	if !f.passes(mine) || f.passes(other) || f.passes(elsewhere) {
 		t.Errorf("exact, of the robot: %v %v %v", f.passes(mine), f.passes(other), f.passes(elsewhere))
 	}
-	f.granted(alice, writing(func(g *judge.Grant) { g.Scope, g.Agent = "tool", "" }))
+	f.granted(alice, writing(func(g *judge.Grant) { g.Agent = "" }))
 	if !f.passes(other) || !f.passes(elsewhere) {
 		t.Error("of everyone, and it lets not everyone pass")
 	}
@@ -219,7 +217,7 @@ func TestAGrantIsForThoseAloneWhomItNames(t *testing.T) {
 func TestAnAgentIsGrantedWhatItDispatches(t *testing.T) {
 	f := setup(t)
 	f.granted(robot, writing(func(g *judge.Grant) {
-		g.Kind, g.Server, g.Tool, g.Args = "exec.run", "", "", core.Raw(argv("make all"))
+		g.Kind, g.Server, g.Tool, g.Args, g.Any = "exec.run", "", "", core.Raw(argv("make all")), []string{"argv.1"}
 	}))
 	mine, other := execBy(robot, argv("make build")), execBy(named(robot, "other"), argv("make build"))
 	mine.Agent.Name, other.Agent.Name = "", ""
@@ -238,7 +236,7 @@ func TestAnEditNarrowsAGrant(t *testing.T) {
 	f := setup(t)
 	a := f.request(robot, writing())
 	for field, edit := range map[string]string{
-		"max_uses": `{"max_uses":3}`, "expires_s": `{"expires_s":3601}`, "scope": `{"scope":"tool"}`, "tool": `{"tool":"fs.delete"}`, "agent": `{"agent":"other"}`,
+		"max_uses": `{"max_uses":3}`, "expires_s": `{"expires_s":3601}`, "any": `{"any":["path"]}`, "tool": `{"tool":"fs.delete"}`, "agent": `{"agent":"other"}`,
 		"kind": `{"kind":"exec.run"}`, "gate": `{"gate":"task.start"}`, "session_id": `{"session_id":"se_1"}`, "reason": `{"reason":"mine"}`, "nope": `{"nope":1}`,
 		"effects": `{"effects":["write"]}`, "server": `{"server":""}`, "args": `{"args":7}`, "expires": `{"expires_s":0}`,
 	} {
@@ -247,11 +245,11 @@ func TestAnEditNarrowsAGrant(t *testing.T) {
 			t.Errorf("%s: %v", edit, err)
 		}
 	}
-	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "once", Edit: core.Raw(`{"scope":"exact","args":{"path":"a"},"max_uses":1,"expires_s":90}`)})
-	if err != nil || got.PriorDigest != a.Digest || got.Subject.Headline != "let agent robot call exec/fs.write with exactly these arguments up to 1 time within 1m30s of the approval" {
+	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "once", Edit: core.Raw(`{"any":[],"args":{"path":"a"},"max_uses":1,"expires_s":90}`)})
+	if err != nil || got.PriorDigest != a.Digest || got.Subject.Headline != "let agent robot call exec/fs.write with path=\"a\" up to 1 time within 1m30s of the approval" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if r := f.rule(); r.MaxUses != 1 || r.Scope != "exact" || r.Agent != "robot" || r.ExpiresAt.Sub(r.CreatedAt) != 90*time.Second {
+	if r := f.rule(); r.MaxUses != 1 || len(r.Any) > 0 || r.Agent != "robot" || r.ExpiresAt.Sub(r.CreatedAt) != 90*time.Second {
 		t.Errorf("%+v", r)
 	}
 	if f.passes(call("fs.write", `{"path":"b"}`)) || !f.passes(call("fs.write", `{"path":"a"}`)) {

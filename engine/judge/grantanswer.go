@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/audit"
@@ -67,7 +68,7 @@ func (j *Judge) proposeGrant(ctx context.Context, by core.Caller, of *Approval, 
 		return nil, core.Errorf(core.InvalidInput, "grant: nothing can stand in for a person here (%s)", v.ReasonCode).With("field", KindGrant)
 	}
 	a.Risk = v.Risk
-	return j.proposeRule(ctx, by, &a, g.always())
+	return j.proposeRule(ctx, by, &a, KindGrant, g.rule(&a), "")
 }
 
 // proposeGranted is the rule that approving a grant makes, checked and tried anew:
@@ -128,19 +129,20 @@ func (g *Grant) narrows(was *Grant) error {
 		{"reason", was.Reason, g.Reason},
 	} {
 		if f.now != f.was {
-			return core.Invalid(f.name, f.now, strings.TrimSpace(f.was+": only args, scope, expires_s and max_uses can be edited"))
+			return core.Invalid(f.name, f.now, strings.TrimSpace(f.was+": only args, any, expires_s and max_uses can be edited"))
 		}
 	}
-	before, now := was.action(), g.action()
+	before := was.covered(&Approval{})
+	rule, args := was.rule(&before), values(g.Args)
 	switch {
 	case g.ExpiresS > was.ExpiresS:
 		return core.Invalid("expires_s", g.ExpiresS, fmt.Sprintf("at most %d: an edit narrows a grant", was.ExpiresS))
 	case g.MaxUses > was.MaxUses:
 		return core.Invalid("max_uses", g.MaxUses, fmt.Sprintf("at most %d: an edit narrows a grant", was.MaxUses))
-	case g.Scope != was.Scope && g.Scope != scopeExact && was.Scope != scopeTool:
-		return core.Invalid("scope", g.Scope, "exact, or "+was.Scope+" as before: an edit narrows a grant")
-	case was.Scope == scopeExact && !sameArgs(was.Args, g.Args) || program(&now) != program(&before):
-		return core.Invalid("args", string(g.Args), "those that were asked for: an edit narrows a grant")
+	case slices.ContainsFunc(g.Any, func(place string) bool { return !slices.Contains(was.Any, place) }):
+		return core.Invalid("any", strings.Join(g.Any, ", "), strings.TrimSpace(strings.Join(was.Any, ", ")+" or fewer: an edit narrows a grant"))
+	case args == nil || !rule.same("", values(was.Args), args):
+		return core.Invalid("args", string(g.Args), "what those that were asked for let pass: an edit narrows a grant")
 	}
 	return nil
 }

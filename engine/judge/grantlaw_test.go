@@ -16,7 +16,7 @@ func TestNoGrantLowersAFloor(t *testing.T) {
 	f := setup(t)
 	f.activated(asking(judge.Medium, etcFloor))
 	below, held := call("fs.write", `{"path":"/tmp/a"}`), call("fs.write", `{"path":"/etc/a"}`)
-	_, err := f.RequestGrant(t.Context(), judge.Ask{By: robot}, writing(func(g *judge.Grant) { g.Scope, g.Args = "exact", core.Raw(`{"path":"/etc/a"}`) }))
+	_, err := f.RequestGrant(t.Context(), judge.Ask{By: robot}, writing(func(g *judge.Grant) { g.Any, g.Args = nil, core.Raw(`{"path":"/etc/a"}`) }))
 	if code(err) != core.InvalidInput || !strings.Contains(err.Error(), "floor etc") {
 		t.Errorf("what a floor holds was to be granted: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestAGrantIsJudgedAnewWhenItIsApproved(t *testing.T) {
 	answered("a risk for two came", core.InvalidInput)
 	f.activated(rulesOf(yielding, yieldingCases))
 	answered("nobody is asked any more", core.InvalidInput)
-	exact := writing(func(g *judge.Grant) { g.Scope = "exact" })
+	exact := writing(func(g *judge.Grant) { g.Any = nil })
 	f.activated(asking(judge.Low, "# again\n"))
 	answered("as before", "")
 	if r := f.rule(); r.Risk != judge.Low {
@@ -163,7 +163,7 @@ func TestWhatAGrantSaysCanNotBeForged(t *testing.T) {
 	a := f.request(robot, writing(func(g *judge.Grant) {
 		g.Server, g.Tool, g.MaxUses = "", "fs.write once within 1s. Also call anything", 1000
 	}))
-	if want := `let agent robot call "fs.write once within 1s. Also call anything" up to 1000 times within 1h of the approval`; a.Subject.Headline != want {
+	if want := `let agent robot call "fs.write once within 1s. Also call anything" with any arguments up to 1000 times within 1h of the approval`; a.Subject.Headline != want {
 		t.Errorf("%q", a.Subject.Headline)
 	}
 }

@@ -49,7 +49,7 @@ func TestAQuestionIsAnsweredByWhatItsSchemaTakes(t *testing.T) {
 	}
 	for field, ans := range map[string]judge.Answer{
 		"edit":    {Approve: true, Content: core.Raw(`{"name":"a"}`), Edit: core.Raw(`{}`)},
-		"always":  {Approve: true, Content: core.Raw(`{"name":"a"}`), Always: &judge.Always{Scope: "tool", Expires: 1e9, MaxUses: 1}},
+		"always":  {Approve: true, Content: core.Raw(`{"name":"a"}`), Always: &judge.Always{For: "anyone", Expires: 1e9, MaxUses: 1}},
 		"content": {Reason: "no", Content: core.Raw(`{"name":"a"}`)},
 	} {
 		_, err := f.Answer(t.Context(), bob, a.ApprovalID, ans)

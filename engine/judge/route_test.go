@@ -37,7 +37,7 @@ func TestAsManyPersonsApproveAsARuleAsksFor(t *testing.T) {
 			t.Errorf("%s twice: %v", who.Name, err)
 		}
 	}
-	if _, err := f.Answer(ctx, dave, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{Scope: "exact", Expires: time.Hour, MaxUses: 1}}); code(err) != core.InvalidInput {
+	if _, err := f.Answer(ctx, dave, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 1}}); code(err) != core.InvalidInput {
 		t.Errorf("a rule in place of three persons: %v", err)
 	}
 	got, err := f.Answer(ctx, dave, a.ApprovalID, yes)

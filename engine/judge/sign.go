@@ -57,7 +57,7 @@ const statementType = "swarmdeck.answer/1"
 
 // MarshalJSON writes what is asked for as a statement has it: {"expires":"1h0m0s",…}.
 func (w Always) MarshalJSON() ([]byte, error) {
-	return core.Encode(alwaysText{w.Expires.String(), w.MaxUses, w.Scope})
+	return core.Encode(alwaysText{w.Any, w.Digest, w.Expires.String(), w.For, w.MaxUses})
 }
 
 // UnmarshalJSON reads the same.
@@ -70,14 +70,23 @@ func (w *Always) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return core.Invalid("expires", core.Clip(t.Expires), "a duration: 1h0m0s")
 	}
-	*w = Always{Scope: t.Scope, Expires: d, MaxUses: t.MaxUses}
+	*w = Always{For: t.For, Any: t.Any, Expires: d, MaxUses: t.MaxUses, Digest: t.Digest}
 	return nil
 }
 
 type alwaysText struct {
-	Expires string `json:"expires"`
-	MaxUses int    `json:"max_uses"`
-	Scope   string `json:"scope"`
+	Any     []string `json:"any,omitempty"`
+	Digest  string   `json:"digest"` // of the rule, which holds its line
+	Expires string   `json:"expires"`
+	For     string   `json:"for"`
+	MaxUses int      `json:"max_uses"`
+}
+
+// of is what is asked for with the digest of the rule that an approval makes of it.
+func (w *Always) of(a *Approval) *Always {
+	bound := *w
+	bound.Digest = a.Offer(bound).Digest
+	return &bound
 }
 
 // String is the text that is signed: canonical JSON in one line.
@@ -152,6 +161,9 @@ func (j *Judge) Statement(ctx context.Context, by core.Caller, id string, ans An
 	}
 	if ans.SignedAt.IsZero() {
 		ans.SignedAt = j.ledger.Clock().Now()
+	}
+	if ans.Always != nil {
+		ans.Always = ans.Always.of(&a)
 	}
 	return a.statement(by.Name, &ans), terms.Sign.needs(a.Risk), nil
 }

@@ -193,17 +193,17 @@ func TestTheRuleThatAnAnswerMakesIsSignedWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.opened(execBy(robot, `{"argv":["make","it"]}`))
-	yes := judge.Answer{Approve: true, Always: &judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 5}}
+	yes := judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5}}
 	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)
-	if err != nil || !strings.Contains(s.String(), `"always":{"expires":"1h0m0s","max_uses":5,"scope":"tool"}`) {
+	if err != nil || !strings.Contains(s.String(), `"expires":"1h0m0s","for":"anyone","max_uses":5}`) {
 		t.Fatalf("%s, %v", s, err)
 	}
-	if again, err := judge.ParseStatement([]byte(s.String())); err != nil || again.String() != s.String() || *again.Always != *yes.Always {
+	if again, err := judge.ParseStatement([]byte(s.String())); err != nil || again.String() != s.String() || again.Always.For != yes.Always.For || again.Always.Digest == "" {
 		t.Fatalf("%s, %v", again, err)
 	}
 	yes.SignedAt, yes.Signature = s.At, armored(t, s, signerOf(t, 1), judge.SignNamespace)
 	wider := yes
-	wider.Always = &judge.Always{Scope: "tool", Expires: 2 * time.Hour, MaxUses: 5}
+	wider.Always = &judge.Always{For: "anyone", Expires: 2 * time.Hour, MaxUses: 5}
 	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, wider); code(err) != core.Denied {
 		t.Errorf("another rule: %v", err)
 	}

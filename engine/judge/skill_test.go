@@ -87,7 +87,7 @@ func TestAnAlwaysRuleEndsWhereASkillDoesMore(t *testing.T) {
 	ask.Gate = judge.GateSkill
 	ap := f.opened(ask)
 	if _, err := f.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{
-		Approve: true, Reason: "fine", Always: &judge.Always{Scope: "tool", Expires: time.Hour, MaxUses: 10},
+		Approve: true, Reason: "fine", Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 10},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func of(name, before string) string {
 // arguments, else the first of them that is a word.
 func (s *Subject) object(args map[string]any) string {
 	for _, in := range []map[string]any{args, nested(args, "input"), nested(args, "params"), nested(args, "args")} {
-		for _, key := range []string{"command", "cmd", "argv", "script", "code"} {
+		for _, key := range commandKeys {
 			line := commandLine(in[key])
 			if line == "" {
 				continue

@@ -68,7 +68,7 @@ func (c *classifier) tool(found *effects, a *Action) {
 // command adds the effects of a command line among arguments.
 func (c *classifier) command(found *effects, args map[string]any) {
 	dir, _ := args["cwd"].(string)
-	for _, key := range []string{"argv", "command", "cmd", "script", "code"} {
+	for _, key := range commandKeys {
 		switch v := args[key].(type) {
 		case string:
 			c.text(found, v, dir, 1)

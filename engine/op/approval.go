@@ -236,33 +236,37 @@ func approvalAnswer() *Op {
 
 func approvalApprove() *Op {
 	a := judge.Answer{Approve: true}
-	var always judge.Always
-	expires := flag(&always.Expires, "expires", "the rule ends after this `DURATION`, at most 30d")
-	uses := flag(&always.MaxUses, "max-uses", "the rule may be used `N` times, 1-1000")
+	always := judge.Always{Expires: judge.DefaultExpiry, MaxUses: judge.DefaultUses}
+	terms := []*Param{
+		flag(&always.Any, "any", anyAbout),
+		flag(&always.Expires, "expires", "the rule ends after this `DURATION`, at most 30d"),
+		flag(&always.MaxUses, "max-uses", "the rule may be used `N` times, 1-1000"),
+		flag(&always.Digest, "rule-digest", "only if the rule is the one that was shown (`HEX`)"),
+	}
 	return answer(Op{
 		Name: "approval approve", Short: "Let it happen, once", Done: "approved",
 		Long: "Approve exactly what the approval shows. --edit replaces the arguments and judges them again.\n" +
-			"--always makes a rule for the same shape: exact (same arguments), tool (same action), agent, session,\n" +
-			"run (same action in this run of the task). --content answers a question: an object of its schema, or\n" +
-			"{\"option\":\"ID\"}; it approves nothing else.",
+			"--always also makes a rule: what it says in one line, as `approval show` does before, is what it lets pass. It is\n" +
+			"for this agent, run of the task, session, project or anyone, and for exactly these arguments, but for the places that\n" +
+			"--any names. --content answers a question: an object of its schema, or {\"option\":\"ID\"}; it approves nothing else.",
 		Example: "approval approve ap_… --reason 'read it'\napproval approve ap_… ap_… --reason 'the nightly ones'\n" +
-			"approval approve ap_… --always tool --expires 1h --max-uses 10\napproval approve ap_… --content '{\"name\":\"Ada\"}'",
-		Params: []*Param{
+			"approval approve ap_… --always agent --any argv.2 --expires 1h --max-uses 10\napproval approve ap_… --content '{\"name\":\"Ada\"}'",
+		Params: append([]*Param{
 			flag(&a.Reason, "reason", "why (needed when the risk is high)"),
 			flag(&a.Edit, "edit", "run with these arguments instead: `JSON`, @file, -").from("json"),
 			flag(&a.Edited, "edited-digest", "only if the edit comes to this digest, as approval statement tells it (`HEX`)"),
 			flag(&a.Content, "content", "answer a question with this: `JSON`, @file, -").from("json"),
-			flag(&always.Scope, "always", "also make a rule of this `SCOPE`: exact|tool|agent|session|run").enum("exact", "tool", "agent", "session", "run"),
-			expires, uses,
-		},
+			flag(&always.For, "always", "also make a rule for `agent|run|session|project|anyone`").enum(judge.Fors()...),
+		}, terms...),
 		Check: func(*Call) error {
-			switch {
-			case always.Scope == "" && (expires.Given || uses.Given):
-				return usage("always", "--expires and --max-uses belong to --always SCOPE")
-			case always.Scope != "" && !(expires.Given && uses.Given):
-				return usage("always", "--always needs --expires and --max-uses")
-			case always.Scope != "":
+			if always.For != "" {
 				a.Always = &always
+				return nil
+			}
+			for _, term := range terms {
+				if term.Given {
+					return usage("always", "--%s belongs to --always", term.Name)
+				}
 			}
 			return nil
 		},

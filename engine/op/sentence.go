@@ -54,7 +54,11 @@ func (o *Op) Sentence(out any) string {
 		if o.Name == "approval approve" && v.Status == judge.Open {
 			return fmt.Sprintf("approval %s is still open: %d of %d persons approved it: %s", v.ApprovalID, len(v.Consents), v.Needed(), strings.Join(v.Consenting(), ", "))
 		}
-		return o.told("approval", v.ApprovalID, v.Subject.Headline)
+		text := o.told("approval", v.ApprovalID, v.Subject.Headline)
+		if v.Always != "" && o.Name == "approval approve" {
+			text += "; from now on: " + v.Always
+		}
+		return text
 	case estop.State:
 		if v.On {
 			return "emergency stop: everything is told to freeze"

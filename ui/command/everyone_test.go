@@ -124,7 +124,7 @@ func (w *walk) grants() {
 	if code, _, _ := w.fails(1, "grant request --tool fs.write --agent nobody --scope agent --expires 1h --max-uses 1 --reason x"); code != "NOT_FOUND" {
 		w.t.Error(code)
 	}
-	if code, _, _ := w.fails(1, `grant request --kind exec.run --args '{"argv":["rm","-rf","/"]}' --scope exact --expires 1h --max-uses 1 --reason x`); code != "DENIED" {
+	if code, _, _ := w.fails(1, `grant request --kind exec.run --args '{"argv":["rm","-rf","/"]}' --expires 1h --max-uses 1 --reason x`); code != "DENIED" {
 		w.t.Error(code)
 	}
 }

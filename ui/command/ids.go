@@ -114,7 +114,7 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return candidates(all.Items, err, func(e audit.Event) Candidate { return Candidate{e.EventID, e.EventType} })
 	case "rule":
 		all, err := eng.Judge.Rules(c.ctx, by.Tenant)
-		return candidates(all, err, func(r judge.Rule) Candidate { return Candidate{r.RuleID, r.Scope + " " + action(r.Action)} })
+		return candidates(all, err, func(r judge.Rule) Candidate { return Candidate{r.RuleID, r.Line} })
 	case "policy":
 		all, err := eng.Judge.Policies(c.ctx, by.Tenant)
 		return candidates(all, err, func(p judge.Policy) Candidate { return Candidate{p.PolicyID, string(p.Status) + " " + p.Name} })

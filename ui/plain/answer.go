@@ -3,6 +3,8 @@ package plain
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -11,6 +13,7 @@ import (
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
 )
 
 // choice is one numbered way to answer.
@@ -127,19 +130,18 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 	return all
 }
 
-// always asks what the like of this is, for how long and how often; what is no
-// answer to that is told by the command, and leaves it open.
+// always asks whom a rule is for, for how long and how often, and shows its line before
+// it is given; what is no answer to that is told by the command, and leaves it open.
 func (r *reader) always(a *judge.Approval, line func(string, ...string) func()) {
-	r.with("what is like it: exact (the same arguments), tool (the same action), agent (by this agent), session or run (of the task)", func(scope string) {
+	r.with("for whom: "+strings.Join(a.For(), ", "), func(who string) {
 		r.with("for how long, such as 8h, at most 30d", func(expires string) {
 			r.with("how often at most, 1-1000", func(uses string) {
-				more := []string{"--always", scope, "--expires", expires, "--max-uses", uses}
-				if !pane.HighRisk(a.Risk) {
-					line("approve", more...)()
-					return
-				}
-				r.with("reason to approve a "+string(a.Risk)+" risk", func(reason string) {
-					line("approve", append(more, "--reason", reason)...)()
+				more := []string{"--always", who, "--expires", expires, "--max-uses", uses}
+				lasts, _ := core.ParseSpan(expires)
+				n, _ := strconv.Atoi(uses)
+				rule := a.Offer(judge.Always{For: who, Expires: lasts, MaxUses: n})
+				r.with("from now on: "+term.Reveal(rule.Line)+"; why", func(reason string) {
+					line("approve", append(more, "--rule-digest", rule.Digest, "--reason", reason)...)()
 				})()
 			})()
 		})()

@@ -15,7 +15,7 @@ func TestAHostileStatementHidesNothing(t *testing.T) {
 	long := strings.Repeat("y\n\x1b[2J\u202e", 9000)
 	lines := words("deck", judge.Statement{
 		Log: long, TenantID: long, Approval: long, Digest: long, Answer: "approve", Reason: long, Content: long, Operator: long,
-		Always: &judge.Always{Scope: long}, At: time.Unix(1<<33, 0),
+		Always: &judge.Always{For: long}, At: time.Unix(1<<33, 0),
 	})
 	for _, l := range lines {
 		if strings.ContainsAny(l, "\n\r\x1b\u202e") || utf8.RuneCountInString(l) > 500 {

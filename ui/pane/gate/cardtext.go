@@ -33,7 +33,7 @@ var gates = map[judge.Gate]string{
 func (p *Card) lay(env pane.Env) {
 	a := *p.a
 	if p.card != nil {
-		a.Bound, a.Caveat, a.Changes, a.Around, a.Action.Files = p.card.Bound, p.card.Caveat, p.card.Changes, p.card.Around, p.card.Action.Files
+		a.Always, a.Bound, a.Caveat, a.Changes, a.Around, a.Action.Files = p.card.Always, p.card.Bound, p.card.Caveat, p.card.Changes, p.card.Around, p.card.Action.Files
 	}
 	t, end := sheet(&env, &a, p.args, p.grounds)
 	p.end = end
@@ -96,6 +96,9 @@ func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Gro
 			role = screen.Good
 		}
 		t.Add("reversible", a.Subject.Reversible+": "+a.Subject.Undo, role)
+	}
+	if a.Always != "" {
+		t.Exact("always would", a.Always, screen.Text)
 	}
 	if a.Around != nil {
 		t.Add("waits for it", strings.Join(a.Around.Behind, "\n"), screen.Text)
