@@ -228,8 +228,9 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		},
 		Shown: shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
+	beyond := func(tenant, agent, dir string) (string, string) { return e.Trees.Beyond(tenant, agent, dir) }
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told, Beyond: beyond,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -253,7 +254,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
 		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose, Elsewhere: e.elsewhere,
 		Lacks: func(tenant, agent string) error { return e.Trees.Away(tenant, agent) },
-		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) },
+		Taken: func(tenant, name string) bool { return e.CAD.Parties().Known(tenant, name) }, Beyond: beyond,
 	}); err != nil {
 		return nil, fmt.Errorf("open the fleet: %w", err)
 	}

@@ -125,7 +125,7 @@ func (t *turn) ours(tool string, args core.Raw, intent, risk string) fleet.Event
 	defer t.mu.Unlock()
 	t.asked[tool]++
 	return fleet.Event{
-		Type: "tool_request", CallID: fmt.Sprintf("%s#%d", tool, t.asked[tool]), Tool: tool, Args: args, Intent: intent, Risk: risk, Ours: true,
+		Type: "tool_request", CallID: fmt.Sprintf("%s#%d", tool, t.asked[tool]), Tool: tool, Args: args, Intent: intent, Risk: risk, Ours: true, Cell: t.s.cell(),
 	}
 }
 

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("ACP_TEST_PLAY"); dir != "" {
 		os.Exit(playWire(dir))
 	}
+	if file := os.Getenv("ACP_TEST_STEPS"); file != "" {
+		os.Exit(playSteps(file))
+	}
 	if as := os.Getenv("ACP_TEST_AS"); as != "" {
 		os.Exit(play(as))
 	}

@@ -7,6 +7,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -148,12 +149,15 @@ func (t *turn) question(c *call) fleet.Event {
 	}
 	t.asked[core.ClipTo(c.id, maxGateID)]++
 	c.gates = append(c.gates, id)
-	e := fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true}
+	e := fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true, Cell: t.s.cell()}
 	if len(judge.Written(e.Args)) > 0 {
 		e.Bind = t.bindWritten
 	}
 	return e
 }
+
+// cell is what holds the agent's process.
+func (s *session) cell() *fleet.Cell { return keeper.Cell(s.pe.proc, s.a.place.spec, s.a.place.Home) }
 
 // maxGateID leaves room for a number within what the fleet takes.
 const maxGateID = 120

@@ -116,6 +116,16 @@ func (s *Supervisor) holds(m mode) bool {
 	return p.Stop(Grace{Interrupt: -1, Terminate: -1}) == nil
 }
 
+// probe starts a command that does nothing, for what the wall lacks here.
+func (s *Supervisor) probe() ([]string, error) {
+	p, err := s.Start(Spec{Run: "probe", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
+	if err != nil {
+		return nil, err
+	}
+	defer p.CloseIO()
+	return p.Missing(), p.Stop(Grace{Interrupt: -1, Terminate: -1})
+}
+
 func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) {
 	p := &Process{
 		sup: s, run: s.opt.Instance + "/" + spec.Run, whose: spec.Whose.run(spec.Run), work: spec.Whose, wall: spec.Wall, began: time.Now(),

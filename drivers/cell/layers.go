@@ -87,6 +87,38 @@ func (s *Supervisor) try(ctx context.Context, profile Profile, dir string) (t tr
 
 func (t tried) has(layer string) bool { return t.err == nil && !slices.Contains(t.missing, layer) }
 
+// Loose says why what a run does may be felt beyond its directory, its home and /tmp, but
+// for its way out, which asks by itself; "" where the whole wall holds it there.
+func Loose(p Profile, missing, writes []string) string {
+	if p == Open {
+		return "its profile is open: nothing stands around it"
+	}
+	for _, layer := range []string{layerSpaces, layerLandlock, layerSeccomp} {
+		if slices.Contains(missing, layer) {
+			return "the wall around it has no " + layer
+		}
+	}
+	if len(writes) > 0 {
+		return "it may write " + writes[0] + " as well"
+	}
+	return ""
+}
+
+// Loose is that of a run as it was really started.
+func (p *Process) Loose() string { return Loose(p.wall.Profile, p.missing, p.wall.Write) }
+
+// Loose is that of a run which is yet to be started.
+func (s *Supervisor) Loose(spec Spec) string {
+	missing, err := s.lacks()
+	if err == nil {
+		err = s.grant(&spec)
+	}
+	if err != nil {
+		return "no wall can be put around it: " + err.Error()
+	}
+	return Loose(spec.Wall.Profile, missing, spec.Wall.Write)
+}
+
 func (t tried) nameSpaces(walled bool) Layer {
 	l := Layer{Name: layerSpaces, OK: t.err == nil && t.spaces, Needed: walled}
 	switch {

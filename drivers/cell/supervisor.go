@@ -71,6 +71,8 @@ type Supervisor struct {
 	timer  *time.Ticker
 	stock  stock
 	kept   *os.File // the directory of Options.Keep, nil until it is needed
+
+	lacks func() ([]string, error) // layers that walled runs go without here
 }
 
 // NewSupervisor begins supervising.
@@ -80,6 +82,7 @@ func NewSupervisor(opt Options) (*Supervisor, error) {
 	}
 	s := &Supervisor{opt: opt, name: rand.Text(), grace: OrphanGrace, end: make(chan struct{}), live: map[*Process]struct{}{}, maps: map[uint32]*os.File{}}
 	s.opt.Program = cmp.Or(opt.Program, "/proc/self/exe")
+	s.lacks = sync.OnceValues(s.probe)
 	var err error
 	if s.page, err = newPage(); err != nil {
 		return nil, err

@@ -132,6 +132,16 @@ func (r *Runner) Places(input core.Raw) []string {
 	return []string{in.Dir}
 }
 
+// Cell is the directory that a command works in, and why its cell may let more through, as
+// cell.Loose has it.
+func (r *Runner) Cell(tenant string, action judge.Action) (dir, loose string) {
+	in, err := parseInput(action.Args, r.opt.Dir)
+	if err != nil || r.sup == nil {
+		return "", "nothing here holds it"
+	}
+	return in.Dir, r.sup.Loose(cell.Spec{Whose: cell.Whose{Tenant: tenant}, Wall: cell.Wall{Profile: in.Profile}})
+}
+
 // Slot implements swarm.Runner: the number of slots is the swarm's.
 func (r *Runner) Slot(_, _ string) (bool, string) { return true, "" }
 

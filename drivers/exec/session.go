@@ -184,6 +184,11 @@ func (s *session) line(line []byte, cut int) {
 		if len(judge.Written(e.Args)) > 0 {
 			e.Bind = s.a.written
 		}
+		named := ""
+		if s.a.home != nil {
+			named = s.a.home.Options.Home
+		}
+		e.Cell = keeper.Cell(s.proc, s.a.spec, named)
 		t.ask(s, e)
 	case e.Type == "result":
 		t.finish(s, e)

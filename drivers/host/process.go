@@ -238,6 +238,9 @@ func (p *Process) Missing() []string {
 	return p.lacks
 }
 
+// Loose implements keeper.Process.
+func (p *Process) Loose() string { return cell.Loose(p.profile, p.Missing(), nil) }
+
 // Unread implements keeper.Process.
 func (p *Process) Unread() bool {
 	p.mu.Lock()

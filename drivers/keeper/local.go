@@ -106,6 +106,16 @@ func (l Local) homeOf(a fleet.Agent, o Choices) (*home.Home, error) {
 	return h, nil
 }
 
+// Cell is what holds an agent whose process this is, by its spec and the home that was
+// named for it.
+func Cell(p Process, spec cell.Spec, home string) *fleet.Cell {
+	c := &fleet.Cell{Dir: spec.Dir, Home: spec.Wall.Home, Loose: p.Loose()}
+	if c.Loose == "" && home != "" {
+		c.Loose = "its home is one that was named for it"
+	}
+	return c
+}
+
 // Keep implements fleet.Keeper: homes of agents that are no more go.
 func (l Local) Keep(_ context.Context, agents []fleet.Agent) error {
 	if l.State == "" {

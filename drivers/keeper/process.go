@@ -25,6 +25,7 @@ type Process interface {
 	Unread() bool
 	PID() int          // of its first process, where it runs
 	Missing() []string // layers of the wall that it goes without
+	Loose() string     // why the wall may let more through than it promises, as cell.Loose has it
 
 	// Serves is cell.Process's.
 	Serves(task string, on bool)

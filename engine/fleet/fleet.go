@@ -46,6 +46,9 @@ type Options struct {
 	// Elsewhere reports a tenant that a running engine in another process has; nil
 	// knows of none.
 	Elsewhere func(tenant string) bool
+	// Beyond is the tree of an agent's own that a directory of its cell lies in, and why
+	// what it does there can be felt beyond that; "" where it can't. Nil knows of no trees.
+	Beyond func(tenant, agent, dir string) (tree, why string)
 	// Secrets keep credentials out of records; nil keeps none.
 	Secrets *secret.Secrets
 	Health  *health.Troubles

@@ -194,9 +194,27 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	return judge.Ask{
 		Gate: gate, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
 		Action: judge.Action{Kind: kind, Server: a.Runtime, Tool: e.Tool, CallID: e.CallID, Args: args},
-		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile},
+		Agent:  judge.AgentRef{Name: a.Name, Role: a.Role, Project: a.Project, Profile: a.Profile}, Contained: r.contained(a, e),
 		Driver: a.Runtime, Intent: cmp.Or(oneLine(e.Intent, maxIntent), a.Name+" calls "+e.Tool), Said: e.Intent != "" && !e.Ours, Fixed: e.Fixed, Risk: risk, By: r.m.speaker(),
 	}, nil
+}
+
+// contained says whether nothing but what is the agent's own can feel a call.
+func (r *run) contained(a *Agent, e *Event) judge.Containment {
+	switch c := e.Cell; {
+	case c == nil && a.Runtime == "coder":
+		return judge.Contained("it runs in a Coder workspace, which nothing here holds")
+	case c == nil || r.f.opt.Beyond == nil:
+		return judge.Contained("nothing here holds what it does")
+	case c.Loose != "":
+		return judge.Contained(c.Loose)
+	default:
+		tree, why := r.f.opt.Beyond(a.TenantID, a.Name, c.Dir)
+		if path := judge.Outside(e.Args, c.Dir, tree, c.Home, "/tmp"); why == "" && path != "" {
+			why = "it names " + core.ClipTo(path, maxCall) + ", which is not its own"
+		}
+		return judge.Contained(why)
+	}
 }
 
 // alias is what a call that is refused unseen goes by until it is answered: an

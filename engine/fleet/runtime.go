@@ -58,6 +58,9 @@ type Event struct {
 	// Bind, of a tool_request, finds the files that its arguments name, as they are now;
 	// nil where there are none.
 	Bind func(args core.Raw) []judge.File
+	// Cell, of a tool_request, is what holds the process that carries it out, as it was
+	// really started; nil where nothing here does.
+	Cell *Cell
 	// Asks, of a tool_request, is what it asks a person: it is put as that. Who asks is
 	// filled in.
 	Asks *judge.Question
@@ -66,6 +69,13 @@ type Event struct {
 	// result, is all that the agent said in the turn so far.
 	Turn string
 	Said []string
+}
+
+// Cell is what holds a process of an agent.
+type Cell struct {
+	Dir   string // that it works in
+	Home  string // that is its own, "" for one that goes with it
+	Loose string // why more can feel what it does than its directory, home and /tmp; "" for nothing
 }
 
 // ToolAnswer is the judge's word on a tool request.

@@ -78,22 +78,23 @@ type AgentRef struct {
 
 // Ask is one question to the judge.
 type Ask struct {
-	Gate     Gate
-	TraceID  string
-	TaskID   string
-	Session  string
-	Attempt  int
-	Priority int
-	Action   Action
-	Agent    AgentRef
-	During   []During // at GateNet
-	Driver   string   // "exec", "acp", …
-	Intent   string   // one line about it; hostile when an agent gave it
-	Said     bool     // Intent is in the words of who asks, not the engine's
-	Fixed    bool     // edited arguments can't be handed to who asks
-	Risk     Risk     // claimed by who asks; rules may raise it
-	By       core.Caller
-	StartBy  time.Time // when a waiting approval is voided: its task must have started by then; zero is never
+	Gate      Gate
+	TraceID   string
+	TaskID    string
+	Session   string
+	Attempt   int
+	Priority  int
+	Action    Action
+	Agent     AgentRef
+	Contained Containment
+	During    []During // at GateNet
+	Driver    string   // "exec", "acp", …
+	Intent    string   // one line about it; hostile when an agent gave it
+	Said      bool     // Intent is in the words of who asks, not the engine's
+	Fixed     bool     // edited arguments can't be handed to who asks
+	Risk      Risk     // claimed by who asks; rules may raise it
+	By        core.Caller
+	StartBy   time.Time // when a waiting approval is voided: its task must have started by then; zero is never
 	// Result gate only.
 	Confidence *float64 // claimed confidence of the result
 	Text       string   // the output's text, for sensitive topics
@@ -214,6 +215,7 @@ type Approval struct {
 	Gate          Gate           `json:"gate"`
 	Action        Action         `json:"action"`
 	Agent         AgentRef       `json:"agent,omitzero"`
+	Contained     Containment    `json:"contained,omitzero"`
 	During        []During       `json:"during,omitempty"` // at GateNet: what the connection may be part of
 	Session       string         `json:"session_id,omitempty"`
 	Attempt       int            `json:"attempt"`

@@ -33,7 +33,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 	a := &Approval{
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
 		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
-		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
+		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, Contained: ask.Contained, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
 		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Fixed: ask.Fixed, Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
@@ -131,7 +131,7 @@ func (a *Approval) shape() string {
 func (a *Approval) ask() Ask {
 	return Ask{
 		Gate: a.Gate, TraceID: a.TraceID, TaskID: a.TaskID, Session: a.Session, Attempt: a.Attempt,
-		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Driver: a.Driver, Intent: a.Intent, Said: a.Said,
+		Priority: a.Priority, Action: a.Action, Agent: a.Agent, Contained: a.Contained, Driver: a.Driver, Intent: a.Intent, Said: a.Said,
 		By:         core.Caller{Tenant: a.TenantID, Name: a.RequestedBy, Kind: a.RequestedKind, Person: a.RequestedPerson, Door: cmp.Or(a.RequestedDoor, core.DoorEngine)},
 		Confidence: a.Confidence,
 	}

@@ -179,15 +179,16 @@ const maxPastAsk = 16 << 10
 // pastAsk is what a decision was about that nothing else keeps: a person's
 // answer has its approval, and a task's start its task.
 type pastAsk struct {
-	Action   Action         `json:"action"`
-	Agent    AgentRef       `json:"agent,omitzero"`
-	Driver   string         `json:"driver,omitempty"`
-	Intent   string         `json:"intent,omitempty"`
-	Risk     Risk           `json:"risk,omitempty"`
-	Attempt  int            `json:"attempt,omitzero"`
-	Priority int            `json:"priority,omitzero"`
-	By       string         `json:"by,omitempty"`
-	ByKind   core.ActorKind `json:"by_kind,omitempty"`
+	Action    Action         `json:"action"`
+	Agent     AgentRef       `json:"agent,omitzero"`
+	Contained Containment    `json:"contained,omitzero"`
+	Driver    string         `json:"driver,omitempty"`
+	Intent    string         `json:"intent,omitempty"`
+	Risk      Risk           `json:"risk,omitempty"`
+	Attempt   int            `json:"attempt,omitzero"`
+	Priority  int            `json:"priority,omitzero"`
+	By        string         `json:"by,omitempty"`
+	ByKind    core.ActorKind `json:"by_kind,omitempty"`
 }
 
 func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
@@ -200,7 +201,7 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 		return nil
 	}
 	return pastAsks.Put(tx, keyOf(d.DecisionID), pastAsk{
-		ask.Action, ask.Agent, ask.Driver, core.ClipTo(ask.Intent, maxIntent), ask.Risk, ask.Attempt, ask.Priority, ask.By.Name, ask.By.Kind,
+		ask.Action, ask.Agent, ask.Contained, ask.Driver, core.ClipTo(ask.Intent, maxIntent), ask.Risk, ask.Attempt, ask.Priority, ask.By.Name, ask.By.Kind,
 	})
 }
 
@@ -239,7 +240,7 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 		}
 		out = Ask{
 			Gate: d.Gate, TraceID: d.TraceID, TaskID: d.TaskID, Session: d.Session, Attempt: p.Attempt, Priority: p.Priority,
-			Action: p.Action, Agent: p.Agent, Driver: p.Driver, Intent: p.Intent, Risk: p.Risk,
+			Action: p.Action, Agent: p.Agent, Contained: p.Contained, Driver: p.Driver, Intent: p.Intent, Risk: p.Risk,
 			By: core.Caller{Tenant: tenant, Name: p.By, Kind: p.ByKind, Door: d.Door},
 		}
 		return nil

@@ -62,6 +62,9 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 	if v.Decision == Approve {
 		j.hold(ctx, until, of, ask, tr, &v)
 	}
+	if v.Decision == HITL && ask.Contained.Why != "" {
+		v.Rationale = core.ClipTo(joined(" ", v.Rationale, "It is not contained: "+ask.Contained.Why+"."), maxRationale)
+	}
 	return v
 }
 

@@ -28,6 +28,7 @@ func newEnv() (*cel.Env, error) {
 		cel.Variable("action.effects", words),
 		cel.Variable("context.attempt", cel.IntType),
 		cel.Variable("context.priority", cel.IntType),
+		cel.Variable("context.contained", cel.BoolType),
 		cel.Variable("result.has_confidence", cel.BoolType),
 		cel.Variable("result.confidence", cel.DoubleType),
 		cel.Variable("result.topics", words),
@@ -129,6 +130,8 @@ func (f *facts) resolve(name string) (any, bool) {
 		return types.Int(a.Attempt), true
 	case "context.priority":
 		return types.Int(a.Priority), true
+	case "context.contained":
+		return types.Bool(a.Contained.Holds), true
 	case "context.requested_by":
 		return types.String(a.By.Name), true
 	case "context.actor_kind":

@@ -173,6 +173,7 @@ type InputContext struct {
 	ActorKind   core.ActorKind `json:"actor_kind,omitempty"` // agent when left out
 	Door        core.Door      `json:"door,omitempty"`       // mcp where a client of a model asks; it may be left out
 	Session     string         `json:"session,omitempty"`
+	Contained   bool           `json:"contained,omitzero"` // nothing but the caller's own tree, home and /tmp can feel it
 }
 
 // InputResult is a result that is to be committed.
@@ -209,7 +210,7 @@ func parseInput(tenant string, data core.Raw) (Ask, error) {
 			Kind: cmp.Or(in.Action.Kind, KindTool), Server: in.Action.Server, Tool: in.Action.Tool, CallID: in.Action.CallID,
 			Args: append(core.Raw(nil), in.Action.Args...), Effects: in.Action.Effects,
 		},
-		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Intent: in.Action.Intent, Risk: in.Action.Risk,
+		Agent: AgentRef{Name: in.Agent.Name, Role: in.Agent.Role, Project: in.Agent.Project, Profile: in.Agent.Profile}, Contained: Containment{Holds: in.Context.Contained}, Intent: in.Action.Intent, Risk: in.Action.Risk,
 		By: core.Caller{Tenant: tenant, Name: in.Context.RequestedBy, Kind: cmp.Or(in.Context.ActorKind, core.Agent), Door: cmp.Or(in.Context.Door, core.DoorEngine)},
 	}
 	if in.Result != nil {
@@ -258,7 +259,7 @@ func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
 		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project, Profile: a.Agent.Profile},
 		Context: InputContext{
 			Gate: a.Gate, Driver: a.Driver, Attempt: a.Attempt, Priority: a.Priority,
-			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Door: a.By.Door, Session: a.Session,
+			RequestedBy: a.By.Name, ActorKind: a.By.Kind, Door: a.By.Door, Session: a.Session, Contained: a.Contained.Holds,
 		},
 		Name: name, Arguments: args,
 	}

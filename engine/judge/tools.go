@@ -61,16 +61,20 @@ func (c *classifier) tool(found *effects, a *Action) {
 	if anyString(args, c.secret) {
 		found.add(effectSecret)
 	}
-	c.command(found, args)
-	c.command(found, nested(args, "input")) // of an agent's own tool
+	told := c.command(found, args)
+	told = c.command(found, nested(args, "input")) || told // of an agent's own tool
+	if title := asText(args["title"]); !told && slices.Contains(found.names, effectExec) {
+		c.parsed(found, title, "", 1) // some tell of a command nowhere else
+	}
 }
 
-// command adds the effects of a command line among arguments.
-func (c *classifier) command(found *effects, args map[string]any) {
+// command adds the effects of a command line among arguments; false is that there is none.
+func (c *classifier) command(found *effects, args map[string]any) (told bool) {
 	dir, _ := args["cwd"].(string)
 	for _, key := range commandKeys {
 		switch v := args[key].(type) {
 		case string:
+			told = told || v != ""
 			c.text(found, v, dir, 1)
 		case []any:
 			words := make([]string, 0, len(v))
@@ -79,11 +83,12 @@ func (c *classifier) command(found *effects, args map[string]any) {
 				words = append(words, s)
 			}
 			if len(words) > 0 && words[0] != "" {
-				found.unknown = true
+				found.unknown, told = true, true
 				c.run(found, command{words: words, dir: dir}, "", 0)
 			}
 		}
 	}
+	return told
 }
 
 func anyString(v any, match func(string) bool) bool {

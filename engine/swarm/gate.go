@@ -55,6 +55,13 @@ func (s *Swarm) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
 	if d, ok := r.(agentDescriber); ok && t.Agent != "" {
 		ask.Agent = d.AgentRef(t.TenantID, t.Agent)
 	}
+	if c, ok := r.(celled); ok && ask.By.Kind == core.Agent && s.opt.Beyond != nil {
+		dir, why := c.Cell(t.TenantID, action)
+		if why == "" {
+			_, why = s.opt.Beyond(t.TenantID, ask.By.Name, dir)
+		}
+		ask.Contained = judge.Contained(why)
+	}
 	return startAsk{ask, core.Cut(title, 200)}, nil
 }
 

@@ -84,6 +84,12 @@ type resumer interface {
 	Resumes(input core.Raw) bool
 }
 
+// celled is implemented by runners whose tasks run in a cell here: in which directory,
+// and why that may let more through than its profile promises, "" for nothing.
+type celled interface {
+	Cell(tenant string, action judge.Action) (dir, loose string)
+}
+
 // targeter is implemented by runners whose input names the agent.
 type targeter interface {
 	Target(input core.Raw) (agent string)

@@ -38,7 +38,10 @@ type Options struct {
 	Deaths int
 	// Input is a task's input as it is recorded, made of the one that is given
 	// and valid; nil records what is given.
-	Input    func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
+	Input func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
+	// Beyond is the tree of an agent, and why what it does in a directory can be felt beyond
+	// that; nil knows of no trees.
+	Beyond   func(tenant, agent, dir string) (tree, why string)
 	ReadOnly bool // repair nothing
 	Health   *health.Troubles
 	Agents   budget.Agents // who may have a budget; nil is everybody

@@ -190,6 +190,19 @@ func (s *Trees) Tree(tenant, agent string) (Tree, error) {
 	return t, nil
 }
 
+// Beyond is the tree of an agent, and why what it does in a directory can be felt beyond
+// that, or leaves no state from before; "" where it can't.
+func (s *Trees) Beyond(tenant, agent, dir string) (tree, why string) {
+	t, is := s.works(tenant, agent)
+	switch {
+	case !is:
+		return "", "its directory is shared: it has no tree of its own, which keeps a state from before"
+	case dir != t.Path && !strings.HasPrefix(dir, t.Path+"/"):
+		why = dir + " is not in its own tree"
+	}
+	return t.Path, why
+}
+
 // All are the trees of a tenant, by agent.
 func (s *Trees) All(tenant string) (all []Tree) {
 	for _, t := range s.trees.Of(tenant) {

@@ -114,6 +114,9 @@ func (*job) PID() int { return 0 }
 // Missing implements keeper.Process.
 func (*job) Missing() []string { return nil }
 
+// Loose implements keeper.Process.
+func (*job) Loose() string { return "" }
+
 // Serves implements keeper.Process.
 func (*job) Serves(string, bool) {}
 
