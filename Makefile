@@ -127,6 +127,7 @@ trials: need coder agentapi postgres
 		go test -count=1 -timeout 60m -run KillsAtAnyInstant -v ./drivers/coder
 	POOL_POINTS=200 go test -count=1 -timeout 60m -run KilledAtAnyInstant -v ./drivers/cad/pool
 	FORGED_ROWS=0 go test -count=1 -timeout 60m -run EveryCommand -v ./ui/command
+	COMMAND_LINES=0 go test -count=1 -timeout 60m -run NoCommandLine -v ./drivers/acp
 	SEARCH_EVENTS=50000 go test -count=1 -timeout 30m -run SearchFinds ./engine/dag
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	SWARMDECK_ENGINE_SUITES='./engine/... ./ui/command' SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
