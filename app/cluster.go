@@ -43,7 +43,6 @@ func clusterOf(me string, lease time.Duration, engines []postgres.Engine, owned 
 		c.Engines = append(c.Engines, cluster.Engine{
 			Name: e.Name, Host: e.Host, Version: e.Version, Address: e.Address, State: state, Here: e.Name == me,
 			Since: e.Since, Seen: e.Seen, Silent: e.Silent.Milliseconds(), Count: len(has[e.Name]), Tenants: append([]string{}, has[e.Name]...),
-			Prefer: e.Prefer,
 		})
 	}
 	return c

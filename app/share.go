@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
@@ -32,23 +30,11 @@ func self() postgres.Engine {
 	return postgres.Engine{Host: command.Machine(), Version: programVersion()}
 }
 
-// self is this process with the key that it signs by and the tenants that it prefers.
+// self is this process with the key that it signs by.
 func (d *deck) self() postgres.Engine {
 	me := self()
 	me.Signer = d.sealer.Public()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	me.Prefer = strings.Fields(d.at.Prefer)
 	return me
-}
-
-// wants says that an engine prefers a tenant, and can have it as far as that is known.
-func (d *deck) wants(e *postgres.Engine, tenant string) bool {
-	if !cluster.Matches(e.Prefer, tenant) {
-		return false
-	}
-	may, known := d.signing.may(tenant, e.Signer)
-	return may || !known || e.Signer == ""
 }
 
 // share takes tenants that no engine has, and hands some over to an engine that has
@@ -73,7 +59,7 @@ func (d *deck) share(ctx context.Context) {
 		d.lookAtKeys(ctx, engines, owned)
 		engines = d.signing.able(engines, owned)
 		rests := func(tenant string) bool { return d.retakes.rests(tenant) || !d.signs(tenant) }
-		s := shareOf(d.base.Engine(), engines, owned, rests, d.wants)
+		s := shareOf(d.base.Engine(), engines, owned, rests)
 		d.admit(ctx, slices.Concat(s.take, d.without(s.mine), slices.DeleteFunc(d.signing.left(owned, time.Now()), rests)))
 		d.hand(s.give, engines)
 	}

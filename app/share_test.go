@@ -28,7 +28,7 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 			moves := 0
 			for range 3 * tenants {
 				for _, e := range engines {
-					p := shareOf(e.Name, engines, owned, awake, prefers)
+					p := shareOf(e.Name, engines, owned, awake)
 					for i, o := range owned {
 						if slices.Contains(p.take, o.Tenant) {
 							owned[i] = postgres.Owned{Tenant: o.Tenant, Engine: e.Name}
@@ -53,7 +53,7 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 				if c := has[e.Name]; c < tenants/n || c > (tenants+n-1)/n {
 					t.Errorf("%d tenants, %d engines: %s has %d", tenants, n, e.Name, c)
 				}
-				if p := shareOf(e.Name, engines, owned, awake, prefers); len(p.take) > 0 || len(p.give) > 0 {
+				if p := shareOf(e.Name, engines, owned, awake); len(p.take) > 0 || len(p.give) > 0 {
 					t.Errorf("%d tenants, %d engines: %s goes on: %+v", tenants, n, e.Name, p)
 				}
 			}
@@ -67,20 +67,20 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 func TestAnEngineThatLetsNobodyInLeavesTheTenantsToThoseThatDo(t *testing.T) {
 	engines := []postgres.Engine{{Name: "cockpit", Live: true}, {Name: "one", Live: true, Address: "one:22"}, {Name: "two", Live: true, Address: "two:22"}, {Name: "old", Address: "old:22"}}
 	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "cockpit"}, {Tenant: "t_bb", Engine: "one"}, {Tenant: "t_cc", Free: true}}
-	if p := shareOf("cockpit", engines, owned, awake, prefers); len(p.take) > 0 || !slices.Equal(p.give, []gift{{"t_aa", "two"}}) {
+	if p := shareOf("cockpit", engines, owned, awake); len(p.take) > 0 || !slices.Equal(p.give, []gift{{"t_aa", "two"}}) {
 		t.Errorf("%+v", p)
 	}
-	if p := shareOf("two", engines, owned, awake, prefers); !slices.Equal(p.take, []string{"t_cc"}) {
+	if p := shareOf("two", engines, owned, awake); !slices.Equal(p.take, []string{"t_cc"}) {
 		t.Errorf("%+v", p)
 	}
-	if p := shareOf("cockpit", engines[:1], owned, awake, prefers); !slices.Equal(p.take, []string{"t_cc"}) || len(p.give) > 0 {
+	if p := shareOf("cockpit", engines[:1], owned, awake); !slices.Equal(p.take, []string{"t_cc"}) || len(p.give) > 0 {
 		t.Errorf("alone: %+v", p)
 	}
 }
 
 func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "paused"}}
-	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}}, awake, prefers)
+	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}}, awake)
 	if len(p.take) != 1 || p.take[0] != "t_other" {
 		t.Errorf("takes %v", p.take)
 	}
@@ -89,102 +89,20 @@ func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.
 func TestAnEngineWhoseRowIsStaleGivesNothingAwayForThat(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here"}, {Name: "other", Live: true}} // the database stood still, and the other was seen first
 	owned := []postgres.Owned{{Tenant: "t_acme", Engine: "here"}, {Tenant: "t_other", Free: true}}
-	if p := shareOf("here", engines, owned, awake, prefers); len(p.give) > 0 || len(p.take) > 0 {
+	if p := shareOf("here", engines, owned, awake); len(p.give) > 0 || len(p.take) > 0 {
 		t.Errorf("%+v", p)
 	}
-	if p := shareOf("here", engines[:1], owned, awake, prefers); len(p.give) > 0 || !slices.Equal(p.take, []string{"t_other"}) {
+	if p := shareOf("here", engines[:1], owned, awake); len(p.give) > 0 || !slices.Equal(p.take, []string{"t_other"}) {
 		t.Errorf("no other is seen: %+v", p)
 	}
 }
 
 func awake(string) bool { return false }
 
-func prefers(e *postgres.Engine, tenant string) bool { return cluster.Matches(e.Prefer, tenant) }
-
-func TestTenantsThatEnginesPreferComeToThemAndNoneGoesToAndFro(t *testing.T) {
-	chance := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
-		var engines []postgres.Engine
-		for i := range 1 + chance.IntN(4) {
-			e := postgres.Engine{Name: fmt.Sprint("e", i), Live: true}
-			for _, p := range []string{"t_a*", "t_b?", "t_c0", "*1"} {
-				if chance.IntN(4) == 0 {
-					e.Prefer = append(e.Prefer, p)
-				}
-			}
-			engines = append(engines, e)
-		}
-		var owned []postgres.Owned
-		for i := range chance.IntN(16) { // an engine, one that is gone, or nobody has it
-			o := postgres.Owned{Tenant: fmt.Sprintf("t_%c%d", "abcd"[i%4], i/4), Engine: fmt.Sprint("e", chance.IntN(len(engines)+2)), Free: chance.IntN(3) == 0}
-			o.Free = o.Free || !slices.ContainsFunc(engines, func(e postgres.Engine) bool { return e.Name == o.Engine })
-			owned = append(owned, o)
-		}
-		moves := 0
-		for more := true; more; {
-			more = false
-			for _, at := range chance.Perm(len(engines)) {
-				e := engines[at].Name
-				p := shareOf(e, engines, owned, awake, prefers)
-				for i, o := range owned {
-					switch {
-					case slices.Contains(p.take, o.Tenant):
-						owned[i] = postgres.Owned{Tenant: o.Tenant, Engine: e}
-					case len(p.give) > 0 && p.give[0].tenant == o.Tenant:
-						owned[i].Engine = p.give[0].to
-						moves++
-					default:
-						continue
-					}
-					more = true
-				}
-			}
-			if moves > 2*len(owned) {
-				t.Fatalf("%+v\n%+v\n%d moves", engines, owned, moves)
-			}
-		}
-		sums, groups := map[string]int{}, map[string]map[string]int{}
-		for _, o := range owned {
-			var wanted []string
-			for i := range engines {
-				if prefers(&engines[i], o.Tenant) {
-					wanted = append(wanted, engines[i].Name)
-				}
-			}
-			if len(wanted) > 0 && !slices.Contains(wanted, o.Engine) {
-				t.Errorf("%s has %s, which %v want", o.Engine, o.Tenant, wanted)
-			}
-			if len(wanted) == 0 {
-				for _, e := range engines {
-					wanted = append(wanted, e.Name)
-				}
-			}
-			group := fmt.Sprint(wanted)
-			if groups[group] == nil {
-				groups[group] = map[string]int{}
-				for _, name := range wanted {
-					groups[group][name] = 0
-				}
-			}
-			groups[group][o.Engine]++
-			sums[o.Engine]++
-		}
-		for group, has := range groups {
-			for a := range has {
-				for b := range has {
-					if has[a] > has[b]+1 || has[a] == has[b]+1 && sums[a] > sums[b]+1 {
-						t.Errorf("of what %s share, %s has %d of %d and %s %d of %d", group, a, has[a], sums[a], b, has[b], sums[b])
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestAnEngineThatIsStoppedIsGivenNothingAndCountsForNothing(t *testing.T) {
-	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "stopped", Live: true, Draining: true, Prefer: []string{"*"}}}
+	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "stopped", Live: true, Draining: true}}
 	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "here"}, {Tenant: "t_bb", Engine: "here"}, {Tenant: "t_cc", Free: true}, {Tenant: "t_dd", Free: true}}
-	if p := shareOf("here", engines, owned, awake, prefers); len(p.take) != 2 || len(p.give) > 0 {
+	if p := shareOf("here", engines, owned, awake); len(p.take) != 2 || len(p.give) > 0 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -214,7 +132,7 @@ func TestATenantThatCameBackIsHandedThereEverMoreSlowly(t *testing.T) {
 func TestATenantThatRestsLeavesItsPlaceToTheOthers(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "other", Live: true}}
 	owned := []postgres.Owned{{Tenant: "t_bad", Free: true}, {Tenant: "t_good", Free: true}}
-	if p := shareOf("here", engines, owned, func(tenant string) bool { return tenant == "t_bad" }, prefers); !slices.Equal(p.take, []string{"t_good"}) {
+	if p := shareOf("here", engines, owned, func(tenant string) bool { return tenant == "t_bad" }); !slices.Equal(p.take, []string{"t_good"}) {
 		t.Errorf("takes %v", p.take)
 	}
 }

@@ -16,7 +16,7 @@ func twoOfThree() cluster.Cluster {
 		Shared: true, At: start,
 		Engines: []cluster.Engine{
 			{Name: "deck1-AAAA2222", Host: "deck1", Version: "v1.4.0", Address: "deck1.example:2222", State: cluster.Up, Here: true, Since: start.Add(-26 * time.Hour), Seen: start, Silent: 400, Count: 2, Tenants: []string{"t_acme", "t_other"}},
-			{Name: "deck2-BBBB3333", Host: "deck2", Version: "v1.4.0", State: cluster.Late, Prefer: []string{"t_f*", "t_eu-*"}, Since: start.Add(-time.Hour), Seen: start.Add(-3 * time.Second), Silent: 3100, Count: 1, Tenants: []string{"t_far"}},
+			{Name: "deck2-BBBB3333", Host: "deck2", Version: "v1.4.0", State: cluster.Late, Since: start.Add(-time.Hour), Seen: start.Add(-3 * time.Second), Silent: 3100, Count: 1, Tenants: []string{"t_far"}},
 			{Name: "deck3-CCCC4444", Host: "deck3", Version: "v1.3.9", Address: "deck3.example:2222", State: cluster.Gone, Since: start.Add(-time.Hour), Seen: start.Add(-5 * time.Second), Silent: 5200, Tenants: []string{}},
 		},
 		Free: []string{"t_stray"},

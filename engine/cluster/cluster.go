@@ -40,8 +40,6 @@ type Engine struct {
 	// Count is how many tenants it has, Tenants those of them that who asks may know.
 	Count   int      `json:"tenant_count"`
 	Tenants []string `json:"tenants"`
-	// Prefer are patterns of the tenants that it is to have rather than others.
-	Prefer []string `json:"prefer,omitempty"`
 }
 
 // Cluster is all engines and what none of them has.
@@ -82,7 +80,6 @@ func (c Cluster) Of(tenant string) Cluster {
 			only = append(only, tenant)
 		}
 		e.Tenants = only
-		e.Prefer = slices.DeleteFunc(slices.Clone(e.Prefer), func(p string) bool { return !Matches([]string{p}, tenant) }) // they name others
 	}
 	if slices.Contains(c.Free, tenant) {
 		c.Free = []string{tenant}
@@ -106,7 +103,7 @@ func (c Cluster) Owner(tenant string) (Engine, bool) {
 func (c Cluster) same(o Cluster) bool {
 	return c.Shared == o.Shared && slices.Equal(c.Free, o.Free) && slices.EqualFunc(c.Engines, o.Engines, func(a, b Engine) bool {
 		return a.Name == b.Name && a.Host == b.Host && a.Version == b.Version && a.Address == b.Address && a.State == b.State &&
-			a.Here == b.Here && a.Count == b.Count && slices.Equal(a.Prefer, b.Prefer) && slices.Equal(a.Tenants, b.Tenants)
+			a.Here == b.Here && a.Count == b.Count && slices.Equal(a.Tenants, b.Tenants)
 	})
 }
 

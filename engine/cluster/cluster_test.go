@@ -12,7 +12,7 @@ import (
 func two() cluster.Cluster {
 	return cluster.Cluster{
 		Engines: []cluster.Engine{
-			{Name: "a", State: cluster.Up, Count: 2, Tenants: []string{"t_a", "t_b"}, Prefer: []string{"t_a", "t_?"}, Silent: 10},
+			{Name: "a", State: cluster.Up, Count: 2, Tenants: []string{"t_a", "t_b"}, Silent: 10},
 			{Name: "b", State: cluster.Up, Count: 1, Tenants: []string{"t_c"}},
 		},
 		Free: []string{"t_d", "t_e"},
@@ -22,7 +22,7 @@ func two() cluster.Cluster {
 func TestWhoMayKnowOneTenantSeesTheOthersAsACount(t *testing.T) {
 	all := two()
 	mine := all.Of("t_b")
-	if e := mine.Engines[0]; !reflect.DeepEqual(e.Tenants, []string{"t_b"}) || !reflect.DeepEqual(e.Prefer, []string{"t_?"}) || e.Count != 2 {
+	if e := mine.Engines[0]; !reflect.DeepEqual(e.Tenants, []string{"t_b"}) || e.Count != 2 {
 		t.Errorf("%+v", e)
 	}
 	if e := mine.Engines[1]; len(e.Tenants) != 0 || e.Tenants == nil || e.Count != 1 {

@@ -19,8 +19,6 @@ type Engine struct {
 	Host    string `json:"host"`              // name of its machine
 	Version string `json:"version"`
 	Signer  string `json:"signer,omitempty"` // public key that it signs the log with, base64; "" is not known
-	// Prefer are patterns of tenants that it is to have rather than others, without spaces.
-	Prefer []string `json:"prefer,omitempty"`
 	// Draining says that it is stopped, and hands its tenants over.
 	Draining bool `json:"draining,omitempty"`
 	// Since is when it began, Seen when it last said that it is there, on the
@@ -43,11 +41,11 @@ type Owned struct {
 
 // What is said to the table engine.
 const (
-	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until, layout, prefer, draining) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond', $8, $9, $10 > 0)
-on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, prefer = excluded.prefer, draining = excluded.draining, seen = clock_timestamp()`
+	seenSQL = `insert into engine as e (name, address, key, host, version, signer, until, layout, draining) values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 microsecond', $8, $9 > 0)
+on conflict (name) do update set address = excluded.address, key = excluded.key, host = excluded.host, version = excluded.version, signer = excluded.signer, until = excluded.until, layout = excluded.layout, draining = excluded.draining, seen = clock_timestamp()`
 
 	enginesSQL = `select name, address, key, host, version, signer, (extract(epoch from since) * 1e6)::bigint, (extract(epoch from seen) * 1e6)::bigint, until > clock_timestamp(),
-greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, prefer, draining from engine order by until < clock_timestamp(), name`
+greatest(0, extract(epoch from clock_timestamp() - seen) * 1e6)::bigint, draining from engine order by until < clock_timestamp(), name`
 
 	ownersSQL = `select tenant, engine, until <= now, case when until > now then extract(epoch from until - now) * 1e6 else 0 end::bigint
 from owner, clock_timestamp() as now where away = '' order by tenant`
@@ -103,7 +101,7 @@ func (db *DB) Drain(ctx context.Context) error {
 // Introduce has the other engines know of this process for the time of a lease, by a name
 // of its own: it works on no tenant.
 func (db *DB) Introduce(ctx context.Context, me Engine) error {
-	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), "", int64(0)); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, visitor+rand.Text(), "", me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), int64(0)); err != nil {
 		return fmt.Errorf("be known to the engines: %w", err)
 	}
 	return nil
@@ -121,7 +119,7 @@ func (db *DB) seen(ctx context.Context) error {
 	if me.Draining {
 		draining = 1
 	}
-	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), strings.Join(me.Prefer, " "), draining); err != nil {
+	if _, err := db.query(ctx, nil, seenSQL, me.Name, me.Address, me.Key, me.Host, me.Version, me.Signer, db.opt.Lease, int64(len(db.steps)), draining); err != nil {
 		return fmt.Errorf("join the engines: %w", err)
 	}
 	return nil
@@ -150,7 +148,7 @@ func (db *DB) Engines(ctx context.Context) (engines []Engine, owned []Owned, err
 		engines = append(engines, Engine{
 			Name: string(r[0]), Address: string(r[1]), Key: string(r[2]), Host: string(r[3]), Version: string(r[4]), Signer: string(r[5]),
 			Since: time.UnixMicro(integer(r[6])).UTC(), Seen: time.UnixMicro(integer(r[7])).UTC(), Live: truth(r[8]),
-			Silent: time.Duration(integer(r[9])) * time.Microsecond, Prefer: strings.Fields(string(r[10])), Draining: truth(r[11]),
+			Silent: time.Duration(integer(r[9])) * time.Microsecond, Draining: truth(r[10]),
 		})
 	}
 	for _, r := range tenants {

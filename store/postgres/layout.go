@@ -65,7 +65,6 @@ alter table layout add column least int not null default 0; -- the layout that a
 alter table engine add column layout int not null default 0; -- that it knows`},
 		{sql: committerSQL},
 		{sql: `
-alter table engine add column prefer text not null default ''; -- patterns of tenants, with spaces between
 alter table engine add column draining boolean not null default false; -- it is stopped, and hands its tenants over`},
 	}
 }

@@ -28,17 +28,16 @@ type call struct {
 	flags *pflag.FlagSet
 	g     Globals
 
-	reads  bool     // the command changes nothing
-	looks  bool     // it has the data file to itself all the same
-	least  Role     // that it takes
-	log    Log      // of the engine that it opens
-	active bool     // it needs work to be scheduled meanwhile
-	watch  bool     // it goes on with what comes
-	alone  bool     // it needs an engine of this process
-	shared bool     // it is for whatever tenants the engine has
-	slots  int      // of the engine that it opens
-	prefer []string // patterns of the tenants that it is to have
-	hasty  bool     // it does without a data file that is in use
+	reads  bool // the command changes nothing
+	looks  bool // it has the data file to itself all the same
+	least  Role // that it takes
+	log    Log  // of the engine that it opens
+	active bool // it needs work to be scheduled meanwhile
+	watch  bool // it goes on with what comes
+	alone  bool // it needs an engine of this process
+	shared bool // it is for whatever tenants the engine has
+	slots  int  // of the engine that it opens
+	hasty  bool // it does without a data file that is in use
 	opened Need
 
 	role Role           // of whom --as names, once their key has proved it; "" is the door's
@@ -199,7 +198,7 @@ func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Watch: c.watch, Alone: c.alone, Shared: c.shared, Slots: c.slots, Prefer: strings.Join(c.prefer, " "), NoWait: c.hasty, Log: c.log}
+	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Watch: c.watch, Alone: c.alone, Shared: c.shared, Slots: c.slots, NoWait: c.hasty, Log: c.log}
 	if c.reads && !c.looks && !c.active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.

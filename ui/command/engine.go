@@ -24,7 +24,6 @@ func engineColumns(c *call) []column[cluster.Engine] {
 		}},
 		{title: "COUNT", right: true, text: func(e E) string { return strconv.Itoa(e.Count) }},
 		{title: "TENANTS", most: 60, text: func(e E) string { return strings.Join(e.Tenants, " ") }},
-		{title: "PREFERS", most: 40, text: func(e E) string { return strings.Join(e.Prefer, " ") }},
 		{title: "ADDRESS", most: 60, text: func(e E) string { return e.Address }},
 		{title: "HOST", wide: true, text: func(e E) string { return e.Host }},
 		{title: "VERSION", text: func(e E) string { return e.Version }},

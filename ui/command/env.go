@@ -100,7 +100,6 @@ type Need struct {
 	Alone    bool   // another process that has the data file is not asked to carry it out
 	Shared   bool   // it is for whatever tenants come to this process
 	Slots    int    // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8
-	Prefer   string // patterns of tenants that this engine is to have rather than others, with spaces between
 	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
 	Log      Log    // what is logged of the engine; the zero one is nothing
 	Dir      string // where work runs that names no directory; "" is the engine's own choice

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/serve"
@@ -16,14 +15,13 @@ import (
 
 // Serve is how an engine without a screen is to be reached.
 type Serve struct {
-	SSH     string   // address to listen on; "" lets nobody in from elsewhere
-	Join    string   // address at which other engines of a database reach SSH; "" lets none in
-	Prefer  []string // patterns of tenants that this engine is to have rather than others of the database
-	HostKey string   // file of the host key, made when it is missing
-	MCP     string   // address of the Model Context Protocol over HTTP
-	Tokens  string   // file of bearer tokens, for MCP
-	Metrics string   // address of the figures for Prometheus
-	Bearer  string   // file of the token that reads them; "" asks for none
+	SSH     string // address to listen on; "" lets nobody in from elsewhere
+	Join    string // address at which other engines of a database reach SSH; "" lets none in
+	HostKey string // file of the host key, made when it is missing
+	MCP     string // address of the Model Context Protocol over HTTP
+	Tokens  string // file of bearer tokens, for MCP
+	Metrics string // address of the figures for Prometheus
+	Bearer  string // file of the token that reads them; "" asks for none
 	Limits  serve.Limits
 }
 
@@ -40,7 +38,6 @@ func (t *tree) serve() *cobra.Command {
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&s.SSH, "ssh", "", "let operators in over SSH at `ADDR`; without a host at every address of this machine")
 			f.StringVar(&s.Join, "join", "", "let the other engines of the database in at `HOST:PORT`, where they reach --ssh of this one")
-			f.StringSliceVar(&s.Prefer, "prefer", nil, "have the tenants of a `PATTERN`, such as t_acme or t_eu-*, rather than other engines of the database; may be given several times")
 			f.StringVar(&s.HostKey, "host-key", "", "`FILE` of the SSH host key, made when missing (default beside the data file)")
 			f.StringVar(&s.MCP, "mcp", "", "serve the Model Context Protocol over HTTP at `ADDR`; without a host on this machine only")
 			f.StringVar(&s.Tokens, "tokens", "", "`FILE` of bearer tokens, for --mcp")
@@ -77,12 +74,6 @@ func (t *tree) serve() *cobra.Command {
 			if s.Join != "" && s.SSH == "" {
 				return usage("join", "serve: --join HOST:PORT belongs to --ssh ADDR")
 			}
-			if len(s.Prefer) > 0 && s.Join == "" {
-				return usage("prefer", "serve: --prefer PATTERN belongs to --join HOST:PORT")
-			}
-			if err := cluster.CheckPatterns("prefer", s.Prefer); err != nil {
-				return err
-			}
 			for flag, addr := range map[string]string{"ssh": s.SSH, "join": s.Join, "mcp": s.MCP, "metrics": s.Metrics} {
 				if addr == "" {
 					continue
@@ -102,7 +93,7 @@ func (t *tree) serve() *cobra.Command {
 					return err
 				}
 			}
-			c.alone, c.slots, c.prefer, c.shared = true, slots, s.Prefer, true
+			c.alone, c.slots, c.shared = true, slots, true
 			return c.activate()
 		},
 		run: func(c *call, _ []string) (err error) {

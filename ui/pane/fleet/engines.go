@@ -30,7 +30,6 @@ func NewEngines() *pane.Table[cluster.Engine] {
 			{Title: "HERE", Min: 4, Priority: 5},
 			{Title: "COUNT", Min: 5, Right: true},
 			{Title: "TENANTS", Min: 12, Weight: 4, Priority: 1},
-			{Title: "PREFERS", Min: 8, Weight: 2, Priority: 3},
 			{Title: "ADDRESS", Min: 12, Weight: 2, Priority: 2},
 			{Title: "VERSION", Min: 8, Weight: 1, Priority: 4},
 			{Title: "AGE", Min: 4, Priority: 6, Right: true},
@@ -45,10 +44,9 @@ func NewEngines() *pane.Table[cluster.Engine] {
 			}
 			set(3, strconv.Itoa(e.Count), screen.Text)
 			set(4, strings.Join(e.Tenants, " "), screen.Text)
-			set(5, strings.Join(e.Prefer, " "), screen.Text)
-			set(6, e.Address, screen.Text)
-			set(7, e.Version, screen.Dim)
-			set(8, pane.Age(env.Now, e.Since), screen.Dim)
+			set(5, e.Address, screen.Text)
+			set(6, e.Version, screen.Dim)
+			set(7, pane.Age(env.Now, e.Since), screen.Dim)
 		},
 		Item: func(e *cluster.Engine) pane.Item { return pane.Item{Kind: engineName, ID: e.Name} },
 		Rows: func(env pane.Env) []cluster.Engine {
@@ -119,7 +117,6 @@ func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
 	if e.State == cluster.Late || e.State == cluster.Gone {
 		out.Add("seen", pane.When(env.Now, e.Seen), screen.Text)
 	}
-	out.Add("prefers", strings.Join(e.Prefer, "\n"), screen.Text)
 	out.Head("tenants " + strconv.Itoa(e.Count))
 	out.Add("", strings.Join(e.Tenants, "\n"), screen.Text)
 	if n := e.Count - len(e.Tenants); n > 0 {
