@@ -4,13 +4,11 @@ package app
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"swarmdeck/engine/cluster"
 	"swarmdeck/store/postgres"
 )
 

@@ -332,7 +332,6 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Judge.Own(judge.GateCAD, e.CAD)
 	e.Judge.Own(judge.GateIntent, e.Intents)
 	e.Judge.Own(judge.GateNet, e.Egress)
-	e.Judge.Own(judge.GateCanary, judge.CanarySettler{})
 	if e.Retention, err = retention.New(ctx, retention.Options{
 		Ledger: e.Audit, Tenants: opt.Store.Here, Health: e.Health,
 		Prune: map[string]retention.Prune{

@@ -17,15 +17,14 @@ const (
 
 // What is kept beside the records, by their numbers unless said.
 const (
-	approvalOpen  record.Rows[uint64]       = "approval.open"   // when to look next at an open one, Unix µs
-	canaries      record.Rows[placedCanary] = "approval.canary" // of the approvals that are canaries
-	pastAsks      record.Rows[pastAsk]      = "decision.ask"    // see History
-	policySources record.Rows[core.Raw]     = "policy.source"
-	policyCases   record.Rows[core.Raw]     = "policy.cases"    // JSON lines
-	versionNumber record.Rows[uint64]       = "policy.versions" // by version
-	versionTable  record.Rows[core.Raw]     = "policy.versions"
-	policyActive  record.Rows[uint64]       = "policy.state" // at activeKey: number of the policy that rules, 0 for the base
-	policyTerms   record.Rows[PolicyTerms]  = "policy.state" // at termsKey
+	approvalOpen  record.Rows[uint64]      = "approval.open" // when to look next at an open one, Unix µs
+	pastAsks      record.Rows[pastAsk]     = "decision.ask"  // see History
+	policySources record.Rows[core.Raw]    = "policy.source"
+	policyCases   record.Rows[core.Raw]    = "policy.cases"    // JSON lines
+	versionNumber record.Rows[uint64]      = "policy.versions" // by version
+	versionTable  record.Rows[core.Raw]    = "policy.versions"
+	policyActive  record.Rows[uint64]      = "policy.state" // at activeKey: number of the policy that rules, 0 for the base
+	policyTerms   record.Rows[PolicyTerms] = "policy.state" // at termsKey
 )
 
 var activeKey, termsKey = record.Key("active"), record.Key("terms")

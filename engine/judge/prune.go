@@ -107,7 +107,7 @@ func (j *Judge) pruneApprovals(tx *audit.Tx) error {
 		if a == nil {
 			break
 		}
-		if err := errors.Join(j.approvals.Leave(tx, &r, a), drop(tx, canaries, keyOf(a.ApprovalID))); err != nil {
+		if err := j.approvals.Leave(tx, &r, a); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,6 @@ func approvals() []*Op {
 		approvalAsk(),
 		approvalReply(),
 		approvalWithdraw(),
-		approvalCanary(),
 	}
 }
 
@@ -304,18 +303,5 @@ func approvalEscalate() *Op {
 		Check:  func(*Call) error { return operator.CheckName("to", to) },
 	}, arg("ID", "approval:open"), func(ctx context.Context, c *Call, id, reason string) (judge.Approval, error) {
 		return c.Judge.Escalate(ctx, c.By, id, to, reason)
-	})
-}
-
-func approvalCanary() *Op {
-	risk := string(judge.Medium)
-	return define(Op{
-		Name: "approval canary", Short: "Ask a fake question to see whether somebody reads it", Role: Admin, Done: "asked",
-		Long: "Ask a question whose right answer is deny, to see whether approvals are read. Nobody started it and nothing runs\n" +
-			"whatever the answer; its record and its audit events say that it is a canary (gate canary). `operator figures`\n" +
-			"counts who approved one; your own answer to it does not count.",
-		Params: []*Param{flag(&risk, "risk", "how risky it looks: low|medium|high").enum("low", "medium", "high")},
-	}, func(ctx context.Context, c *Call) (judge.Approval, error) {
-		return c.Judge.Canary(ctx, c.By, judge.Risk(risk))
 	})
 }

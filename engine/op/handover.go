@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"swarmdeck/engine"
-	"swarmdeck/engine/core"
-	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
 )
 
@@ -40,22 +38,4 @@ func operatorHandover() *Op {
 		return c.HandOver(ctx, c.By, since.Time, to)
 	})
 	return o
-}
-
-func operatorFigures() *Op {
-	since := Ago{Text: "168h"}
-	return define(Op{
-		Name: "operator figures", Short: "Show how operators answer: share approved, time to decide, canaries", Effect: Reads,
-		Long: "Show for each operator who answered since then: how many answers, the share approved, edits and denials, the time\n" +
-			"from the card being shown to the answer (median and 90 %), answers within 2 s at high risk, and canaries approved.\n" +
-			"Answers from scripts have no time. See `approval canary`.",
-		Example: "operator figures --since 24h",
-		Params:  []*Param{flag(&since, "since", "from when on: a `TIME` (RFC 3339) or a duration such as 24h")},
-	}, func(ctx context.Context, c *Call) (all core.Page[judge.Figures], err error) {
-		var whole bool
-		if all.Items, whole, err = c.Judge.Figures(ctx, c.By.Tenant, since.Time); err == nil && !whole {
-			c.Note("only the newest approvals were looked at: there are more since then")
-		}
-		return all, err
-	})
 }

@@ -39,7 +39,6 @@ func operators() []*Op {
 				})
 			}),
 		operatorHandover(),
-		operatorFigures(),
 	}
 }
 

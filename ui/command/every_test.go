@@ -78,7 +78,6 @@ func TestEveryCommand(t *testing.T) {
 		{"egress", w.egress},
 		{"files", w.files},
 		{"handover", w.handover},
-		{"figures", w.figures},
 		{"signed answers", w.signedAnswer},
 		{"grants", w.grants},
 		{"cad", w.cads},

@@ -114,7 +114,6 @@ func printers() []printer {
 		rows(tenantColumns),
 		rows(troubleColumns),
 		rows(visitorColumns),
-		rows(figureColumns),
 		rows(serverColumns),
 		rows(toolColumns),
 		rows(eventColumns),

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -9,10 +8,10 @@ import (
 	"swarmdeck/store/postgres/postgrestest"
 )
 
-func TestEnginesKnowWhatOthersPreferAndThatOneIsStopped(t *testing.T) {
+func TestEnginesKnowThatOneIsStopped(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t)
-	dsn := server.Database(t, "prefer")
+	dsn := server.Database(t, "drain")
 	one, two := open(t, dsn, postgres.Options{Engine: "one", Lease: time.Hour}), open(t, dsn, postgres.Options{Engine: "two", Lease: time.Hour})
 	defer closed(t, one)
 	defer closed(t, two)
@@ -31,27 +30,27 @@ func TestEnginesKnowWhatOthersPreferAndThatOneIsStopped(t *testing.T) {
 	if err := one.Drain(t.Context()); err != nil || len(seen()) > 0 { // it has not joined
 		t.Error(err)
 	}
-	if err := one.Join(t.Context(), postgres.Engine{Prefer: []string{"t_eu-*", "t_acme"}}); err != nil {
+	if err := one.Join(t.Context(), postgres.Engine{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := two.Join(t.Context(), postgres.Engine{}); err != nil {
 		t.Fatal(err)
 	}
-	if all := seen(); !slices.Equal(all["one"].Prefer, []string{"t_eu-*", "t_acme"}) || len(all["two"].Prefer) > 0 || all["one"].Draining {
+	if all := seen(); !all["one"].Live || all["one"].Draining {
 		t.Errorf("%+v", all)
 	}
 	if err := one.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if all := seen(); !all["one"].Draining || !all["one"].Live || len(all["one"].Prefer) != 2 || all["two"].Draining {
+	if all := seen(); !all["one"].Draining || !all["one"].Live || all["two"].Draining {
 		t.Errorf("%+v", all)
 	}
-	// What an engine says that does not know of preferences, over and over.
+	// What an engine says that does not know that engines are stopped, over and over.
 	for range 2 {
-		server.SQL(t, "prefer", `insert into engine as e (name, address, key, host, version, signer, until, layout) values ('old', '', '', 'deck0', 'v1', '', clock_timestamp() + interval '1 hour', 6)
+		server.SQL(t, "drain", `insert into engine as e (name, address, key, host, version, signer, until, layout) values ('old', '', '', 'deck0', 'v1', '', clock_timestamp() + interval '1 hour', 6)
 on conflict (name) do update set address = excluded.address, until = excluded.until, layout = excluded.layout, seen = clock_timestamp()`)
 	}
-	if old := seen()["old"]; !old.Live || len(old.Prefer) > 0 || old.Draining {
+	if old := seen()["old"]; !old.Live || old.Draining {
 		t.Errorf("%+v", old)
 	}
 }
