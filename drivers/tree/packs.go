@@ -87,7 +87,25 @@ func committed(t tree.Tree) (git.Worktree, error) {
 	return w, nil
 }
 
-// commits brings what the agent committed into the engine's repository, checked
+// madeFrom is the commit that a tree was made from. Its source has it, and nothing of what
+// the agent committed upon it: what was squashed came as files.
+func madeFrom(t tree.Tree) (string, error) {
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return "", gone(t, err)
+	}
+	root, err := w.Root()
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if commit := git.Ref(root, pinned(t, pinnedHead)); commit != "" {
+		return commit, nil
+	}
+	return "", core.Errorf(core.Conflict, "mode: %s has lost %s, from which the commits of %s are told; allowed: squash", t.Source, pinned(t, pinnedHead), t.Agent).With("field", "mode")
+}
+
+// commits brings all that the agent committed into the engine's repository, checked
 // (git-index-pack(1), --strict).
 func (d *Driver) commits(ctx context.Context, r git.Repository, t tree.Tree, head string) error {
 	if t.Host != "" {
@@ -97,7 +115,11 @@ func (d *Driver) commits(ctx context.Context, r git.Repository, t tree.Tree, hea
 	if err != nil {
 		return err
 	}
-	return packed(ctx, r, []string{filepath.Join(w.Dir, "objects")}, []string{head, "^" + t.Head}, func(in io.Reader) error { return unpack(ctx, r, foreign(), in) })
+	first, err := madeFrom(t)
+	if err != nil {
+		return err
+	}
+	return packed(ctx, r, []string{filepath.Join(w.Dir, "objects")}, []string{head, t.Head, "^" + first}, func(in io.Reader) error { return unpack(ctx, r, foreign(), in) })
 }
 
 // reach is where the agent's commits are read besides the engine's repository, to which

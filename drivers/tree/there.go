@@ -317,10 +317,14 @@ func headThere(t tree.Tree) string { return "refs/trees/" + t.Agent + "/head" }
 // commitsThere brings what the agent committed on another machine into the engine's
 // repository.
 func (d *Driver) commitsThere(ctx context.Context, r git.Repository, t tree.Tree, head string) error {
-	if head == "" || head == t.Head || r.Ref(headThere(t)) == head {
+	if head == "" || r.Ref(headThere(t)) == head {
 		return nil
 	}
-	_, err := d.ask(ctx, t, request{Op: opCommits, From: t.Head, To: head}, nil, func(in io.Reader, _ answer) error { return unpack(ctx, r, foreign(), in) })
+	first, err := madeFrom(t)
+	if err != nil || head == first {
+		return err
+	}
+	_, err = d.ask(ctx, t, request{Op: opCommits, From: first, To: head}, nil, func(in io.Reader, _ answer) error { return unpack(ctx, r, foreign(), in) })
 	if err != nil {
 		return err
 	}
