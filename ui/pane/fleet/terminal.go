@@ -18,9 +18,6 @@ import (
 // TerminalName is the page of an agent's terminal.
 const TerminalName = "terminal"
 
-// typingScope is the keymap scope of the keys that typing leaves.
-const typingScope = "terminal-typing"
-
 // Terminals give places at agents' terminals; *fleet.Fleet does.
 type Terminals interface {
 	Attach(ctx context.Context, by core.Caller, name string) (*fleet.Seat, error)
@@ -52,7 +49,8 @@ type Terminal struct {
 
 	wants  bool // to type
 	typing bool
-	lost   bool             // the keyboard was taken from who types: keys go nowhere until they let go
+	lost   bool             // the keyboard was taken from who types
+	free   bool             // the keys are the cockpit's: they were let go of
 	queue  []terminal.Input // typed while what came before is on its way
 	under  bool             // something is on its way
 	back   int              // lines scrolled up
@@ -135,21 +133,17 @@ func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 		if !env.Types {
 			return pane.Say("you may look here, and not type", true), true
 		}
-		p.wants = true
+		p.wants, p.free = true, false
 		return pane.Ask(TerminalName, func(ctx context.Context) any {
 			mine, err := seat.Take(ctx)
 			now := seat.Desk()
 			return came{sitting: sitting, desk: &now, asked: !mine && err == nil, err: err}
 		}), true
 	case "detach":
-		if p.lost {
-			p.lost = false
+		p.wants, p.typing, p.lost, p.free, p.queue = false, false, false, true, nil
+		if seat == nil {
 			return nil, true
 		}
-		if !p.typing {
-			return nil, false
-		}
-		p.wants, p.typing, p.queue = false, false, nil
 		return pane.Ask(TerminalName, func(ctx context.Context) any { return came{sitting: sitting, err: seat.Leave(ctx)} }), true
 	case "up", "down", "half-up", "half-down", "page-up", "page-down", "top", "bottom":
 		return p.scroll(action), true

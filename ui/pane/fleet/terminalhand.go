@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -11,8 +12,14 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// Typing implements pane.Hand.
-func (p *Terminal) Typing() (scope string, on bool) { return typingScope, p.typing || p.lost }
+// Typing implements pane.Hand. What is typed at a terminal is never a key of the
+// cockpit, whoever has the keyboard, until it is let go of.
+func (p *Terminal) Typing() (scope string, on bool) {
+	if p.typing || p.lost {
+		return "terminal-typing", true
+	}
+	return TerminalName, !p.free && p.err == nil && !p.item.Empty()
+}
 
 // Secret implements pane.Hand.
 func (p *Terminal) Secret() bool { return p.pic != nil && p.pic.Unseen }
@@ -33,8 +40,8 @@ func (p *Terminal) Paste(_ pane.Env, text string) tea.Cmd { return p.put(termina
 const maxQueue = 1000
 
 func (p *Terminal) put(in ...terminal.Input) tea.Cmd {
-	if p.lost {
-		return pane.Say(p.desk.Writer+" has the keyboard now: what you type goes nowhere; the key that lets go takes you on", true)
+	if !p.typing {
+		return pane.Say(cmp.Or(p.desk.Writer, "nobody")+" has the keyboard: what you type goes nowhere; the key that lets go gives the cockpit its keys", true)
 	}
 	if len(p.queue) >= maxQueue {
 		return pane.Say("too much was typed ahead: the rest is lost", true)

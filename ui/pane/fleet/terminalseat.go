@@ -23,7 +23,7 @@ const (
 // rise gives the seat up.
 func (p *Terminal) rise() tea.Cmd {
 	seat := p.seat
-	p.seat, p.wants, p.typing, p.lost, p.queue, p.under, p.waiting = nil, false, false, false, nil, false, false
+	p.seat, p.wants, p.typing, p.lost, p.free, p.queue, p.under, p.waiting = nil, false, false, false, false, nil, false, false
 	p.desk = fleet.Desk{}
 	p.sitting++
 	if p.cancel != nil {
@@ -178,6 +178,7 @@ func (p *Terminal) sat(d fleet.Desk) {
 	if d.Rev < p.desk.Rev {
 		return
 	}
+	p.free = p.free && (d.Mine || d.Writer == "" || d.Writer == p.desk.Writer) // another has come to type
 	p.desk = d
 	was := p.typing
 	p.typing = p.wants && d.Mine

@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"context"
+	"testing"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/ui/pane"
+)
+
+func TestKeysOfATerminalPageAreTheCockpitsOnlyOnceTheyAreLetGoOf(t *testing.T) {
+	p := NewTerminal(context.Background(), nil)
+	at := func(step, want string) {
+		t.Helper()
+		if scope, on := p.Typing(); want == "" && on || want != "" && (!on || scope != want) {
+			t.Errorf("%s: keys go to %q (%t), want %q", step, scope, on, want)
+		}
+	}
+	at("no agent", "")
+	p.item = pane.Item{Kind: TerminalName, ID: "shell"}
+	at("before the seat is there", "terminal")
+	p.sat(fleet.Desk{Rev: 1, Writer: "bob"})
+	at("somebody else types", "terminal")
+	if p.put() == nil || len(p.queue) != 0 {
+		t.Error("what a watcher types is kept, or nothing is said of it")
+	}
+	p.Do(pane.Env{}, "detach")
+	at("let go", "")
+	p.sat(fleet.Desk{Rev: 2, Writer: "bob", Watchers: []string{"ada"}})
+	at("the same one types on", "")
+	p.sat(fleet.Desk{Rev: 3})
+	at("nobody types", "")
+	p.sat(fleet.Desk{Rev: 4, Writer: "eve"})
+	at("another has come to type", "terminal")
+	p.sat(fleet.Desk{Rev: 5})
+	at("they let go in the middle of what is typed", "terminal")
+	p.wants = true
+	p.sat(fleet.Desk{Rev: 6, Writer: "ada", Mine: true})
+	at("the keyboard came", "terminal-typing")
+	p.sat(fleet.Desk{Rev: 7, Writer: "bob"})
+	at("it was taken", "terminal-typing")
+}
