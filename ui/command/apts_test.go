@@ -94,7 +94,7 @@ func stopsAtOnce(t *testing.T, d *deck) {
 }
 
 func timesOut(t *testing.T, d *deck) {
-	medium := str(d.object("grant request --server exec --tool fs.write --scope tool --expires 1h --max-uses 1 --reason notes")["approval_id"])
+	medium := str(d.object("grant request --server exec --tool fs.write --expires 1h --max-uses 1 --reason notes")["approval_id"])
 	_, high := d.destructive("", "rm", "-r", "x")
 	for id, minutes := range map[string]int{medium: 15, high: 10} {
 		a := d.object("approval show " + id)
@@ -253,7 +253,7 @@ func lastEvents(t *testing.T, d *deck) {
 }
 
 func blanket(t *testing.T, d *deck) {
-	asked := d.object("grant request --server exec --tool fs.write --scope tool --expires 1h --max-uses 2 --reason 'nightly'")
+	asked := d.object("grant request --server exec --tool fs.write --expires 1h --max-uses 2 --reason 'nightly'")
 	d.line("approval approve " + str(asked["approval_id"]))
 	grant := d.object("grant list")
 	if grant["max_uses"] != 2.0 || grant["expires_at"] == "" {
