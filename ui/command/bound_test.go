@@ -107,7 +107,7 @@ func TestAnExactRuleDoesNotCoverAnotherContent(t *testing.T) {
 	d := newDeck(t)
 	d.job("echo one\n")
 	task, id := d.destructive("", "sh", "-c", "rm -rf gone; sh job.sh")
-	d.line("approval approve " + id + " --reason fine --always exact --expires 1h --max-uses 5")
+	d.line("approval approve " + id + " --reason fine --always anyone --expires 1h --max-uses 5")
 	d.until("task show "+task, "status", "succeeded")
 	input := core.MustEncode(map[string]any{"argv": []string{"sh", "-c", "rm -rf gone; sh job.sh"}})
 	again := d.object(fmt.Sprintf("task dispatch --kind exec.run --input '%s' --wait", input))

@@ -65,7 +65,7 @@ func (w *walk) handover() {
 func (w *walk) signedAnswer() {
 	w.t.Helper()
 	sam := w.person("sam", operator.Approver)
-	id := str(w.do("grant request --server exec --tool fs.write --agent asker --expires 1d --max-uses 5 --reason 'a long night'")["approval_id"])
+	id := str(w.do("grant request --server exec --tool fs.write --any '*' --agent asker --expires 1d --max-uses 5 --reason 'a long night'")["approval_id"])
 	said := w.do("approval statement " + id + " --answer deny --reason no" + sam)
 	if said["approval_id"] != id || said["answer"] != "deny" {
 		w.t.Errorf("%v", said)
@@ -88,14 +88,14 @@ func (w *walk) signedAnswer() {
 func (w *walk) grants() {
 	w.t.Helper()
 	for _, bad := range []string{
-		"grant request", "grant request --tool x --expires 1h --max-uses 1", "grant request --tool x --expires 1h --max-uses 1 --reason x",
+		"grant request", "grant request --tool x --expires 1h --max-uses 1", "grant request --tool x --any nowhere --expires 1h --max-uses 1 --reason x",
 		"grant request --tool fs.read --expires 1h --max-uses 1 --reason x", "grant request --tool x --expires 31d --max-uses 1 --reason x",
 	} {
 		w.fails(2, bad)
 	}
-	asked := w.do("grant request --server exec --tool fs.write --agent asker --expires 1d --max-uses 5 --reason 'a long night'")
+	asked := w.do("grant request --server exec --tool fs.write --any '*' --agent asker --expires 1d --max-uses 5 --reason 'a long night'")
 	id := str(asked["approval_id"])
-	if asked["gate"] != "grant" || asked["status"] != "open" || asked["subject"].(map[string]any)["headline"] != "let agent asker call exec/fs.write up to 5 times within 24h of the approval" {
+	if asked["gate"] != "grant" || asked["status"] != "open" || asked["subject"].(map[string]any)["headline"] != "let agent asker call exec/fs.write with any arguments up to 5 times within 24h of the approval" {
 		w.t.Errorf("%v", asked)
 	}
 	w.text("approval show "+id, "a long night", "expires_s", "checked")
@@ -105,7 +105,7 @@ func (w *walk) grants() {
 		w.t.Errorf("%v", got)
 	}
 	w.text("approval show "+id, "why at night?", "it is quiet")
-	other := str(w.do("grant request --server exec --tool fs.write --agent asker --expires 1d --max-uses 5 --reason 'and another'")["approval_id"])
+	other := str(w.do("grant request --server exec --tool fs.write --any '*' --agent asker --expires 1d --max-uses 5 --reason 'and another'")["approval_id"])
 	if got := w.do("approval withdraw " + other + " --reason 'no need'"); got["status"] != "void" || !strings.Contains(str(got["void_reason"]), "no need") {
 		w.t.Errorf("%v", got)
 	}
