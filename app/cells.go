@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/operator"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/task"
 )
 
@@ -104,4 +105,13 @@ func (h *house) places(w cell.Whose) (files.Places, error) {
 		return files.Places{}, core.Errorf(core.Unavailable, "the engine is not open")
 	}
 	return eng.PlacesOf(context.Background(), w.Tenant, w.Role, w.Agent, w.Task)
+}
+
+// scope asks the engine what whoever asked for a task may name.
+func (h *house) scope(w cell.Whose) (reach.Scope, error) {
+	eng := h.running.Load()
+	if eng == nil {
+		return reach.Scope{}, core.Errorf(core.Unavailable, "the engine is not open")
+	}
+	return eng.ScopeOfTask(context.Background(), w.Tenant, w.Task)
 }

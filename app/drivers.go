@@ -65,7 +65,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if !need.ReadOnly {
 		cells.Keep, cells.Leased = at+".cells", h.base != nil
 		h.egress = egress.New(egress.Options{})
-		cells.Way, cells.Over, cells.Files = h.carry, h.over, h.places
+		cells.Way, cells.Over, cells.Files, cells.Scope = h.carry, h.over, h.places, h.scope
 	}
 	sup, err := cell.NewSupervisor(cells)
 	if err != nil {

@@ -44,7 +44,7 @@ func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.
 			err = closed
 		}
 	}()
-	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator, Proof: s.Caller.Proof, Person: s.Caller.Person}
+	id := mcp.Identity{Tenant: s.Caller.Tenant, Name: s.Caller.Name, Kind: core.Operator, Role: op.Operator, Proof: s.Caller.Proof, Person: s.Caller.Person, Far: s.Caller.Far}
 	switch {
 	case m.Viewer, env.Role == command.Viewer:
 		id.Role = op.Viewer

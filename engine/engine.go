@@ -148,6 +148,7 @@ type Engine struct {
 	looker *looker
 	dir    string // where agents' relative directories start from
 	places Places
+	own    *safeopen.Own
 	active atomic.Bool
 
 	retired context.Context // ends when what this engine shows is past
@@ -180,6 +181,7 @@ func (e *Engine) Places() Places { return e.places }
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	ctx = store.IfFull(ctx, store.UseReserve)
 	e := &Engine{store: opt.Store, sealer: opt.Sealer, looker: &looker{changes: opt.Changes, left: map[string]bool{}}, dir: opt.Dir}
+	e.own = opt.Own
 	e.places = Places{SecretKey: opt.SecretKey, Spill: opt.Spill, Base: opt.Base}
 	if opt.Sealer != nil {
 		e.places.Key = opt.Sealer.Path()

@@ -3,10 +3,98 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 )
+
+// ScopeOf is what a caller may name: a person of this machine what its user may open,
+// one of another machine the directories of projects, an agent its own with what the
+// file rules add.
+func (e *Engine) ScopeOf(by core.Caller) reach.Scope {
+	s := reach.Scope{Who: by.Name, Keep: e.own}
+	switch {
+	case by.Kind == core.Engine, by.Kind == core.Operator && !by.Far:
+		s.Free = true
+		return s
+	case by.Kind == core.Operator:
+		s.More = e.projectDirs(by.Tenant)
+		s.Who += ", from another machine,"
+	default:
+		role := ""
+		if now, is := e.Fleet.Now(by.Tenant, by.Name); is {
+			if role = now.Agent.Role; now.Agent.Host == "" {
+				s.Own = e.dirsOf(&now.Agent)
+			}
+			s.Who = "agent " + by.Name
+		}
+		s.More = e.Files.Places(by.Tenant, role, by.Name).Write
+	}
+	if e.places.Base != "" {
+		s.Place = reach.Apart(e.places.Base+".work", by)
+	}
+	return s
+}
+
+// dirsOf are where an agent of this machine works, and the root of its tree.
+func (e *Engine) dirsOf(a *fleet.Agent) []string {
+	dir := a.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(e.dir, dir)
+	}
+	all := []string{dir}
+	if t, has := e.Trees.Has(a.TenantID, a.Name); has && t.Host == "" {
+		all = append(all, t.Path)
+	}
+	return all
+}
+
+// projectDirs are the directories of this machine in which persons have agents work:
+// what their trees are made of, and those that agents share.
+func (e *Engine) projectDirs(tenant string) (all []string) {
+	for _, t := range e.Trees.All(tenant) {
+		if t.Host == "" {
+			all = append(all, t.Source)
+		}
+	}
+	for _, a := range e.Fleet.Live(tenant) {
+		if _, has := e.Trees.Has(tenant, a.Name); a.Host == "" && a.Dir != "" && !has {
+			all = append(all, a.Dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ScopeOfTask is what whoever asked for a task may name.
+func (e *Engine) ScopeOfTask(ctx context.Context, tenant, id string) (reach.Scope, error) {
+	t, err := e.Tasks.Get(ctx, tenant, id)
+	if err != nil {
+		return reach.Scope{}, fmt.Errorf("find who asked for task %s: %w", id, err)
+	}
+	return e.ScopeOf(t.Asker()), nil
+}
+
+// placed settles the directory of a command as whoever asks for it may name it.
+func (e *Engine) placed(ctx context.Context, by core.Caller, input core.Raw) (core.Raw, error) {
+	scope := e.ScopeOf(by)
+	var fields map[string]core.Raw
+	dir := ""
+	if scope.Free || core.DecodeStored(input, &fields) != nil || fields["dir"] != nil && core.DecodeStored(fields["dir"], &dir) != nil {
+		return input, nil // its runner says what is wrong with it
+	}
+	dir, err := scope.Dir("dir", dir)
+	if err != nil {
+		return nil, e.Audit.Refuse(ctx, by, audit.Entry{Type: "reach.refused", Subject: "reach", ID: "dir"}, err)
+	}
+	fields["dir"] = core.MustEncode(dir)
+	return core.Encode(fields)
+}
 
 // PlacesOf are what file rules say of a process: of an agent of a role, or of a
 // task's command, which is that of the agent who asked for the task.

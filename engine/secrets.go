@@ -35,6 +35,10 @@ func (e *Engine) inputOf(ctx context.Context, by core.Caller, kind string, input
 	if kind != judge.KindExec {
 		return input, nil
 	}
+	input, err := e.placed(ctx, by, input)
+	if err != nil {
+		return nil, err
+	}
 	var in struct {
 		Argv []string `json:"argv"`
 	}

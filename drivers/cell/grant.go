@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	filerules "swarmdeck/engine/files"
+	"swarmdeck/engine/reach"
 )
 
 // CheckPlaces refuses places that can't be named for a run: no absolute paths,
@@ -29,6 +30,41 @@ func (s *Supervisor) CheckPlaces(prefix string, p filerules.Places) error {
 			if own.has(path) {
 				return core.Errorf(core.Denied, "%s%s: %s is one of the engine's own files", prefix, l.field, path).With("field", prefix+l.field)
 			}
+		}
+	}
+	return nil
+}
+
+// bounded holds the directory of a task's command to what whoever asked for it may
+// name. A directory of their own is made. That of a command which a person has written
+// down is the person's word, unless no work is done in it.
+func (s *Supervisor) bounded(spec *Spec) error {
+	if s.opt.Scope == nil || spec.Whose.Task == "" {
+		return nil
+	}
+	scope, err := s.opt.Scope(spec.Whose)
+	if err != nil || scope.Free {
+		return err
+	}
+	if spec.Wall.Told {
+		return scope.Never("dir", spec.Dir, resolved(spec.Dir), "")
+	}
+	if spec.Dir, err = scope.Dir("dir", spec.Dir); err == nil && reach.Within(spec.Dir, scope.Place) {
+		if err = os.MkdirAll(spec.Dir, 0o700); err != nil {
+			err = fmt.Errorf("make a directory of its own: %w", err)
+		}
+	}
+	return err
+}
+
+// seen refuses a directory that is hidden itself. The engine's own places may lie
+// below such.
+func (s *Supervisor) seen(spec *Spec) error {
+	dir := resolved(spec.Dir)
+	own := s.own().paths
+	for _, h := range reach.Hidden(dir, spec.Wall.Hide...) {
+		if within(dir, h) && !slices.ContainsFunc(own, func(p string) bool { return within(dir, p) && within(p, h) }) {
+			return core.Errorf(core.Denied, "dir: %s is hidden from all that runs in a cell", core.Clip(spec.Dir)).With("field", "dir").With("value", core.Clip(spec.Dir))
 		}
 	}
 	return nil
@@ -60,7 +96,7 @@ func (s *Supervisor) grant(spec *Spec) error {
 		rules.Read, rules.Write = append(rules.Read, rules.Write...), nil
 	}
 	if !more.Any() && !rules.Any() {
-		return nil
+		return s.seen(spec)
 	}
 	own := s.own()
 	hides := rules.Hide
@@ -77,7 +113,7 @@ func (s *Supervisor) grant(spec *Spec) error {
 	w.Read = slices.Concat(w.Read, slices.DeleteFunc(more.Read, hidden), slices.DeleteFunc(rules.Read, given))
 	w.Write = slices.Concat(w.Write, slices.DeleteFunc(more.Write, hidden), slices.DeleteFunc(rules.Write, given))
 	w.Hide = slices.Concat(w.Hide, more.Hide, rules.Hide)
-	return nil
+	return s.seen(spec)
 }
 
 // Hidden reports whether a file of a run's directory, by an absolute path
@@ -116,7 +152,7 @@ type ownFiles struct {
 
 func (s *Supervisor) own() (o ownFiles) {
 	for _, name := range s.opt.Hide {
-		for _, path := range matches(name) {
+		for _, path := range reach.Matches(name) {
 			o.paths = append(o.paths, path, resolved(path))
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				o.files = append(o.files, info)

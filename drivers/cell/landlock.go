@@ -55,3 +55,20 @@ func see(abi int, read, write []string) error {
 	}
 	return nil
 }
+
+// straightened opens paths without links, so that they stay what they are whatever is put on
+// their way; one that leads through a link by now is left out.
+func straightened(paths []string) (open []string, release func()) {
+	var fds []int
+	for _, path := range paths {
+		if fd, err := straight(path); err == nil {
+			fds = append(fds, fd)
+			open = append(open, fmt.Sprintf("/proc/self/fd/%d", fd))
+		}
+	}
+	return open, func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}
+}

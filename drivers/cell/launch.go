@@ -47,6 +47,9 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 	if err := CheckEnv(spec.Env); err != nil {
 		return nil, err
 	}
+	if err := s.bounded(&spec); err != nil {
+		return nil, err
+	}
 	if info, err := os.Stat(spec.Dir); err != nil {
 		return nil, BadDir{err}
 	} else if !info.IsDir() {

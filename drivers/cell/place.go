@@ -23,6 +23,7 @@ type place struct {
 	Must  bool   `json:",omitzero"`  // without it the cell is not made
 	Work  string `json:",omitempty"` // of overlay: a directory of the file system of To; "" keeps what is written in memory
 	Plain bool   `json:",omitzero"`  // of overlay: To may be read only
+	Real  bool   `json:",omitzero"`  // of bind: a link that now is on the way is not followed
 	Pin   bool   `json:",omitzero"`  // of bind: nothing else may be seen there when the command starts
 	UID   uint32 `json:",omitzero"`  // of tmpfs; 0 is the init's own
 	Mode  uint32 `json:",omitzero"`  // of tmpfs
@@ -129,7 +130,16 @@ func setAttr(dir int, path string, flags uint, attr *unix.MountAttr) error {
 
 // detached copies what a place is to show, with what it may be used for.
 func detached(p place) (int, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, p.From, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	at, name, flags := unix.AT_FDCWD, p.From, uint(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	if p.Real {
+		var err error
+		if at, err = straight(p.From); err != nil {
+			return -1, err
+		}
+		defer unix.Close(at)
+		name, flags = "", flags|unix.AT_EMPTY_PATH
+	}
+	fd, err := unix.OpenTree(at, name, flags)
 	if err != nil {
 		return -1, err
 	}
@@ -146,6 +156,12 @@ func detached(p place) (int, error) {
 		return -1, err
 	}
 	return fd, nil
+}
+
+// straight opens what a path without links leads to: whoever can write a directory on
+// the way may have put one there since it was looked at.
+func straight(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
 }
 
 func (b *builder) make(i int, p place) error {

@@ -102,6 +102,7 @@ type tree struct {
 	pin   bool // it must be what is there when the command starts
 	cache bool // what is written there is kept apart
 	plain bool // of cache: it is of use to be read alone
+	real  bool // the path leads through no link
 	map_  int
 }
 
@@ -118,7 +119,7 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 		}
 		for _, as := range slices.Compact([]string{real, path}) {
 			if as != "/" && !isSystem(as, write) {
-				all = append(all, tree{path: real, as: as, write: write, must: must && as == real}) // by its own name at least
+				all = append(all, tree{path: real, as: as, write: write, must: must && as == real, real: true}) // by its own name at least
 			}
 		}
 	}
@@ -259,7 +260,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 			o.Places = append(o.Places, c)
 			continue
 		}
-		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin})
+		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin, Real: t.real})
 		o.Places = append(o.Places, t.held(hidden)...)
 		for _, h := range hidden {
 			if h != t.as && within(h, t.as) {
@@ -349,6 +350,7 @@ func (p *Process) scratch(user *User) (err error) {
 	if p.own, err = os.MkdirTemp("", p.sup.scratchName()); err != nil {
 		return fmt.Errorf("make a place for the run: %w", err)
 	}
+	p.own = resolved(p.own)
 	for _, dir := range []string{"home", "tmp", ""} {
 		dir = filepath.Join(p.own, dir)
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {

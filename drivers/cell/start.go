@@ -90,8 +90,13 @@ func (o *order) confine() (missing []string, err error) {
 	if o.Unscoped {
 		abi = min(abi, scopesSignals-1)
 	}
+	write, release := o.Write, func() {}
+	if o.Places == nil { // the paths are those of everybody
+		write, release = straightened(o.Write)
+	}
+	defer release()
 	if err == nil {
-		err = see(abi, o.Read, o.Write)
+		err = see(abi, o.Read, write)
 	}
 	if err != nil {
 		if o.Places == nil {

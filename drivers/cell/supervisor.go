@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/engine/core"
 	filerules "swarmdeck/engine/files"
+	"swarmdeck/engine/reach"
 )
 
 // Options of NewSupervisor.
@@ -28,6 +29,9 @@ type Options struct {
 	// Files tells what the rules say of a run's files. Nil is that there are no
 	// rules.
 	Files func(Whose) (filerules.Places, error)
+	// Scope tells what whoever asked for a task may name. Nil is that all may
+	// what this user may.
+	Scope func(Whose) (reach.Scope, error)
 	// Way takes a connection of a worker that wants to go out, and closes it; it
 	// returns when that is over. Nil is no way out for anybody.
 	Way func(Conn)

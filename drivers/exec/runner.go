@@ -174,6 +174,8 @@ func startError(err error) task.Error {
 		e.Code, e.Retryable = "not_found", false
 	case errors.Is(err, os.ErrPermission), isFormat(err), errors.As(err, new(cell.BadDir)):
 		e.Code, e.Retryable = "not_runnable", false
+	case errors.Is(err, core.Kind(core.Denied)):
+		e.Code, e.Retryable = "denied", false
 	case errors.As(err, new(*core.Error)):
 		e.Code, e.Retryable = "invalid_input", false
 	}

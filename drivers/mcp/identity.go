@@ -17,6 +17,7 @@ type Identity struct {
 	Role   op.Role        // of an operator: op.Viewer only looks, op.Operator does all that the judge lets it
 	Proof  string         // how an operator is known, and
 	Person string         // as whom, as in core.Caller; "" of one with a token, whose holder is not known
+	Far    bool           // an operator who sits at another machine, or may
 }
 
 // Check reports the first bad field.
@@ -43,7 +44,7 @@ func (i Identity) Check() error {
 }
 
 func (i Identity) caller() core.Caller {
-	return core.Caller{Tenant: i.Tenant, Name: i.Name, Kind: i.Kind, Door: core.DoorMCP, Proof: i.Proof, Person: i.Person}
+	return core.Caller{Tenant: i.Tenant, Name: i.Name, Kind: i.Kind, Door: core.DoorMCP, Proof: i.Proof, Person: i.Person, Far: i.Far}
 }
 
 // String names it, the same for the same identity only.

@@ -90,6 +90,7 @@ func (t *Tokens) read(r *document.Reader, v document.Value, tenant string) {
 		r.Fail(v, "want either operator or agent")
 		return
 	}
+	id.Far = id.Kind == core.Operator // a token does not say where who has it sits
 	if id.Kind == core.Agent && id.Role != "" {
 		r.Fail(v.Field("role"), "agents have none")
 		return

@@ -46,6 +46,8 @@ type Caller struct {
 	Person string
 	// Seat is where they sit: a terminal of this machine, or another machine.
 	Seat string
+	// Far says that they sit at another machine: what they may name here is less.
+	Far bool
 	// Peer is the machine whose engine brought them here and says who they are; "" is
 	// none.
 	Peer string

@@ -301,6 +301,7 @@ func (w *copying) beside(ctx context.Context) error {
 		{".servers", "homes of MCP servers"},
 		{".snapshots", "what agents work on, as it was before a call"},
 		{".trees", "work trees and forks"},
+		{".work", "directories of commands that agents and other machines asked for"},
 		{".cad", "files of CAD workspaces"},
 		{".workspaces", "what is known of Coder workspaces"},
 		{".cells", "what runs left when an engine died"},

@@ -232,8 +232,8 @@ func taskDispatch() *Op {
 // placed settles where a command runs: it may be another engine that carries
 // it out, opened elsewhere.
 func (c *Call) placed(input core.Raw) (core.Raw, error) {
-	if !filepath.IsAbs(c.Dir) {
-		return input, nil
+	if !filepath.IsAbs(c.Dir) || c.By.Kind == core.Agent || c.By.Far {
+		return input, nil // the engine knows its place
 	}
 	var fields map[string]core.Raw
 	if err := core.Decode(input, &fields); err != nil {

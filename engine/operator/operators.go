@@ -28,7 +28,7 @@ type Grant struct {
 
 // By is the caller that the grant makes of one who came with its proof.
 func (g Grant) By(came core.Caller) core.Caller {
-	return core.Caller{Tenant: g.Tenant, Name: g.Name, Kind: core.Operator, Door: came.Door, Seat: came.Seat, Proof: g.Proof, Person: g.Person, Known: g.Since}
+	return core.Caller{Tenant: g.Tenant, Name: g.Name, Kind: core.Operator, Door: came.Door, Seat: came.Seat, Far: came.Far, Proof: g.Proof, Person: g.Person, Known: g.Since}
 }
 
 // Operators keeps the operators of every tenant. It is safe for concurrent

@@ -32,12 +32,13 @@ type Own struct {
 	tenants bool
 }
 
-// forks ends the name of a directory of ours in which agents work.
-const forks = ".trees"
+// forks ends the name of a directory of ours in which agents work, works of one in
+// which what others ask for is done.
+const forks, works = ".trees", ".work"
 
 // belong are the ends of the names of directories beside a data file, or of a tenant's.
 func belong() []string {
-	return []string{".spill", ".snapshots", ".agents", ".homes", ".terminals", ".servers", ".workspaces", forks, ".cells"}
+	return []string{".spill", ".snapshots", ".agents", ".homes", ".terminals", ".servers", ".workspaces", forks, works, ".cells"}
 }
 
 // OwnTenants is OwnFiles of the engines of a database, where what belongs to each tenant
@@ -116,7 +117,7 @@ func (o *Own) now() now {
 	for _, path := range dirs {
 		if info, err := os.Stat(path); err == nil {
 			n.dirs[inodeOf(info)] = true
-			n.forks[inodeOf(info)] = strings.HasSuffix(path, forks)
+			n.forks[inodeOf(info)] = strings.HasSuffix(path, forks) || strings.HasSuffix(path, works)
 		}
 	}
 	// The data file may be a link to where it really is.

@@ -111,7 +111,7 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (task.Tas
 	t := task.Task{
 		TenantID: by.Tenant, TraceID: d.Trace, Kind: d.Kind, Status: task.Queued, Input: d.Input,
 		Priority: defaultPriority, MaxAttempts: defaultMaxAttempts, Intent: core.Cut(d.Intent, 500),
-		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, CreatedDoor: modelsDoor(by), RetryOf: d.retryOf, Expect: d.Expect,
+		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, CreatedDoor: modelsDoor(by), CreatedFar: by.Far, RetryOf: d.retryOf, Expect: d.Expect,
 	}
 	if err := checkExpect(d.Expect); err != nil {
 		return t, err

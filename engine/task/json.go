@@ -53,6 +53,9 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Optional("created_kind", string(t.CreatedKind))
 	o.Optional("created_person", t.CreatedPerson)
 	o.Optional("created_door", string(t.CreatedDoor))
+	if t.CreatedFar {
+		o.Raw("created_far", core.Raw("true"))
+	}
 	o.Optional("policy", t.Policy)
 	o.Optional("bound", t.Bound)
 	if t.Expect != nil {

@@ -94,6 +94,7 @@ type Task struct {
 	CreatedKind     core.ActorKind `json:"created_kind,omitempty"`
 	CreatedPerson   string         `json:"created_person,omitempty"` // who that is to the door, under whatever name
 	CreatedDoor     core.Door      `json:"created_door,omitempty"`   // mcp where a client of a model asked in their name; "" otherwise
+	CreatedFar      bool           `json:"created_far,omitzero"`     // they sat at another machine
 	Policy          string         `json:"policy,omitempty"`         // version of the rules that let it in
 	Bound           string         `json:"bound,omitempty"`          // digest of the files that it was judged with
 	Expect          *Expect        `json:"expect,omitempty"`         // what its output must be
@@ -171,5 +172,5 @@ func Damaged(tenant string, seq uint64, err error) error {
 
 // Asker is who asked for the task.
 func (t *Task) Asker() core.Caller {
-	return core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: t.CreatedDoor}
+	return core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: t.CreatedDoor, Far: t.CreatedFar}
 }

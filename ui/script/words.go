@@ -174,7 +174,7 @@ func (r *run) env(t teller) *command.Env {
 	}
 	env.Dir = t.MkAbs(".")
 	env.As, env.Key = r.start.As, r.start.Key
-	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: r.who(), Kind: core.Operator, Door: core.DoorScript, Proof: r.outer.Caller.Proof, Seat: r.outer.Caller.Seat}
+	env.Caller = core.Caller{Tenant: r.start.Tenant, Name: r.who(), Kind: core.Operator, Door: core.DoorScript, Proof: r.outer.Caller.Proof, Seat: r.outer.Caller.Seat, Far: r.outer.Caller.Far}
 	env.Getenv = t.Getenv
 	return &env
 }

@@ -181,7 +181,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 // session carries out one command line, or shows one cockpit, for someone on
 // another machine.
 func (r *reception) session(ctx context.Context, t *serve.Session) int {
-	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Proof(), Seat: seat(t.Who), Peer: t.Who.Peer}
+	caller := core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: t.Who.Name, Tenant: t.Who.Tenant, Proof: t.Who.Proof(), Seat: seat(t.Who), Far: true, Peer: t.Who.Peer}
 	env := &command.Env{
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),

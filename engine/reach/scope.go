@@ -1,0 +1,177 @@
+// Package reach says what a caller may name: a path, a directory, a repository.
+// An agent names its own tree, with what rules add; an operator of another machine
+// the directories of the projects that are registered here; a person of this machine
+// what that user may open. It is asked where work is given, and again where it is
+// begun, by who asked for it.
+package reach
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
+)
+
+// Use is what a parameter names.
+type Use string
+
+// The uses.
+const (
+	Directory  Use = "directory" // work is done in it, and may change it
+	Reading    Use = "file to read"
+	Writing    Use = "file to write"
+	Repository Use = "repository"
+	Remote     Use = "remote"
+	Host       Use = "host"
+	EnvRef     Use = "environment"
+	Command    Use = "command"
+)
+
+// Scope is what one caller may name. The zero Scope may name nothing.
+type Scope struct {
+	Free bool   // what the engine's user may open: a person of this machine
+	Who  string // for messages
+	// Own are directories that a person gave to the caller alone; work that names no
+	// directory is done in the first. What is given besides is More.
+	Own, More []string
+	// Place is where the caller's work gets directories of its own, the caller's alone.
+	Place string
+	Keep  *safeopen.Own // the engine's own files
+}
+
+// Apart is the place of a caller's own directories, below that of all of a tenant.
+func Apart(base string, by core.Caller) string {
+	sum := sha256.Sum256([]byte(string(by.Kind) + " " + by.Name))
+	return filepath.Join(base, by.Tenant, hex.EncodeToString(sum[:8]))
+}
+
+// Dir settles the directory that a caller names for work, "" for none: absolute, and
+// for who is not free without links.
+func (s Scope) Dir(field, path string) (string, error) {
+	switch {
+	case s.Free:
+		return path, nil
+	case path == "" && len(s.Own) > 0:
+		path = s.Own[0]
+	case path == "":
+		path = filepath.Join(s.Place, core.NewTrace(nil))
+	}
+	return s.Named(field, path)
+}
+
+// Named settles a path that a caller names, which need not be there.
+func (s Scope) Named(field, path string) (string, error) {
+	if s.Free {
+		return path, nil
+	}
+	full := path
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(s.start(), full)
+	}
+	real, err := resolved(filepath.Clean(full))
+	if err != nil || strings.IndexByte(path, 0) >= 0 {
+		return "", s.refused(field, path, "can't be followed to where it leads")
+	}
+	at := func(dirs []string) (string, bool) {
+		for _, dir := range dirs {
+			if root, err := resolved(dir); err == nil && Within(real, root) {
+				return root, true
+			}
+		}
+		return "", false
+	}
+	if s.Place != "" {
+		if root, is := at([]string{s.Place}); is && real != root {
+			return real, nil
+		}
+	}
+	root, own := at(s.Own)
+	if own && real == root { // a person put them there
+		return real, nil
+	}
+	if !own {
+		if _, given := at(s.More); !given {
+			return "", s.refused(field, path, "lies outside of what "+s.Who+" may name")
+		}
+	}
+	return real, s.Never(field, path, real, root)
+}
+
+// start is where relative paths start from.
+func (s Scope) start() string {
+	if len(s.Own) > 0 {
+		return s.Own[0]
+	}
+	return s.Place
+}
+
+// Never refuses what no work is done in that an agent or another machine asked for,
+// whoever named it. It is a real path; own is the directory of theirs that it lies in,
+// "" for none.
+func (s Scope) Never(field, path, real, own string) error {
+	if s.Free {
+		return nil
+	}
+	for _, h := range Hidden(real) {
+		if Within(real, h) && (own == "" || !Within(own, h)) {
+			return s.refused(field, path, "is hidden from all that runs here")
+		}
+	}
+	for _, home := range slices.Concat(homes(real), []string{"/root", "/home", "/"}) {
+		if home, err := resolved(home); err == nil && Within(home, real) {
+			return s.refused(field, path, "is a home, or holds one")
+		}
+	}
+	if filepath.Dir(real) == "/home" {
+		return s.refused(field, path, "is a home")
+	}
+	for _, dir := range system {
+		if own == "" && (Within(real, dir) || Within(dir, real)) {
+			return s.refused(field, path, "is the system's")
+		}
+	}
+	if s.Keep.CheckWork(real) != nil {
+		return s.refused(field, path, "is one of the engine's own files")
+	}
+	return nil
+}
+
+// system are directories that are no one's project.
+var system = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/boot", "/dev", "/proc", "/sys", "/run"}
+
+// refused is the error of a path that is not the caller's to name.
+func (s Scope) refused(field, path, why string) error {
+	allowed := "nothing"
+	if all := slices.Concat(s.Own, s.More); len(all) > 0 {
+		allowed = strings.Join(all[:min(len(all), 5)], ", ")
+	}
+	if field == "dir" && len(s.Own) == 0 {
+		allowed += "; or none, for a directory of its own"
+	}
+	return core.Errorf(core.Denied, "%s: %s %s; allowed: %s", field, core.Clip(path), why, allowed).With("field", field).With("value", core.Clip(path))
+}
+
+// Within reports a path that is another or lies below it.
+func Within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) || path == "/" {
+		return real, err
+	}
+	if _, err := os.Lstat(path); err == nil { // a link to nothing: what will be there is not known
+		return "", fs.ErrNotExist
+	}
+	dir, err := resolved(filepath.Dir(path))
+	return filepath.Join(dir, filepath.Base(path)), err
+}

@@ -1,0 +1,143 @@
+package reach_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
+	"swarmdeck/engine/safeopen"
+)
+
+// world is a machine with a home, a data file, trees of two agents and a project.
+type world struct {
+	t    *testing.T
+	root string
+	own  *safeopen.Own
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, root: root}
+	for _, dir := range []string{
+		"home/.ssh", "home/.config/gh", "home/src", "data.db.trees/t_acme/ada/sub", "data.db.trees/t_acme/bob", "data.db.homes/ada", "data.db.work/t_acme/x/1",
+		"project/sub", "project/.ssh", "given", "elsewhere",
+	} {
+		if err := os.MkdirAll(w.at(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"data.db.trees/t_acme/ada/out": "home/.ssh", "data.db.trees/t_acme/ada/up": "home", "data.db.trees/t_acme/ada/in": "data.db.trees/t_acme/ada/sub",
+		"data.db.trees/t_acme/ada/gone": "nowhere", "project/out": "elsewhere", "link": "project",
+	} {
+		if err := os.Symlink(w.at(to), w.at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", w.at("home"))
+	if w.own, err = safeopen.OwnFiles(w.at("data.db")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) at(name string) string { return filepath.Join(w.root, name) }
+
+func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
+	w := newWorld(t)
+	tree := w.at("data.db.trees/t_acme/ada")
+	agent := reach.Scope{Who: "agent ada", Own: []string{tree}, More: []string{w.at("given"), w.at("home/.config/gh")}, Place: w.at("data.db.work/t_acme/x"), Keep: w.own}
+	far := reach.Scope{Who: "bob", More: []string{w.at("project"), w.at("home"), "/usr/share"}, Place: w.at("data.db.work/t_acme/y"), Keep: w.own}
+	for _, c := range []struct {
+		who  string
+		s    reach.Scope
+		path string
+		want string // "" is refused
+	}{
+		{"agent", agent, tree, tree},
+		{"agent", agent, "sub", tree + "/sub"},
+		{"agent", agent, tree + "/sub/../sub/", tree + "/sub"},
+		{"agent", agent, "in", tree + "/sub"},
+		{"agent", agent, "not/yet", tree + "/not/yet"},
+		{"agent", agent, w.at("given"), w.at("given")},
+		{"agent", agent, w.at("data.db.work/t_acme/x/1"), w.at("data.db.work/t_acme/x/1")},
+		{"agent", agent, "out", ""},
+		{"agent", agent, "out/id_rsa", ""},
+		{"agent", agent, "up", ""},
+		{"agent", agent, "up/src", ""},
+		{"agent", agent, "gone", ""},
+		{"agent", agent, "..", ""},
+		{"agent", agent, "../bob", ""},
+		{"agent", agent, "a\x00b", ""},
+		{"agent", agent, w.at("data.db.trees"), ""},
+		{"agent", agent, w.at("data.db.homes/ada"), ""},
+		{"agent", agent, w.at("data.db.work/t_acme/x"), ""},
+		{"agent", agent, w.at("data.db.work/t_acme"), ""},
+		{"agent", agent, w.at("home/.ssh"), ""},
+		{"agent", agent, w.at("home/.config/gh"), ""}, // a rule gives nothing that is hidden
+		{"agent", agent, w.at("home"), ""},
+		{"agent", agent, w.root, ""},
+		{"agent", agent, "/", ""},
+		{"agent", agent, "/etc", ""},
+		{"agent", agent, "/proc/self/root" + w.at("home/.ssh"), ""},
+		{"far", far, w.at("project"), w.at("project")},
+		{"far", far, w.at("project/sub"), w.at("project/sub")},
+		{"far", far, w.at("link"), w.at("project")},
+		{"far", far, w.at("project/out"), ""},
+		{"far", far, w.at("home"), ""},
+		{"far", far, w.at("home/src"), w.at("home/src")},
+		{"far", far, w.at("home/.ssh"), ""},
+		{"far", far, w.at("elsewhere"), ""},
+		{"far", far, tree, ""},
+		{"far", far, w.at("data.db.work/t_acme/x/1"), ""},
+		{"far", far, "/usr/share", ""},
+		{"nobody", reach.Scope{}, w.at("project"), ""},
+		{"nobody", reach.Scope{}, "/", ""},
+	} {
+		got, err := c.s.Dir("dir", c.path)
+		switch {
+		case c.want != "" && (err != nil || got != c.want):
+			t.Errorf("%s: %s: %q, %v; want %q", c.who, c.path, got, err, c.want)
+		case c.want == "" && (!errors.Is(err, core.Kind(core.Denied)) || !strings.Contains(err.Error(), "dir: ")):
+			t.Errorf("%s: %s: %q, %v; want a refusal", c.who, c.path, got, err)
+		}
+	}
+}
+
+func TestWorkThatNamesNoDirectoryHasItsOwn(t *testing.T) {
+	w := newWorld(t)
+	agent := reach.Scope{Own: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
+	if got, err := agent.Dir("dir", ""); err != nil || got != w.at("project") {
+		t.Errorf("an agent: %q, %v", got, err)
+	}
+	far := reach.Scope{More: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
+	one, err := far.Dir("dir", "")
+	if two, bad := far.Dir("dir", ""); err != nil || bad != nil || one == two || filepath.Dir(one) != far.Place {
+		t.Errorf("from afar: %q and %q, %v %v", one, two, err, bad)
+	}
+	if got, err := (reach.Scope{Free: true}).Dir("dir", ""); err != nil || got != "" {
+		t.Errorf("a person of this machine: %q, %v", got, err)
+	}
+}
+
+func TestCallersHavePlacesApart(t *testing.T) {
+	all := map[string]bool{}
+	for _, by := range []core.Caller{
+		{Tenant: "t_a", Name: "ada", Kind: core.Agent}, {Tenant: "t_a", Name: "ada", Kind: core.Operator},
+		{Tenant: "t_b", Name: "ada", Kind: core.Agent}, {Tenant: "t_a", Name: "../ada", Kind: core.Agent},
+	} {
+		at := reach.Apart("/w", by)
+		if all[at] || filepath.Dir(filepath.Dir(at)) != "/w" {
+			t.Errorf("%+v: %s", by, at)
+		}
+		all[at] = true
+	}
+}
