@@ -48,7 +48,7 @@ func (e *Engine) dirsOf(a *fleet.Agent) []string {
 		dir = filepath.Join(e.dir, dir)
 	}
 	all := []string{dir}
-	if t, has := e.Trees.Has(a.TenantID, a.Name); has && t.Host == "" {
+	if t, has := e.Trees.Has(a.TenantID, a.Name); has && t.Host == "" && t.Path != dir {
 		all = append(all, t.Path)
 	}
 	return all
