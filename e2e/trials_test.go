@@ -78,7 +78,11 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 		daemon: u.daemon("serve", "--ssh", "127.0.0.1:0", "--mcp", at, "--tokens", tokens, "--slots", "4"),
 		t:      t, guests: map[string]*guest{}, signers: map[string]ssh.Signer{}, clients: map[string]*mcp.ClientSession{},
 	}
-	u.ok("agent", "create", "sony", "--project", "p", "--", "cat")
+	// Where an agent works an operator of another machine may have a command run.
+	if err := os.Mkdir(filepath.Join(u.home, "yard"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.ok("agent", "create", "sony", "--project", "p", "--dir", filepath.Join(u.home, "yard"), "--", "cat")
 	await(t, "MCP", func() bool {
 		c, err := net.Dial("tcp", at)
 		if err == nil {
@@ -145,7 +149,7 @@ func (d *trials) trial(r *rand.Rand) {
 		line += " --digest " + strings.Repeat("0", 64)
 	case 1:
 		class := []string{"easy", "anns", "pair", "high"}[r.IntN(4)]
-		line = fmt.Sprintf(`approval approve %s --reason edited --edit '{"argv":["rmdir","%s"]}'`, id, d.dir(class))
+		line = fmt.Sprintf(`approval approve %s --reason edited --edit '{"argv":["rmdir","%s"],"dir":"%s"}'`, id, d.dir(class), d.yard())
 	case 2:
 		line = "approval defer " + id + " --for 1m"
 	case 3:
@@ -199,13 +203,16 @@ func (d *trials) pick(r *rand.Rand) string {
 	return d.asked[len(d.asked)-1-r.IntN(min(len(d.asked), 12))] // most of the others are answered
 }
 
+// yard is where the directories are.
+func (d *trials) yard() string { return filepath.Join(d.home, "yard") }
+
 // dir makes a directory of a class.
 func (d *trials) dir(class string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dirs++
 	name := fmt.Sprintf("%s%d", class, d.dirs)
-	if err := os.Mkdir(filepath.Join(d.home, name), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(d.yard(), name), 0o700); err != nil {
 		d.t.Error(err)
 	}
 	return name
@@ -214,7 +221,7 @@ func (d *trials) dir(class string) string {
 // ask asks for something that removes a directory.
 func (d *trials) ask(r *rand.Rand) {
 	class := []string{"easy", "anns", "pair", "high"}[r.IntN(4)]
-	line := fmt.Sprintf(`task dispatch --kind exec.run --input '{"argv":["rmdir","%s"],"dir":"%s"}' --max-attempts 1 -o json`, d.dir(class), d.home)
+	line := fmt.Sprintf(`task dispatch --kind exec.run --input '{"argv":["rmdir","%s"],"dir":"%s"}' --max-attempts 1 -o json`, d.dir(class), d.yard())
 	_, out, _ := d.guests[[]string{"opa", "ann"}[r.IntN(2)]].run(line)
 	if id := field(out, "approval_id"); id != "" {
 		d.mu.Lock()
@@ -408,7 +415,7 @@ func (d *trials) check() {
 			t.Errorf("%s (%s): approved by %v alone", a.ApprovalID, dir, persons)
 		}
 	}
-	left, err := os.ReadDir(d.home)
+	left, err := os.ReadDir(d.yard())
 	if err != nil {
 		t.Fatal(err)
 	}
