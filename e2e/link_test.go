@@ -117,9 +117,10 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	f := u.daemon().far(abroad)
+	dir := t.TempDir()
+	u.ok("agent", "create", "ada", "--project", "p", "--dir", dir, "--", "cat") // who is far names where agents work
 	s := f.attach(80, 24)
 	s.see(`fleet`)
-	dir := t.TempDir()
 	s.press(`:task dispatch --kind exec.run --input '{"argv":["sh","-c","until test -e go; do sleep 0.1; done"],"dir":"` + dir + `"}'` + enter)
 	s.press("2")
 	s.see(`● running`) // the help of a command speaks of running ones, too

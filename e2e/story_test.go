@@ -48,18 +48,15 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 			h := hands{wide: size == "200x50"}
 			h.say(begin, "await -t 120s agent scribe status=idle", "cockpit "+size, "await quiet")
 
-			// Four tasks at once: one call of them is denied.
+			// Four tasks at once: what leaves a tree is denied, what stays asks nobody.
 			h.assign("gemini", "RUN: echo Tag the commit, then push the tag. > RELEASE.md")
-			h.answer("gemini", "echo Tag the commit", true)
 			h.assign("codex", "RUN: echo Tag it. > RELEASE.md")
-			h.answer("codex", "echo Tag it", true)
-			h.assign("opencode", "RUN: rm -r docs")
-			h.answer("opencode", "rm -r docs", false)
+			h.assign("opencode", "RUN: git push origin HEAD:docs")
+			h.answer("git push", false)
 			h.assign("scribe", "say that hands are welcome")
 			h.ended("gemini", "codex", "opencode", "scribe")
 			h.assign("opencode", "RUN: sed -i \"1s/.*/# Contributing by machine/\" CONTRIBUTING.md")
-			h.answer("opencode", "Contributing by machine", true)
-			h.ended("opencode")
+			h.done("agent.prompt")
 
 			// One of two tries is sent back with a remark, tested and taken.
 			h.work("codex", "Tag it.")
@@ -67,8 +64,7 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 			h.keys("}", "j", "j")
 			h.enter("c", "Remark", "RUN: sed -i \"s/Tag/Sign and tag/\" RELEASE.md")
 			h.keys("S")
-			h.answer("gemini", "Sign and tag", true)
-			h.ended("gemini")
+			h.done("agent.prompt")
 			h.work("gemini", "Sign and tag the commit")
 			h.keys("T")
 			h.done("tree.check")
@@ -83,11 +79,10 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 			h.work("opencode", "<<<<<<<")
 			h.enter("c", "Remark", "RUN: sed -i -e \"1i # Contributing by hand and by machine\" -e \"/^<<<<<<< /,/^>>>>>>> /d\" CONTRIBUTING.md")
 			h.keys("S")
-			h.answer("opencode", "by hand and by machine", true)
-			h.ended("opencode")
+			h.done("agent.prompt")
 			h.work("opencode", "by hand and by machine")
 			h.enter(":", "", "push opencode --to machines")
-			h.answer("", "machines", true)
+			h.answer("machines", true)
 			h.done("tree.push")
 			h.work("opencode", "by hand and by machine")
 			h.merge("Welcome machines")
@@ -146,7 +141,7 @@ func (h *hands) card(about string) {
 }
 
 // answer reads the one open question to its end and answers it.
-func (h *hands) answer(agent, about string, approve bool) {
+func (h *hands) answer(about string, approve bool) {
 	h.card(about)
 	if approve {
 		h.keys("G")
@@ -154,7 +149,7 @@ func (h *hands) answer(agent, about string, approve bool) {
 		h.say("await screen /sure/")
 		h.keys("y")
 	} else {
-		h.enter("x", "Reason to deny", "the docs stay")
+		h.enter("x", "Reason to deny", "nothing is pushed yet")
 	}
 	h.say("await approval 0")
 }
