@@ -80,6 +80,20 @@ func (e *Engine) ScopeOfTask(ctx context.Context, tenant, id string) (reach.Scop
 	return e.ScopeOf(t.Asker()), nil
 }
 
+// Names settles a path that a caller names by a parameter; what they don't reach is
+// refused, and audited by the parameter's name.
+func (e *Engine) Names(ctx context.Context, by core.Caller, field, path string) (string, error) {
+	path, err := e.ScopeOf(by).Named(field, path)
+	if err != nil {
+		err = e.unreached(ctx, by, field, err)
+	}
+	return path, err
+}
+
+func (e *Engine) unreached(ctx context.Context, by core.Caller, field string, err error) error {
+	return e.Audit.Refuse(ctx, by, audit.Entry{Type: "reach.refused", Subject: "reach", ID: field}, err)
+}
+
 // placed settles the directory of a command as whoever asks for it may name it.
 func (e *Engine) placed(ctx context.Context, by core.Caller, input core.Raw) (core.Raw, error) {
 	scope := e.ScopeOf(by)
@@ -90,7 +104,7 @@ func (e *Engine) placed(ctx context.Context, by core.Caller, input core.Raw) (co
 	}
 	dir, err := scope.Dir("dir", dir)
 	if err != nil {
-		return nil, e.Audit.Refuse(ctx, by, audit.Entry{Type: "reach.refused", Subject: "reach", ID: "dir"}, err)
+		return nil, e.unreached(ctx, by, "dir", err)
 	}
 	fields["dir"] = core.MustEncode(dir)
 	return core.Encode(fields)

@@ -152,6 +152,13 @@ func (o *Op) Given(param string) bool {
 // parameters, and has held it against the role of who asks. The result is nil
 // when there is none to tell; beside an error it is what was done all the same.
 func (o *Op) Run(ctx context.Context, c *Call) (any, error) {
+	for _, p := range o.Params {
+		for _, path := range p.paths() {
+			if err := c.mayName(ctx, field(p), path); err != nil {
+				return nil, err
+			}
+		}
+	}
 	out, err := o.run(core.WithCaller(ctx, c.By), c)
 	if e, is := out.(interface{ Value() any }); is {
 		out = e.Value()

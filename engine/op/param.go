@@ -1,13 +1,16 @@
 package op
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 )
 
 // Param is one parameter of an operation.
@@ -37,6 +40,9 @@ type Param struct {
 	// From names what knows values, for completion: "task", "agent:idle", "file".
 	// An argument from "tenant" is the tenant that the call is in.
 	From string
+	// Names is what a value names that not everybody reaches; "" follows from From,
+	// Makes and Into, see Use.
+	Names reach.Use
 	// Sure says that it stands for a yes, which a door that had the call confirmed
 	// or judged gives by itself.
 	Sure bool
@@ -110,6 +116,52 @@ func (p *Param) from(source string) *Param {
 func (p *Param) enum(values ...string) *Param {
 	p.Enum = values
 	return p
+}
+
+// names says what a parameter's values name.
+func (p *Param) names(what reach.Use) *Param {
+	p.Names = what
+	return p
+}
+
+// Use is what a parameter's values name of the machine; "" is nothing.
+func (p *Param) Use() reach.Use {
+	switch p.Into.(type) {
+	case *Path:
+		return cmp.Or(p.Names, reach.Directory)
+	case *File:
+		return cmp.Or(p.Names, reach.Reading)
+	}
+	switch {
+	case p.Makes:
+		return cmp.Or(p.Names, reach.Writing)
+	case p.From == "dir":
+		return cmp.Or(p.Names, reach.Directory)
+	case p.From == "file" || p.From == "source":
+		return cmp.Or(p.Names, reach.Reading)
+	}
+	return p.Names
+}
+
+// paths are those that a parameter's value names.
+func (p *Param) paths() (all []string) {
+	if !p.Use().Path() {
+		return nil
+	}
+	switch into := p.Into.(type) {
+	case *string:
+		all = []string{*into}
+	case *Path:
+		all = []string{string(*into)}
+	case *[]string:
+		all = slices.Clone(*into)
+	}
+	for i, path := range all {
+		for _, word := range []string{"files:", "git:"} {
+			all[i] = strings.TrimPrefix(path, word)
+		}
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" || path == "-" })
 }
 
 // maybe is an argument that can be left out.

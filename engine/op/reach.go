@@ -2,11 +2,15 @@ package op
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tools"
 )
 
@@ -44,8 +48,31 @@ func (c *Call) MayServe(s tools.Server) error {
 	if c.Remote && s.Any() {
 		return c.refuse("read", "read, write and hide: what is on the machine of the data file can't be named from another one")
 	}
+	for _, word := range s.Command { // it gets what its command names, see cell.Wall
+		if !filepath.IsAbs(word) || !c.By.Far && c.By.Kind != core.Agent || reach.System(word) {
+			continue
+		}
+		if err := c.mayName(context.Background(), "command", word); err != nil {
+			return err
+		}
+	}
 	return c.MayOpen("server", s.Profile)
 }
+
+// mayName refuses a path that a caller does not reach who is no person of this machine.
+func (c *Call) mayName(ctx context.Context, field, path string) error {
+	if c.By.Kind != core.Agent && !c.By.Far || path == c.Dir { // where nobody named anything
+		return nil
+	}
+	if c.Engine == nil {
+		return core.Errorf(core.Denied, "%s: %s can't be named without an engine", field, core.Clip(path)).With("field", field)
+	}
+	_, err := c.Engine.Names(ctx, c.By, field, path)
+	return err
+}
+
+// field is a parameter's name in errors.
+func field(p *Param) string { return strings.ReplaceAll(p.Name, "-", "_") }
 
 // refuse is the error of what may not be done from another machine.
 func (c *Call) refuse(field, format string, args ...any) error {

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/reach"
 )
 
 func resources() []*Op {
@@ -54,9 +55,9 @@ func resourceAttach() *Op {
 			"Of files that the agent may write the state is kept before each of its tool calls.",
 		Example: "dag resource attach ada /srv/data --mode ro\ndag resource attach ada process:4711",
 		Params: []*Param{
-			place(&a.AgentID, "AGENT", "agent"), place(&a.Target, "TARGET", "file"),
+			place(&a.AgentID, "AGENT", "agent"), place(&a.Target, "TARGET", "file").names(reach.Repository),
 			flag(&mode, "mode", "how the agent has it").enum("ro", "rw"),
-			flag(&a.Mount, "mount", "`PATH` at which the agent sees it"),
+			flag(&a.Mount, "mount", "`PATH` at which the agent sees it").names(reach.Inside),
 		},
 	}, func(ctx context.Context, c *Call) (resource.View, error) {
 		a.Target, a.Mode = c.target(a.Target), dag.Mode(mode)
@@ -106,7 +107,7 @@ func resourceRestore() *Op {
 		Example: "dag resource restore snap-12ab --to /srv/again\ndag resource restore snap-12ab --yes",
 		Params: []*Param{
 			place(&id, "SNAPSHOT", "snapshot"),
-			flag(&to, "to", "make a new `PATH`, volume or image").from("file"),
+			flag(&to, "to", "make a new `PATH`, volume or image").from("file").names(reach.Writing),
 			flag(&yes, "yes", "the present state may go"),
 		},
 		Check: func(c *Call) error {

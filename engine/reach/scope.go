@@ -31,8 +31,14 @@ const (
 	Remote     Use = "remote"
 	Host       Use = "host"
 	EnvRef     Use = "environment"
-	Command    Use = "command"
+	Command    Use = "command" // held to what it runs in
+	Inside     Use = "within"  // a path of the cell or record that it is in, no file here
 )
+
+// Path says that what is named is a path of the engine's machine.
+func (u Use) Path() bool {
+	return u == Directory || u == Reading || u == Writing || u == Repository
+}
 
 // Scope is what one caller may name. The zero Scope may name nothing.
 type Scope struct {
@@ -132,10 +138,8 @@ func (s Scope) Never(field, path, real, own string) error {
 	if filepath.Dir(real) == "/home" {
 		return s.refused(field, path, "is a home")
 	}
-	for _, dir := range system {
-		if own == "" && (Within(real, dir) || Within(dir, real)) {
-			return s.refused(field, path, "is the system's")
-		}
+	if own == "" && System(real) {
+		return s.refused(field, path, "is the system's")
 	}
 	if s.Keep.CheckWork(real) != nil {
 		return s.refused(field, path, "is one of the engine's own files")
@@ -145,6 +149,11 @@ func (s Scope) Never(field, path, real, own string) error {
 
 // system are directories that are no one's project.
 var system = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/boot", "/dev", "/proc", "/sys", "/run"}
+
+// System reports what is the system's.
+func System(path string) bool {
+	return slices.ContainsFunc(system[:], func(dir string) bool { return Within(filepath.Clean(path), dir) })
+}
 
 // refused is the error of a path that is not the caller's to name.
 func (s Scope) refused(field, path, why string) error {
