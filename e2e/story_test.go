@@ -86,14 +86,14 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 			h.answer("opencode", "by hand and by machine", true)
 			h.ended("opencode")
 			h.work("opencode", "by hand and by machine")
+			h.say("project remote shop origin git@git.example.org:shop.git")
 			h.enter(":", "", "push opencode --to machines")
-			h.answer("", "machines", true)
-			h.done("tree.push")
+			h.answer("", "machines", false)
 			h.work("opencode", "by hand and by machine")
 			h.merge("Welcome machines")
 			h.say("exec git -C $WORK/repo log --first-parent -3 --format=%s", "stdout '^Welcome machines\\nWelcome hands\\nSay how a release is made$'",
 				"exec git -C $WORK/repo status --short", "! stdout .",
-				"exec git -C $WORK/repo fsck --full", "exec git -C $WORK/remote.git fsck --full", "audit verify", "audit reconcile")
+				"exec git -C $WORK/repo fsck --full", "audit verify", "audit reconcile")
 			play(h.String())
 		})
 	}

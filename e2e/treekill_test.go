@@ -71,6 +71,7 @@ type treeKills struct {
 func newTreeKills(t *testing.T, r *rand.Rand) *treeKills {
 	u := newUser(t)
 	u.program = u.built() // what is killed is to be as fast as it will be
+	address := u.sshTo()
 	k := &treeKills{
 		user: u, random: r, src: filepath.Join(u.home, "src"), remote: filepath.Join(u.home, "remote.git"),
 		took: map[string]time.Duration{}, ops: map[string]int{},
@@ -87,10 +88,10 @@ func newTreeKills(t *testing.T, r *rand.Rand) *treeKills {
 	k.git(k.src, "add", "-A")
 	k.git(k.src, "commit", "-q", "-m", "first")
 	k.git(k.src, "init", "-q", "--bare", k.remote)
-	k.git(k.src, "remote", "add", "origin", k.remote)
 	k.write(k.home, "trees.yaml", treePolicy)
 	k.write(k.home, "trees.jsonl", `{"name":"goes on","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"approve"}}`+"\n")
 	k.serve()
+	k.ok("project", "remote", "p", "origin", address+k.remote)
 	k.ok("policy", "activate", field(k.ok("policy", "propose", "trees.yaml", "--tests", "trees.jsonl", "-o", "json"), "policy_id"))
 	return k
 }

@@ -111,8 +111,8 @@ func environ(c Call) map[string]string {
 
 func surroundings(own bool) map[string]string {
 	if own {
-		env := map[string]string{"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-		for _, name := range []string{"XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_SSH_COMMAND"} {
+		env := map[string]string{"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "https:ssh"}
+		for _, name := range []string{"GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_SSH_COMMAND"} {
 			if value := os.Getenv(name); value != "" {
 				env[name] = value
 			}

@@ -314,12 +314,8 @@ func (d *Driver) lfsPush(ctx context.Context, r git.Repository, t tree.Tree, p t
 			}
 		}
 	}
-	url := p.URL
-	if filepath.IsAbs(url) { // git LFS knows no paths
-		url = "file://" + url
-	}
 	for some := range slices.Chunk(oids, 200) {
-		args := append([]string{"lfs", "push", "--object-id", url}, some...)
+		args := append([]string{"lfs", "push", "--object-id", p.URL}, some...)
 		if _, err := r.Call(ctx, git.Call{Own: true, Args: args}); err != nil {
 			return wrap(err, "push %d objects of git LFS to %s", len(oids), p.URL)
 		}
