@@ -2,6 +2,7 @@ package engine
 
 import (
 	"swarmdeck/engine/egress"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 )
 
@@ -11,7 +12,7 @@ func (e *Engine) workOf(tenant, agent string) (egress.Work, bool) {
 		return egress.Work{}, false
 	}
 	now, ok := e.Fleet.Now(tenant, agent)
-	w := egress.Work{Project: now.Agent.Project, Runtime: now.Agent.Runtime, Task: now.TaskID}
+	w := egress.Work{Project: now.Agent.Project, Runtime: now.Agent.Runtime, Task: now.TaskID, Starting: now.Agent.Status == fleet.Starting}
 	for _, c := range now.Calls {
 		w.Calls = append(w.Calls, judge.During{CallID: c.CallID, Tool: c.Tool, Title: c.Title})
 	}

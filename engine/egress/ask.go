@@ -40,33 +40,42 @@ type netArgs struct {
 }
 
 // ask puts a connection or request before the judge, or waits for the answer to
-// the same question of the same run. A person's no holds for the rest of the run.
-func (s *Service) ask(ctx context.Context, from Origin, to Request) refusal {
-	q, no := s.join(from, to)
+// the same question of the same run. A person's answer holds for the rest of the
+// run. It is ruled when a rule has settled it meanwhile.
+func (s *Service) ask(ctx context.Context, from Origin, to Request) (said refusal, ruled bool) {
+	q, said := s.join(from, to)
 	if q == nil {
-		return no
+		return said, false
 	}
-	select {
-	case <-q.done:
-		return q.said
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if q.waiters--; q.waiters == 0 {
-			q.stop()
+	for gone := false; !ruled && !gone; {
+		found, changed := s.rule(&from, &to)
+		if ruled = found.allow != nil || found.deny != nil; ruled {
+			break
 		}
-		return refusal{code: "gone", why: "the connection was given up"}
+		select {
+		case <-q.done:
+			return q.said, false
+		case <-changed:
+		case <-ctx.Done():
+			gone = true
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.waiters--; q.waiters == 0 {
+		q.stop()
+	}
+	return refusal{code: "gone", why: "the connection was given up"}, ruled
 }
 
 // join finds the question of a run about a host, or begins it; without one it
-// says why nobody is asked.
+// tells what was said before, or why nobody is asked.
 func (s *Service) join(from Origin, to Request) (*question, refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run(&from)
-	if no, ok := r.denied[to]; ok {
-		return nil, no
+	if said, ok := r.said[to]; ok {
+		return nil, said
 	}
 	if q := r.open[to]; q != nil && q.waiters > 0 {
 		q.waiters++
@@ -95,11 +104,11 @@ func (s *Service) join(from Origin, to Request) (*question, refusal) {
 		if r.open[to] == q {
 			delete(r.open, to)
 		}
-		switch said.code {
-		case "person":
-			r.denied[to] = said
-		case "unanswered":
+		switch {
+		case said.code == "unanswered":
 			r.unanswered[to]++
+		case said.approval != "" && (said.why == "" || said.code == "person"):
+			r.said[to] = said
 		}
 		q.said = said
 		close(q.done)
@@ -143,7 +152,7 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 	})
 	switch {
 	case err == nil && reply.Approved:
-		return refusal{}
+		return refusal{approval: approval}
 	case err == nil && approval != "" && reply.Decision.Decision == judge.HITL: // no person said no
 		return refusal{code: "void", why: reply.Reason, approval: approval}
 	case err == nil:

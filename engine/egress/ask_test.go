@@ -36,13 +36,17 @@ func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
 	if all := w.log("egress.allowed"); len(all) != 1 || !strings.Contains(string(all[0].Payload), a.ApprovalID) || all[0].Actor != "ada" {
 		t.Errorf("%v", all)
 	}
-	third := w.asks(ada, "api.example", 443)
-	a = w.open(1)[0] // once is once
-	w.answer(a.ApprovalID, judge.Answer{Reason: "enough"})
+	for range 20 { // a package manager's connections
+		if v := <-w.asks(ada, "api.example", 443); !v.Allowed || !v.Asked {
+			t.Errorf("a yes holds for the run: %+v", v)
+		}
+	}
+	third := w.asks(ada, "api.example", 80) // another port is another service
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "enough"})
 	if v := <-third; v.Allowed || v.Reason != "denied by alice: enough" {
 		t.Errorf("%+v", v)
 	}
-	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "denied by alice: enough" {
+	if v := <-w.asks(ada, "api.example", 80); v.Allowed || v.Reason != "denied by alice: enough" {
 		t.Errorf("a no holds for the run: %+v", v)
 	}
 	if all := w.log("egress.refused"); len(all) != 1 {
@@ -219,4 +223,23 @@ func TestAProcessNameIsWhatCanBeShown(t *testing.T) {
 	}
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
 	<-waits
+}
+
+func TestARuleSettlesTheQuestionsThatItAnswers(t *testing.T) {
+	w := open(t, "", 0)
+	yes, no, other := w.asks(ada, "yes.example", 443), w.asks(ada, "no.example", 443), w.asks(ada, "other.example", 443)
+	w.open(3)
+	w.put(egress.Allow, "yes.example")
+	if v := <-yes; !v.Allowed || v.Asked {
+		t.Errorf("%+v", v)
+	}
+	w.put(egress.Deny, "no.example")
+	if v := <-no; v.Allowed || !strings.Contains(v.Reason, "egress rule no.example") {
+		t.Errorf("%+v", v)
+	}
+	a := w.open(1)[0]
+	w.answer(a.ApprovalID, judge.Answer{Approve: true})
+	if v := <-other; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
 }

@@ -23,8 +23,17 @@ const haltedLook = 250 * time.Millisecond
 // Decide says whether a connection may be made or a request be sent. It blocks
 // while a person is asked, at most for the service's patience, and until ctx ends.
 func (s *Service) Decide(ctx context.Context, from Origin, to Request) Verdict {
+	for {
+		if v, over := s.decide(ctx, from, to); over {
+			return v
+		}
+	}
+}
+
+// decide is Decide once; over is false when a rule came while a person was asked.
+func (s *Service) decide(ctx context.Context, from Origin, to Request) (v Verdict, over bool) {
 	if err := s.unhalted(ctx, from.Tenant); err != nil {
-		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()})
+		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()}), true
 	}
 	found, _ := s.rule(&from, &to)
 	switch {
@@ -33,22 +42,28 @@ func (s *Service) Decide(ctx context.Context, from Origin, to Request) Verdict {
 		if to.Method == "" && found.deny.scoped() {
 			why = "egress rule " + found.deny.ID() + " denies a part of it, and nobody looks into this connection (option inspect)"
 		}
-		return s.refuse(ctx, from, to, refusal{code: "rule", why: why, rule: found.deny.ID()})
+		return s.refuse(ctx, from, to, refusal{code: "rule", why: why, rule: found.deny.ID()}), true
 	case found.allow != nil:
-		return Verdict{Allowed: true, Private: found.private}
+		return Verdict{Allowed: true, Private: found.private}, true
 	}
 	why := Closed(to.Addr())
 	if to.Host == localhost {
 		why = "loopback"
 	}
 	if (to.Addr().IsValid() || to.Host == localhost) && why != "" { // a person who says yes to a card opens no such door
-		return s.refuse(ctx, from, to, refusal{code: "closed", why: fmt.Sprintf("the address is %s and no egress rule names it", why)})
+		return s.refuse(ctx, from, to, refusal{code: "closed", why: fmt.Sprintf("the address is %s and no egress rule names it", why)}), true
 	}
-	said := s.ask(ctx, from, to)
-	if said.why != "" {
-		return s.refuse(ctx, from, to, said)
+	if w, known := s.work(from.Tenant, from.Agent); known && w.Starting { // what it wants before it can work is nobody's question
+		return s.refuse(ctx, from, to, refusal{code: "starting", why: "the agent is not at work yet, and no egress rule names the host"}), true
 	}
-	return Verdict{Allowed: true, Asked: true}
+	said, ruled := s.ask(ctx, from, to)
+	switch {
+	case ruled:
+		return v, false
+	case said.why != "":
+		return s.refuse(ctx, from, to, said), true
+	}
+	return Verdict{Allowed: true, Asked: true}, true
 }
 
 // Denied reports whether a rule denies it now, also for an address that a name

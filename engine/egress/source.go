@@ -8,10 +8,11 @@ import (
 
 // Work is what an agent does just now, as far as it tells.
 type Work struct {
-	Project string
-	Runtime string
-	Task    string         // "" while it works on none
-	Calls   []judge.During // its open tool calls
+	Project  string
+	Runtime  string
+	Task     string         // "" while it works on none
+	Starting bool           // it can't work yet
+	Calls    []judge.During // its open tool calls
 }
 
 // source is what is known of where a connection comes from.
