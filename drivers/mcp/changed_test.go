@@ -55,6 +55,12 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 }
 
 func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
+	for _, change := range []string{"morph", "retell"} { // its schema, and what is said of it alone
+		t.Run(change, func(t *testing.T) { voidOnce(t, change) })
+	}
+}
+
+func voidOnce(t *testing.T, change string) {
 	h, c := guests(t)
 	path := filepath.Join(h.dir, "written")
 	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
@@ -66,10 +72,10 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 	}
 	tk := h.asks(t, path)
 	was := c.tools.digest(s, "write_file")
-	if _, r := h.ends(t, alice, "actor", "morph", "{}"); r.Status != task.Succeeded {
+	if _, r := h.ends(t, alice, "actor", change, "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
-	await(t, "the new schema", func() bool { return c.tools.digest(s, "write_file") != was })
+	await(t, "the new tool", func() bool { return c.tools.digest(s, "write_file") != was })
 	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
 	h.anew(t, tk, first, path)
 	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {

@@ -15,7 +15,7 @@ import (
 
 // definitions remembers what servers said last about their tools, over restarts
 // of the engine too: an approval is bound to the tool as it was when a person
-// was asked, and a tool with another schema is another one.
+// was asked, and a tool with another schema or description is another one.
 type definitions struct {
 	state string // directory of the files
 
@@ -26,7 +26,7 @@ type definitions struct {
 // definition is what one server's tools are.
 type definition struct {
 	Server  string            `json:"server"`  // digest of the record
-	Schemas map[string]string `json:"schemas"` // digest of the input schema, by tool
+	Schemas map[string]string `json:"schemas"` // digest of all that it says of it, by tool
 }
 
 func (d *definitions) path(tenant, server string) string {
@@ -34,7 +34,7 @@ func (d *definitions) path(tenant, server string) string {
 }
 
 // digest names a tool of a server as it is now: another command or address of
-// the server, or another schema, gives another one. One that was never listed
+// the server, another schema, description or annotation gives another one. One that was never listed
 // has a digest too.
 func (d *definitions) digest(s tools.Server, tool string) string {
 	known := d.of(s.TenantID, s.Name)
@@ -75,11 +75,7 @@ func (d *definitions) keep(key string, known definition) {
 func (d *definitions) learn(s tools.Server, list []tools.Tool) error {
 	now := definition{Server: s.Digest(), Schemas: make(map[string]string, len(list))}
 	for _, t := range list {
-		schema, err := core.Canonical(t.InputSchema)
-		if err != nil {
-			schema = t.InputSchema
-		}
-		now.Schemas[t.Name] = sum(string(schema))
+		now.Schemas[t.Name] = t.Digest
 	}
 	was := d.of(s.TenantID, s.Name)
 	if was.Server == now.Server && maps.Equal(was.Schemas, now.Schemas) {

@@ -374,8 +374,14 @@ func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Too
 		if schema, err = cleanJSON(schema); err != nil {
 			continue
 		}
+		said := *t
+		said.Meta = nil // of this answer
+		digest, err := core.Digest(said)
+		if err != nil {
+			continue
+		}
 		list = append(list, tools.Tool{
-			Server: l.spec.Name, Name: t.Name, Title: line(t.Title, 200), Description: line(t.Description, 2000), InputSchema: schema,
+			Digest: digest, Server: l.spec.Name, Name: t.Name, Title: line(t.Title, 200), Description: line(t.Description, 2000), InputSchema: schema,
 		})
 	}
 	return list, nil

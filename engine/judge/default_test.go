@@ -208,6 +208,7 @@ func TestDefaultDecisionsAndRisks(t *testing.T) {
 		"unknown kind":       {gate(judge.GateStart, alice), judge.HITL, "no_rule", judge.Medium},
 		"assign":             {prompt(alice), judge.Approve, "operator.assign", judge.Low},
 		"agent assigns":      {prompt(robot), judge.HITL, "agent.assign", judge.Medium},
+		"server's reader":    {kindOf(judge.GateStart, judge.KindMCP, "web", "search", `{"server":"web","tool":"search","args":{"q":"x"}}`), judge.HITL, "agent.tool", judge.Medium},
 		"read tool":          {call("read_file", `{"path":"a"}`), judge.Approve, "tool.read_only", judge.Low},
 		"read tool, case":    {call("Read", `{}`), judge.Approve, "tool.read_only", judge.Low},
 		"read, risk high":    {claimedHigh, judge.HITL, "tool.unknown", judge.High},

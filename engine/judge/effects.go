@@ -123,8 +123,10 @@ func (c *classifier) of(a *Action) []string {
 	return found.list()
 }
 
-// call adds the effects of a tool of a server, called by a task.
+// call adds the effects of a tool of a server, called by a task. Its name, which the
+// server chose, makes it graver and never harmless.
 func (c *classifier) call(found *effects, a *Action) {
+	found.unknown = true
 	var in struct {
 		Args core.Raw `json:"args"`
 	}

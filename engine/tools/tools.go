@@ -64,6 +64,8 @@ type Tool struct {
 	Title       string   `json:"title,omitempty"`
 	Description string   `json:"description,omitempty"`
 	InputSchema core.Raw `json:"input_schema"`
+	// Digest is of all that the server says of it: name, description, schemas, annotations.
+	Digest string `json:"digest"`
 }
 
 // Source lists the tools of servers; a driver is one.
