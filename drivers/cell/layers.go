@@ -137,7 +137,7 @@ func (t tried) nameSpaces(walled bool) Layer {
 		}
 		l.Detail = strings.TrimSuffix("refused: "+l.Detail, ": ")
 		if t.err == nil && walled {
-			l.Detail += "; a run makes no sockets at all here"
+			l.Detail += "; a run makes no sockets at all here, and can write what your tools run by lying in a directory that it shares"
 		}
 	}
 	return l

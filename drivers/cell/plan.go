@@ -163,8 +163,8 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	return slices.CompactFunc(all, func(a, b tree) bool { return a.as == b.as })
 }
 
-// held are the directories on the way to what is hidden in a tree, each mounted
-// over itself. One that the run renames would show what it holds to the next
+// held are the directories on the way to what is hidden or guarded in a tree, each
+// mounted over itself. One that the run renames would show what it holds to the next
 // run, from which it is hidden by name; a mount point can't be renamed.
 func (t tree) held(hidden []string) (all []place) {
 	if !t.write {
@@ -250,7 +250,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	if o.Ways {
 		proxied(env)
 	}
-	hidden := s.hidden(spec.Dir, spec.Wall.Hide)
+	hidden, own := s.hidden(spec.Dir, spec.Wall.Hide), s.own()
 	for _, t := range trees {
 		if t.cache {
 			c := place{Kind: overlay, To: t.as, From: t.path, Map: t.map_, UID: uid, Plain: t.plain}
@@ -261,7 +261,11 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 			continue
 		}
 		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin, Real: t.real})
-		o.Places = append(o.Places, t.held(hidden)...)
+		guards := s.guards(spec, t, own)
+		o.Places = append(o.Places, t.held(slices.Concat(hidden, guards))...)
+		for _, g := range guards {
+			o.Places = append(o.Places, place{Kind: bind, To: g, From: t.path + strings.TrimPrefix(g, t.as), Map: t.map_, Must: true})
+		}
 		for _, h := range hidden {
 			if h != t.as && within(h, t.as) {
 				o.Places = append(o.Places, place{Kind: hide, To: h, Must: true})

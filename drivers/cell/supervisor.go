@@ -26,6 +26,9 @@ type Options struct {
 	// Hide are files and directories of the engine's own, which no walled run
 	// sees. A name that ends in "*" stands for all that begin so.
 	Hide []string
+	// Private are directories of the engine's own in which runs may work, beside those
+	// of Hide: what lies there no person's tools run.
+	Private []string
 	// Files tells what the rules say of a run's files. Nil is that there are no
 	// rules.
 	Files func(Whose) (filerules.Places, error)

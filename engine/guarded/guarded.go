@@ -21,7 +21,6 @@ type Rule struct {
 	When  string   `yaml:"when"` // as it follows "runs on your machine when"
 	Paths []string `yaml:"paths"`
 	Named bool     `yaml:"named"` // agents may write it in shared directories
-	There bool     `yaml:"there"` // what is not there is not kept from being made
 }
 
 // Rules are all of them.
