@@ -264,11 +264,7 @@ func (d *Driver) Published(ctx context.Context, t tree.Tree, commit string) (str
 	if err != nil {
 		return "", err
 	}
-	w, err := git.FindWorktree(t.Source)
-	if err != nil {
-		return "", gone(t, err)
-	}
-	root, err := w.Root()
+	root, err := sourceRoot(t)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
 )
 
@@ -87,14 +88,19 @@ func committed(t tree.Tree) (git.Worktree, error) {
 	return w, nil
 }
 
+// sourceRoot opens what git keeps of a tree's source.
+func sourceRoot(t tree.Tree) (*safeopen.Root, error) {
+	w, err := git.FindWorktree(t.Source)
+	if err != nil {
+		return nil, gone(t, err)
+	}
+	return w.Root()
+}
+
 // madeFrom is the commit that a tree was made from. Its source has it, and nothing of what
 // the agent committed upon it: what was squashed came as files.
 func madeFrom(t tree.Tree) (string, error) {
-	w, err := git.FindWorktree(t.Source)
-	if err != nil {
-		return "", gone(t, err)
-	}
-	root, err := w.Root()
+	root, err := sourceRoot(t)
 	if err != nil {
 		return "", err
 	}

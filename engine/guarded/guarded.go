@@ -1,6 +1,6 @@
 // Package guarded knows what a person's tools run because it lies in a directory:
 // git's hooks, editors' tasks, settings of agents and package managers. It is one
-// list, for the cells that hold it back and for the cards that name it.
+// list, for the cards that name it.
 package guarded
 
 import (
@@ -20,8 +20,6 @@ var source []byte
 type Rule struct {
 	When  string   `yaml:"when"` // as it follows "runs on your machine when"
 	Paths []string `yaml:"paths"`
-	Named bool     `yaml:"named"` // agents may write it in shared directories
-	There bool     `yaml:"there"` // what is not there is not kept from being made
 }
 
 // Rules are all of them.

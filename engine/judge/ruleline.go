@@ -62,14 +62,12 @@ func (r *Rule) free(place string) bool {
 }
 
 // aside reports a place that says nothing of what is done: of a connection, whose tool
-// is where it goes to, the words of its process; of a call, the text that its digest
-// stands for; of a skill, whose run it is, and parameters once more.
+// is where it goes to, the words of its process; of a skill, whose run it is, and
+// parameters once more.
 func (r *Rule) aside(place string) bool {
 	switch r.Action.Kind {
 	case KindNet:
 		return true
-	case KindMCP:
-		return place == "definition"
 	case KindSkill:
 		return place == "agent_id" || place == "step" || strings.HasPrefix(place, "plan.") && strings.HasSuffix(place, ".params")
 	}

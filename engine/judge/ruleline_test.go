@@ -129,7 +129,7 @@ func TestAlwaysMatchesWhatItsLineSays(t *testing.T) {
 	}, {
 		name: "a tool of a server", ask: kindOf(judge.GateStart, judge.KindMCP, "fs", "write", `{"server":"fs","tool":"write","args":{"path":"a","text":"x"},"tool_digest":"d"}`), whom: "agent", free: []string{"args.text"},
 		line:    `let agent robot call fs/write with path="a", text=*, as its server describes it now up to 9 times within 1h of the approval`,
-		matches: []judge.Ask{kindOf(judge.GateStart, judge.KindMCP, "fs", "write", `{"server":"fs","tool":"write","args":{"path":"a","text":"y"},"tool_digest":"d","definition":{"command":1}}`)},
+		matches: []judge.Ask{kindOf(judge.GateStart, judge.KindMCP, "fs", "write", `{"server":"fs","tool":"write","args":{"path":"a","text":"y"},"tool_digest":"d"}`)},
 		asks: map[string]judge.Ask{
 			"other arguments":     kindOf(judge.GateStart, judge.KindMCP, "fs", "write", `{"server":"fs","tool":"write","args":{"path":"b","text":"x"},"tool_digest":"d"}`),
 			"another description": kindOf(judge.GateStart, judge.KindMCP, "fs", "write", `{"server":"fs","tool":"write","args":{"path":"a","text":"x"},"tool_digest":"e"}`),

@@ -19,21 +19,6 @@ import (
 	"swarmdeck/engine/safeopen"
 )
 
-// Use is what a parameter names.
-type Use string
-
-// The uses.
-const (
-	Directory  Use = "directory" // work is done in it, and may change it
-	Reading    Use = "file to read"
-	Writing    Use = "file to write"
-	Repository Use = "repository"
-	Remote     Use = "remote"
-	Host       Use = "host"
-	EnvRef     Use = "environment"
-	Command    Use = "command"
-)
-
 // Scope is what one caller may name. The zero Scope may name nothing.
 type Scope struct {
 	Free bool   // what the engine's user may open: a person of this machine

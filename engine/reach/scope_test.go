@@ -131,8 +131,10 @@ func TestWorkThatNamesNoDirectoryHasItsOwn(t *testing.T) {
 func TestCallersHavePlacesApart(t *testing.T) {
 	all := map[string]bool{}
 	for _, by := range []core.Caller{
-		{Tenant: "t_a", Name: "ada", Kind: core.Agent}, {Tenant: "t_a", Name: "ada", Kind: core.Operator},
-		{Tenant: "t_b", Name: "ada", Kind: core.Agent}, {Tenant: "t_a", Name: "../ada", Kind: core.Agent},
+		{Tenant: "t_a", Name: "ada", Kind: core.Agent},
+		{Tenant: "t_a", Name: "ada", Kind: core.Operator},
+		{Tenant: "t_b", Name: "ada", Kind: core.Agent},
+		{Tenant: "t_a", Name: "../ada", Kind: core.Agent},
 	} {
 		at := reach.Apart("/w", by)
 		if all[at] || filepath.Dir(filepath.Dir(at)) != "/w" {
