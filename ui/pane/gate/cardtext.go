@@ -97,9 +97,6 @@ func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Gro
 		}
 		t.Add("reversible", a.Subject.Reversible+": "+a.Subject.Undo, role)
 	}
-	if a.Always != "" {
-		t.Exact("always would", a.Always, screen.Text)
-	}
 	if a.Around != nil {
 		t.Add("waits for it", strings.Join(a.Around.Behind, "\n"), screen.Text)
 	}
@@ -210,6 +207,9 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 		rule = "none matched: ask a person"
 	}
 	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
+	if a.Always != "" {
+		t.Exact("always would", a.Always, screen.Text)
+	}
 	if a.Unsandboxed {
 		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
 	}
