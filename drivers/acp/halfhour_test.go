@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -333,10 +334,16 @@ func TestACommandOfAnAgentIsContainedInItsOwnTree(t *testing.T) {
 		{dir, "reader", []string{"make", "-n"}, "contained"},
 		{dir, "", []string{"git", "push"}, "destructive"},
 		{dir, "open", []string{"make"}, "profile.open"},
-		{h.repo, "", []string{"make"}, "agent.exec"},
-		{filepath.Dir(dir), "", []string{"make"}, "agent.exec"},
+		{h.repo, "", []string{"make"}, "denied"},
+		{filepath.Dir(dir), "", []string{"make"}, "denied"},
 	} {
 		made, err := h.eng.Swarm.Dispatch(h.Context(), ada, swarm.Dispatch{Kind: exec.Kind, Input: core.MustEncode(map[string]any{"argv": c.argv, "dir": c.dir, "profile": c.profile})})
+		if c.want == "denied" {
+			if !errors.Is(err, core.Kind(core.Denied)) {
+				t.Errorf("%s is not the agent's to name: %v", c.dir, err)
+			}
+			continue
+		}
 		h.no(err)
 		var d judge.GateDecision
 		if made.ApprovalID != "" {
