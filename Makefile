@@ -28,8 +28,13 @@ BUSY_ROUNDS ?= 5
 
 .PHONY: release trials test test-coder build check lint agents mcp coder agentapi ipld postgres cad race golden fuzz bench bench-river clean need
 
-# test runs every test once, all under the race detector: it says first what the
-# tests need, installs what is missing, and prints a line for each package with
+# Packages whose tests run programs, or formats without a goroutine, more than
+# goroutines of ours: the race detector makes them slower, not better. make race has
+# them too.
+PLAIN := /(drivers/(acp|builtin|cad|cell|coder|dag|git|policy|resource|tree)|e2e|examples|rules|store/postgres|themes|ui/command)(/|$$)
+
+# test runs every test once, all but PLAIN under the race detector: it says first what
+# the tests need, installs what is missing, and prints a line for each package with
 # the seconds that it took, and at the end which took longest. A package that
 # fails is shown whole. It takes up to 40 minutes on two cores. With SWARMDECK_CI=1
 # a test that skips itself is a failure too; those with real agents never do here.
@@ -37,10 +42,12 @@ BUSY_ROUNDS ?= 5
 # some wait more than they work.
 test: need lint agents mcp coder agentapi ipld postgres cad
 	@mkdir -p $(dir $(LOG))
-	@echo "go test -race $(PKG)"
-	@CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
-		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) \
-		go test -race -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 45m $(PKG) 2>&1 | tee $(LOG) | awk -v of="$$(go list $(PKG) | wc -l)" -f .ci/report.awk
+	@echo "go test $(PKG)"
+	@all=$$(go list $(PKG)); plain=$$(grep -E '$(PLAIN)' <<<"$$all" || true); raced=$$(grep -vE '$(PLAIN)' <<<"$$all" || true); \
+		export CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
+		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) SWARMDECK_POSTGRES_CURRENT=$(POSTGRES); \
+		run() { [ -z "$$*" ] || go test $$flag -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 45m $$* || printf "FAIL\tgo test $$flag\n"; }; \
+		{ flag= run $$plain; flag=-race run $$raced; } 2>&1 | tee $(LOG) | awk -v of="$$(wc -l <<<"$$all")" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
 test-coder: need coder agentapi
@@ -102,7 +109,7 @@ cad:
 
 # race looks for races alone, again and again: make race PKG=./engine/... COUNT=20
 race: need
-	CGO_ENABLED=1 go test -race -count=$${COUNT:-3} $(PKG)
+	CGO_ENABLED=1 go test -race -timeout 60m -count=$${COUNT:-3} $(PKG)
 
 # trials runs the long forms of what test runs in short: cells and their engines
 # killed at random, attacked also as root of a container, an engine killed a thousand
@@ -137,6 +144,7 @@ trials: need coder agentapi postgres
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
 	SWARMDECK_HOST_CUTS=100 go test -count=1 -timeout 60m -run GivenOnceHoweverALinkIsCut -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
+	$(MAKE) race COUNT=1
 	$(MAKE) fuzz FUZZTIME=30s PKG="./drivers/egress ./engine/egress ./drivers/cell/pin/named ./engine/secret"
 	.ci/busy $(BUSY_ROUNDS) $(PKG)
 

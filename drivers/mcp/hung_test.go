@@ -90,7 +90,7 @@ func impatient(t *testing.T, how string) *house {
 	h := newHouse(t, func(opt *engine.Options, sup *cell.Supervisor) {
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), StartTime: 20 * time.Second, PingTime: 2 * time.Second})
 		if how == "list" {
-			c.opt.StartTime = 2 * time.Second
+			c.opt.StartTime = 8 * time.Second
 		}
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
@@ -138,7 +138,7 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 func TestAServerThatListsNoToolsIsBegunAnew(t *testing.T) {
 	h := impatient(t, "list")
 	for range 2 {
-		if _, err := h.eng.Tools.List(t.Context(), lab, "hangs"); err == nil || !strings.Contains(err.Error(), "did not list its tools within 2s, and is begun anew") {
+		if _, err := h.eng.Tools.List(t.Context(), lab, "hangs"); err == nil || !strings.Contains(err.Error(), "did not list its tools within 8s, and is begun anew") {
 			t.Errorf("%v", err)
 		}
 	}
