@@ -141,7 +141,7 @@ trials: need coder agentapi postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
 	SWARMDECK_DATABASE_SCRIPTS=all go test -count=1 -timeout 60m -run ScriptsPassOnADatabase -v ./e2e
 	TREE_HOST=all go test -count=1 -timeout 30m -run OnAHost -v ./drivers/tree
-	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run HalfMerged -v ./e2e
+	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run "HalfMerged|WholeOrNotAtAll" -v ./e2e
 	SWARMDECK_HOST_CUTS=100 go test -count=1 -timeout 60m -run GivenOnceHoweverALinkIsCut -v ./e2e
 	POLICY_ROUNDS=20 go test -count=1 -timeout 60m ./drivers/policy
 	$(MAKE) race COUNT=1

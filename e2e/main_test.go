@@ -167,7 +167,7 @@ func (u *user) name() string {
 	return who.Username
 }
 
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(patience)
 	for {

@@ -382,7 +382,7 @@ func (k *treeKills) whole(op, status, notes, own, work string) {
 	if got := k.content(k.tree); got != work {
 		k.t.Fatalf("round %d: %s: the agent's tree holds %s, not %s", k.n, op, got, work)
 	}
-	for _, dir := range []string{filepath.Join(k.src, ".git"), k.src, filepath.Join(k.tree, ".git"), k.remote} {
+	for _, dir := range []string{filepath.Join(k.src, ".git"), k.src, filepath.Join(k.tree, ".git"), cmp.Or(k.remote, k.src)} {
 		k.must(filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 			name := filepath.Base(path)
 			if strings.HasPrefix(name, "swarmdeck-") || strings.HasPrefix(name, ".swarmdeck-") || strings.HasSuffix(name, ".lock") {

@@ -263,7 +263,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
 		Ledger: e.Audit, Driver: opt.Trees, Place: opt.Place, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
-		SetUp: e.setUp, Task: e.Tasks.Get,
+		SetUp: e.setUp, Task: e.Tasks.Get, Begin: e.Swarm.NoteBegun,
 		There:   e.Fleet.Known,
 		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
 		Project: func(tenant, agent string) string { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.Project },

@@ -115,7 +115,7 @@ func (w *treeWork) run(ctx context.Context, trees *tree.Trees, job swarm.Job) {
 	out, err := trees.Carry(ctx, job, w)
 	close(over)
 	beats.Wait()
-	w.out = task.Outcome{Status: task.Succeeded, Output: out}
+	w.out = task.Outcome{Status: task.Succeeded, Output: out, Stands: err == nil && (job.Task.Kind == tree.KindMerge || job.Task.Kind == tree.KindUndo)}
 	if err == nil {
 		return
 	}

@@ -23,6 +23,10 @@ import (
 type entry struct {
 	path     string
 	from, to leaf
+
+	have    leaf // what is in the work tree now
+	indexed leaf // and in its index, where it has one
+	sparse  bool // it is not to be checked out
 }
 
 // leaf is what a path is: nothing with mode "".
@@ -34,53 +38,29 @@ const (
 	modeExec   = "100755"
 )
 
+// theirs reports a path that is neither as it was nor as it is to be.
+func (e *entry) theirs(indexed bool) bool {
+	other := func(l leaf) bool { return l != e.from && l != e.to }
+	return other(e.have) || indexed && other(e.indexed)
+}
+
 // maxShownPaths bounds the paths that an error lists.
 const maxShownPaths = 10
 
 // checkedOut brings the work tree in which the branch is checked out to the new
 // commit, and its index.
 func (l *landing) checkedOut(ctx context.Context) error {
-	lock := filepath.Join(l.dot, "index.lock")
-	if err := taken(os.Link(l.mark(), lock), l.mark(), lock); err != nil {
+	if err := l.link(ctx, filepath.Join(l.dot, "index.lock")); err != nil {
 		return err
 	}
-	if err := l.files(ctx); err != nil {
-		return err
-	}
-	// The new index is made of the one that is there: what else is in it stays.
-	work := filepath.Join(l.Dir, "index-land")
-	_ = os.Remove(work + ".lock") // of one that was killed
-	if _, err := git.CopyIndex(filepath.Join(l.dot, "index"), work); err != nil {
-		return err
-	}
-	defer os.Remove(work)
 	list, err := l.entries(ctx)
+	if err == nil {
+		err = l.change(ctx, list)
+	}
 	if err != nil {
 		return err
 	}
-	var lines strings.Builder
-	for _, e := range list {
-		mode, object := e.to.mode, e.to.object
-		if mode == "" {
-			mode, object = "0", strings.Repeat("0", len(l.to))
-		}
-		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, object, e.path)
-	}
-	if _, err := l.Over(ctx, l.root, work, []byte(lines.String()), "update-index", "-z", "--index-info"); err != nil {
-		return fmt.Errorf("bring the index of %s up to date: %w", l.root, err)
-	}
-	_, _ = l.Over(ctx, l.root, work, nil, "update-index", "-q", "--refresh") // only times, for the speed of the next git
-	next := filepath.Join(l.dot, "swarmdeck-index")
-	if _, err := git.CopyIndex(work, next); err != nil {
-		return err
-	}
-	if err := os.Chmod(next, 0o644); err != nil {
-		return err
-	}
-	if err := synced(next); err != nil {
-		return err
-	}
-	return os.Rename(next, filepath.Join(l.dot, "index"))
+	return l.reindex(ctx, list)
 }
 
 // entries are the paths that differ between the two commits.
@@ -109,43 +89,54 @@ func (l *landing) entries(ctx context.Context) (all []entry, err error) {
 	return all, nil
 }
 
-// files puts the files of the new commit in their places, each by one rename. A
-// file that is neither as it was nor as it is to be is somebody's work, and stops
-// all of it before anything is touched.
+// files puts the files of the new commit in their places, each by one rename.
 func (l *landing) files(ctx context.Context) error {
 	list, err := l.entries(ctx)
 	if err != nil {
 		return err
 	}
-	have, err := l.have(ctx, list)
+	return l.change(ctx, list)
+}
+
+// change is files for the paths that differ. Somebody's own work stops all of it before
+// anything is touched; then what will be is noted, so that it can be taken back.
+func (l *landing) change(ctx context.Context, list []entry) error {
+	if err := l.look(ctx, list); err != nil {
+		return err
+	}
+	theirs, err := l.across(list)
 	if err != nil {
 		return err
 	}
-	var theirs []string
-	for n, e := range list {
-		if have[n] != e.from && have[n] != e.to {
+	for _, e := range list {
+		if e.theirs(l.dot != "") {
 			theirs = append(theirs, e.path)
 		}
 	}
-	across, err := l.across(list)
-	if err != nil {
-		return err
-	}
-	if theirs = append(theirs, across...); len(theirs) > 0 {
+	if slices.Sort(theirs); len(theirs) > 0 {
 		more := ""
 		if n := len(theirs) - maxShownPaths; n > 0 {
 			theirs, more = theirs[:maxShownPaths], fmt.Sprintf(" and %d more", n)
 		}
 		return core.Errorf(core.Conflict, "%s has work of its own in %s%s, which would be overwritten; commit it or put it away first", l.root, strings.Join(theirs, ", "), more).With("field", "base")
 	}
+	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.have == e.to || e.sparse })
+	if err := l.note(list); err != nil {
+		return fmt.Errorf("note what is changed in %s: %w", l.root, err)
+	}
+	return l.place(ctx, list)
+}
+
+// place puts paths into their places. A directory that becomes a file is emptied first.
+func (l *landing) place(ctx context.Context, list []entry) error {
 	stage, err := l.stage(ctx, list)
 	if err != nil {
 		return err
 	}
-	defer files.RemoveTree(stage)              //nolint:errcheck // swept by the next one
-	for _, gone := range []bool{true, false} { // a directory that becomes a file is emptied first
-		for n, e := range list {
-			if have[n] == e.to || gone != (e.to.mode == "") {
+	defer files.RemoveTree(stage) //nolint:errcheck // swept by the next one
+	for _, gone := range []bool{true, false} {
+		for _, e := range list {
+			if gone != (e.to.mode == "") {
 				continue
 			}
 			if err := l.put(stage, e); err != nil {
@@ -202,7 +193,11 @@ func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
 	if err := os.Mkdir(stage, 0o700); err != nil {
 		return "", err
 	}
-	index := filepath.Join(l.Dir, "index-stage-"+strings.ToLower(rand.Text()[:10])) // trees of one source share the directory
+	own, err := l.own(ctx)
+	if err != nil {
+		return "", err
+	}
+	index := filepath.Join(own.Dir, "index-stage-"+strings.ToLower(rand.Text()[:10])) // trees of one source share the directory
 	defer os.Remove(index)
 	var names bytes.Buffer
 	for _, e := range list {
@@ -213,7 +208,7 @@ func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
 	if _, err := l.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", l.to}}); err != nil {
 		return "", err
 	}
-	_, err := l.Call(ctx, git.Call{
+	_, err = own.Call(ctx, git.Call{
 		Dir: stage, WorkTree: stage, Index: index, Write: []string{stage}, In: &names, Args: []string{"checkout-index", "-z", "--stdin", "--quiet"},
 	})
 	if err != nil {
@@ -278,63 +273,92 @@ func parents(path string) (all []string) {
 	return all
 }
 
-// have is what is in the work tree now at each path.
-func (l *landing) have(ctx context.Context, list []entry) ([]leaf, error) {
+// look finds what is in the work tree and its index now at each path. A file that is
+// not checked out is what the index has.
+func (l *landing) look(ctx context.Context, list []entry) error {
+	if l.dot != "" {
+		if err := l.index(ctx, list); err != nil {
+			return err
+		}
+	}
 	root, err := os.OpenRoot(l.root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer root.Close()
-	all := make([]leaf, len(list))
-	var regular bytes.Buffer
-	var which []int
-	for n, e := range list {
+	var regular []*entry
+	for n := range list {
+		e := &list[n]
+		e.have = leaf{}
 		info, err := root.Lstat(e.path)
+		e.sparse = e.sparse && err != nil // somebody wanted that one
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+			if e.sparse {
+				e.have = e.indexed
+			}
 		case err != nil:
-			return nil, err
+			return err
 		case info.Mode()&fs.ModeSymlink != 0:
 			to, err := root.Readlink(e.path)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			out, err := l.Call(ctx, git.Call{In: strings.NewReader(to), Args: []string{"hash-object", "--stdin"}})
 			if err != nil {
-				return nil, err
+				return err
 			}
-			all[n] = leaf{modeLink, strings.TrimSpace(string(out))}
+			e.have = leaf{modeLink, strings.TrimSpace(string(out))}
 		case info.Mode().IsRegular():
-			all[n].mode = "100644"
+			e.have.mode = "100644"
 			if info.Mode()&0o100 != 0 {
-				all[n].mode = modeExec
+				e.have.mode = modeExec
 			}
 			if strings.ContainsAny(e.path, "\n") {
-				return nil, core.Errorf(core.Conflict, "%q: a name with a line break is not taken over", e.path).With("field", "path")
+				return core.Errorf(core.Conflict, "%q: a name with a line break is not taken over", e.path).With("field", "path")
 			}
-			regular.WriteString(e.path + "\n")
-			which = append(which, n)
+			regular = append(regular, e)
 		case info.IsDir():
-			all[n].mode = "dir"
+			e.have.mode = "dir"
 			if empty(root, e.path) || within(list, e.path) {
-				all[n] = leaf{}
+				e.have = leaf{}
 			}
 		default:
-			all[n].mode = "special"
+			e.have.mode = "special"
 		}
 	}
-	out, err := l.Call(ctx, git.Call{Dir: l.root, WorkTree: l.root, In: &regular, Args: []string{"hash-object", "--stdin-paths"}})
-	if err != nil {
-		return nil, fmt.Errorf("read the files of %s: %w", l.root, err)
+	return l.hash(ctx, regular)
+}
+
+// hash reads files: byte for byte, and those that are nobody's then once more as the
+// repository that they lie in keeps them.
+func (l *landing) hash(ctx context.Context, some []*entry) error {
+	own := l.Repository
+	for range 2 {
+		var paths strings.Builder
+		for _, e := range some {
+			paths.WriteString(e.path + "\n")
+		}
+		out, err := own.Call(ctx, git.Call{Dir: l.root, WorkTree: l.root, In: strings.NewReader(paths.String()), Args: []string{"hash-object", "--stdin-paths"}})
+		if err != nil {
+			return fmt.Errorf("read the files of %s: %w", l.root, err)
+		}
+		hashes := strings.Fields(string(out))
+		if len(hashes) != len(some) {
+			return fmt.Errorf("read the files of %s: %d of %d were read", l.root, len(hashes), len(some))
+		}
+		for n, e := range some {
+			e.have.object = hashes[n]
+		}
+		some = slices.DeleteFunc(some, func(e *entry) bool { return !e.theirs(false) })
+		if len(some) == 0 || l.dot == "" {
+			return nil
+		}
+		if own, err = l.own(ctx); err != nil {
+			return err
+		}
 	}
-	hashes := strings.Fields(string(out))
-	if len(hashes) != len(which) {
-		return nil, fmt.Errorf("read the files of %s: %d of %d were read", l.root, len(hashes), len(which))
-	}
-	for i, n := range which {
-		all[n].object = hashes[i]
-	}
-	return all, nil
+	return nil
 }
 
 // empty reports a directory with nothing in it.

@@ -98,30 +98,18 @@ func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.J
 	return out, nil
 }
 
-// before finds what the same key was joined to, as long as that is on top of the
-// base, or in it by now.
+// before finds what the same key was joined to, as long as that is on top of the base.
 func (j *joining) before(ctx context.Context, out *tree.Joined) (done bool, err error) {
 	base, never := j.Do(ctx, "rev-parse", "--verify", "--quiet", onto(j.j.Key))
 	commit, ended := j.Do(ctx, "rev-parse", "--verify", "--quiet", landed(j.j.Key))
-	if never != nil || ended != nil {
+	if never != nil || ended != nil || base != j.j.Onto {
 		return false, nil // or not to the end
 	}
 	made, err := j.tree(ctx, commit)
 	if err != nil {
 		return false, err
 	}
-	if base != j.j.Onto {
-		now, err := j.tree(ctx, j.j.Onto)
-		if err != nil {
-			return false, err
-		}
-		if _, not := j.Do(ctx, "merge-base", "--is-ancestor", commit, j.j.Onto); not != nil && (j.t.Kind == tree.Git || made != now) {
-			return false, nil
-		}
-		out.Landed = true
-	}
 	out.Onto, out.Commit, out.Tree = base, commit, made
-	out.Begun = j.d.begun(j.t, j.j.Key)
 	return true, nil
 }
 

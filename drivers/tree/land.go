@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/lfs"
+	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
@@ -21,16 +22,46 @@ import (
 // Land implements tree.Driver. The order makes that nothing is half done for long,
 // and all of it can be done again: the objects, the lock of the branch, the files
 // one by one, their index, and last the branch itself. What a kill leaves is
-// brought to its end by the same key.
+// brought to its end by the same key, or else taken back whole.
 func (d *Driver) Land(ctx context.Context, t tree.Tree, key, from, to string) error {
+	return d.landing(ctx, t, key, from, to, func(l *landing) error {
+		err := l.land(ctx)
+		if err == nil {
+			return nil
+		}
+		done, bad := l.back(ctx)
+		switch {
+		case bad != nil:
+			return fmt.Errorf("%w; %w: %w", err, tree.ErrHalf, bad)
+		case done:
+			return nil
+		}
+		return err
+	})
+}
+
+// Back implements tree.Driver.
+func (d *Driver) Back(ctx context.Context, t tree.Tree, key, from, to string) (done bool, err error) {
+	if _, err := os.Lstat(t.Source); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // and all of it with it
+	}
+	err = d.landing(ctx, t, key, from, to, func(l *landing) error {
+		done, err = l.back(ctx)
+		return err
+	})
+	return done, err
+}
+
+func (d *Driver) landing(ctx context.Context, t tree.Tree, key, from, to string, do func(*landing) error) error {
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return err
 	}
-	l := landing{Repository: r, d: d, t: t, key: key, from: from, to: to}
+	l := landing{Repository: r, t: t, d: d, key: key, from: from, to: to}
 	if t.Kind == tree.Plain {
 		l.root = t.Source
-		return l.files(ctx)
+		l.listed = l.staged() + ".paths"
+		return do(&l)
 	}
 	if l.w, err = git.FindWorktree(t.Source); err != nil {
 		return gone(t, err)
@@ -39,7 +70,8 @@ func (d *Driver) Land(ctx context.Context, t tree.Tree, key, from, to string) er
 		return err
 	}
 	defer l.common.Close()
-	return l.land(ctx)
+	l.listed = l.mark() + ".paths"
+	return do(&l)
 }
 
 // landing is one landing.
@@ -54,22 +86,25 @@ type landing struct {
 	common *safeopen.Root // of the repository
 	root   string         // the work tree in which the branch is checked out
 	dot    string         // and that one's git directory
+	asOwn  *git.Repository
+	listed string // the file that says which paths are changed there; "" where nothing is taken back
 }
 
 func (l *landing) branch() string { return "refs/heads/" + l.t.Base }
 
 func (l *landing) land(ctx context.Context) error {
+	if l.t.Kind == tree.Plain {
+		if err := l.files(ctx); err != nil {
+			return err
+		}
+		return l.release()
+	}
 	tip := git.Ref(l.common, l.branch())
 	switch {
-	case tip == l.to:
+	case tip == l.to || tip != l.from && l.includes(ctx, tip):
 		return l.release() // done, and not written down
-	case tip != l.from && l.includes(ctx, tip):
-		return l.release()
-	case tip != l.from: // a kill may have left our locks, and nothing comes back to them
-		return errors.Join(core.Errorf(core.Conflict, "%s is at %s by now, not at %s any more", l.t.Base, hex12(tip), hex12(l.from)).With("field", "base"), l.release())
-	}
-	if err := l.find(); err != nil {
-		return err
+	case tip != l.from:
+		return core.Errorf(core.Conflict, "%s is at %s by now, not at %s any more", l.t.Base, hex12(tip), hex12(l.from)).With("field", "base")
 	}
 	if err := l.objects(ctx); err != nil {
 		return fmt.Errorf("put the commits into %s: %w", l.t.Source, err)
@@ -77,21 +112,24 @@ func (l *landing) land(ctx context.Context) error {
 	if err := l.large(ctx); err != nil {
 		return err
 	}
-	if err := l.lock(l.branch()); err != nil {
+	if err := l.find(ctx); err != nil {
+		return err
+	}
+	if err := l.link(ctx, l.branchLock()); err != nil {
 		return err
 	}
 	if git.Ref(l.common, l.branch()) != l.from {
-		return errors.Join(l.release(), core.Errorf(core.Conflict, "%s has just moved on from %s", l.t.Base, hex12(l.from)).With("field", "base"))
+		return core.Errorf(core.Conflict, "%s has just moved on from %s", l.t.Base, hex12(l.from)).With("field", "base")
 	}
 	if l.root != "" {
 		if err := l.checkedOut(ctx); err != nil {
-			return errors.Join(err, l.release())
+			return err
 		}
 	}
 	l.log()
 	path := filepath.Join(l.w.Common, l.branch())
-	if err := os.Rename(path+".lock", path); err != nil {
-		return errors.Join(fmt.Errorf("move the branch %s: %w", l.t.Base, err), l.release())
+	if err := os.Rename(l.branchLock(), path); err != nil {
+		return fmt.Errorf("move the branch %s: %w", l.t.Base, err)
 	}
 	return errors.Join(synced(filepath.Dir(path)), l.release())
 }
@@ -105,8 +143,13 @@ func (l *landing) includes(ctx context.Context, tip string) bool {
 }
 
 // find finds where the branch is checked out: in the repository's own work tree, or
-// in one beside it.
-func (l *landing) find() error {
+// in one beside it. That has the contents of LFS where the operator works with it, and
+// else the pointers.
+func (l *landing) find(ctx context.Context) error {
+	l.LFS = &lfs.Objects{}
+	if usesLFS(ctx, l.Repository, l.w) {
+		l.LFS.Read = []string{lfsObjects(l.w)}
+	}
 	dirs := []string{l.w.Common}
 	more, err := filepath.Glob(filepath.Join(l.w.Common, "worktrees", "*"))
 	if err != nil {
@@ -142,20 +185,13 @@ func (l *landing) objects(ctx context.Context) error {
 	return packed(ctx, l.Repository, nil, []string{l.to, "^" + l.from}, func(in io.Reader) error { return unpack(ctx, l.Repository, keep, in) })
 }
 
-// large brings what the commits leave to git LFS into the source. Its work tree has the
-// contents where the operator works with LFS, and else the pointers.
+// large brings what the commits leave to git LFS into the source.
 func (l *landing) large(ctx context.Context) error {
-	uses := usesLFS(ctx, l.Repository, l.w)
 	all, err := l.d.taking(ctx, l.Repository, l.t, l.from, l.to)
 	if err != nil {
 		return err
 	}
-	err = lfsPut(l.Repository, l.w, all)
-	l.LFS = &lfs.Objects{}
-	if uses {
-		l.LFS.Read = []string{lfsObjects(l.w)}
-	}
-	return err
+	return lfsPut(l.Repository, l.w, all)
 }
 
 // mark is a file of ours in the source's repository. Each lock that we take is a
@@ -164,24 +200,14 @@ func (l *landing) mark() string {
 	return filepath.Join(l.w.Common, "swarmdeck-"+strings.ReplaceAll(l.key, ":", "-"))
 }
 
-// begun reports a landing that a kill may have left in the midst of its files.
-func (d *Driver) begun(t tree.Tree, key string) bool {
-	l := landing{t: t, key: key, root: t.Source}
-	place := l.staged()
-	if t.Kind == tree.Git {
-		w, err := git.FindWorktree(t.Source)
-		if err != nil {
-			return false
-		}
-		l.w = w
-		place = l.mark()
-	}
-	_, err := os.Lstat(place)
-	return err == nil
-}
+// branchLock is the file that becomes the ref, as git has it.
+func (l *landing) branchLock() string { return filepath.Join(l.w.Common, l.branch()) + ".lock" }
 
-// lock takes the lock of a ref as git does: the file that becomes the ref.
-func (l *landing) lock(ref string) error {
+// lockPatience is how long another git may be at work there.
+const lockPatience = 5 * time.Second
+
+// link takes a lock as git does, once it is free: it is our mark under a second name.
+func (l *landing) link(ctx context.Context, lock string) error {
 	mark := l.mark()
 	if err := os.WriteFile(mark, []byte(l.to+"\n"), 0o644); err != nil {
 		return err
@@ -189,11 +215,24 @@ func (l *landing) lock(ref string) error {
 	if err := synced(mark); err != nil {
 		return err
 	}
-	path := filepath.Join(l.w.Common, ref)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // it may be packed
+	if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil { // the ref may be packed
 		return err
 	}
-	return taken(os.Link(mark, path+".lock"), mark, path+".lock")
+	ctx, stop := context.WithTimeout(ctx, lockPatience)
+	defer stop()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := taken(os.Link(mark, lock), mark, lock)
+		if !errors.Is(err, core.Kind(core.Unavailable)) {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // taken makes of a lock that is there already an error, unless it is our own.
@@ -209,25 +248,41 @@ func taken(err error, mark, lock string) error {
 	return core.Errorf(core.Unavailable, "another git works there: %s is locked", lock)
 }
 
-// release takes our locks and the mark away, whatever a kill left of them.
+// release takes away whatever is there of a landing's own: the list of its paths first,
+// since without that one nothing is taken back, then its locks and its mark.
 func (l *landing) release() error {
-	mark := l.mark()
+	if err := absent(os.Remove(l.listed)); err != nil {
+		return err
+	}
 	errs := []error{}
-	locks := []string{filepath.Join(l.w.Common, l.branch()) + ".lock"}
+	if l.t.Kind == tree.Plain {
+		return files.RemoveTree(l.staged())
+	}
+	mark := l.mark()
+	locks := []string{l.branchLock()}
 	if l.dot != "" {
 		locks = append(locks, filepath.Join(l.dot, "index.lock"))
 	} else if all, err := filepath.Glob(filepath.Join(l.w.Common, "worktrees", "*", "index.lock")); err == nil {
 		locks = append(append(locks, filepath.Join(l.w.Common, "index.lock")), all...)
+	}
+	for _, lock := range locks[1:] {
+		l.dot = filepath.Dir(lock)
+		errs = append(errs, files.RemoveTree(l.staged()), absent(os.Remove(filepath.Join(l.dot, nextIndex))))
 	}
 	for _, lock := range locks {
 		if _, err := os.Lstat(lock); err == nil && taken(fs.ErrExist, mark, lock) == nil {
 			errs = append(errs, os.Remove(lock))
 		}
 	}
-	if err := os.Remove(mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, err)
+	return errors.Join(append(errs, absent(os.Remove(mark)))...)
+}
+
+// absent is no error for what was to be removed.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // log writes what happens into the logs of the branch and of HEAD, where git

@@ -1,11 +1,15 @@
 package tree_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
 )
 
@@ -56,5 +60,83 @@ func TestAnAgentThatCommitsIsTakenOverAgainAndAgain(t *testing.T) {
 			t.Fatal(n, "the base has something else")
 		}
 		r.git(r.repo, "fsck", "--full", "--strict")
+	}
+}
+
+// TestFilesThatGitCallsCleanAreClean has files that lie there otherwise than they are
+// kept, as the repository wants it.
+func TestFilesThatGitCallsCleanAreClean(t *testing.T) {
+	for name, as := range map[string]struct{ attributes, config string }{
+		"attributes": {"*.bat text eol=crlf\n", ""},
+		"autocrlf":   {"*.bat ident\n", "[core]\n\tautocrlf = true\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			if as.attributes != "" {
+				r.write(r.repo, ".gitattributes", as.attributes)
+			}
+			if as.config != "" {
+				r.write(r.repo, ".git/config", r.read(r.repo, ".git/config")+as.config)
+			}
+			r.write(r.repo, "run.bat", "one $Id$\r\ntwo\r\n")
+			r.write(r.repo, "gone.bat", "gone $Id$\r\n")
+			r.git(r.repo, "add", ".")
+			r.git(r.repo, "commit", "-qm", "lines")
+			for _, file := range []string{"run.bat", "gone.bat", "a"} { // as a clone has it
+				no(t, os.Remove(filepath.Join(r.repo, file)))
+			}
+			r.git(r.repo, "checkout", "-q", ".")
+			ada := r.tree("ada", r.repo)
+			r.write(ada.Path, "run.bat", r.read(ada.Path, "run.bat")+"three\n")
+			r.write(ada.Path, "new.bat", "new\n")
+			no(t, os.Remove(filepath.Join(ada.Path, "gone.bat")))
+			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
+			no(t, err)
+			if got := r.git(r.repo, "status", "--short"); got != "" {
+				t.Error(got)
+			}
+			if got := r.read(r.repo, "run.bat") + r.read(r.repo, "new.bat"); !strings.HasSuffix(got, "two\r\nthree\r\nnew\r\n") {
+				t.Errorf("%q", got)
+			}
+			// What git calls changed is not overwritten.
+			bob := r.tree("bob", r.repo)
+			r.write(bob.Path, "run.bat", "bob\n")
+			r.write(r.repo, "run.bat", "mine\r\n")
+			if _, err := r.over(bob, tree.Join{Key: "t2", Mode: tree.Squash}); !errors.Is(err, core.Kind(core.Conflict)) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestASparseCheckoutStaysSparse takes over files that are not checked out.
+func TestASparseCheckoutStaysSparse(t *testing.T) {
+	for _, how := range []string{"--no-cone", "--sparse-index"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			r.write(r.repo, "in/x", "x\n")
+			r.write(r.repo, "out/y", "y\n")
+			r.write(r.repo, "out/z", "z\n")
+			r.git(r.repo, "add", ".")
+			r.git(r.repo, "commit", "-qm", "in and out")
+			r.git(r.repo, "sparse-checkout", "set", how, "in")
+			ada := r.tree("ada", r.repo)
+			r.write(ada.Path, "in/x", "X\n")
+			r.write(ada.Path, "out/y", "Y\n")
+			r.write(ada.Path, "out/new", "new\n")
+			no(t, os.Remove(filepath.Join(ada.Path, "out/z")))
+			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
+			no(t, err)
+			if got := r.git(r.repo, "status", "--short"); got != "" {
+				t.Error(got)
+			}
+			if _, err := os.Stat(filepath.Join(r.repo, "out")); err == nil || r.read(r.repo, "in/x") != "X\n" {
+				t.Error("other files are checked out than were wanted")
+			}
+			r.git(r.repo, "sparse-checkout", "disable")
+			if r.read(r.repo, "out/y")+r.read(r.repo, "out/new")+r.read(r.repo, "out/z") != "Y\nnew\n" {
+				t.Error("the files are not those of the merge")
+			}
+		})
 	}
 }

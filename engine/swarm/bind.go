@@ -53,7 +53,7 @@ func (s *Swarm) binds(t *task.Task, worker string) bool {
 // them pass as they are now lets it go on. The files are what the work is to
 // be held to.
 func (s *Swarm) confirm(ctx context.Context, t *task.Task) (files []judge.File, ok bool, err error) {
-	if !s.binds(t, localWorker) {
+	if t.Begun || !s.binds(t, localWorker) {
 		return nil, true, nil
 	}
 	ask, err := s.startAsk(t, t.Input)

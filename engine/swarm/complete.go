@@ -148,7 +148,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 		return task.Result{}, err
 	}
 	t.SetWaiting(tx, false)
-	if t.CancelRequested && out.Status != task.Blocked { // it ended by itself just then: it must not come back
+	if t.CancelRequested && out.Status != task.Blocked && !out.Stands { // it ended by itself just then: it must not come back
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: s.whyCancelled(t)}
 	}
 	var dec judge.GateDecision
@@ -207,7 +207,7 @@ func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Erro
 		return err
 	}
 	wait := backoff(t)
-	t.Status, t.Worker, t.Lease, t.Sent = task.Queued, "", 0, false
+	t.Status, t.Worker, t.Lease, t.Sent, t.Begun = task.Queued, "", 0, false, false
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
@@ -265,7 +265,7 @@ func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core
 		}
 	}
 	t.SetWaiting(tx, false)
-	t.Status, t.CompletedAt, t.RunAt, t.Pending, t.Paused, t.Sent = res.Status, tx.Now(), time.Time{}, 0, false, false
+	t.Status, t.CompletedAt, t.RunAt, t.Pending, t.Paused, t.Sent, t.Begun = res.Status, tx.Now(), time.Time{}, 0, false, false, false
 	res.TenantID, res.TraceID, res.TaskID = t.TenantID, t.TraceID, t.TaskID
 	res.CompletedAt, res.ProducedBy = t.CompletedAt, t.Worker
 	if len(res.Output) == 0 {

@@ -25,6 +25,7 @@ type minder struct {
 	cancelled bool
 	timedOut  bool
 	ending    bool // it was told to end: no more stops and starts
+	begun     bool // half of its effect may be there: it is neither held up nor ended before it begins
 }
 
 // Patience of a minder.
@@ -45,7 +46,8 @@ func (m *minder) admit(ctx context.Context, earlier <-chan struct{}) bool {
 	for {
 		m.s.beat(m.l)
 		m.s.mu.Lock()
-		want, cancel := m.s.wantFrozen(m.l), m.l.cancel
+		lost := m.s.leases[m.l.ref] != m.l
+		want, cancel := m.s.wantFrozen(m.l) && !m.begun, m.l.cancel && (lost || !m.begun)
 		m.s.mu.Unlock()
 		switch {
 		case cancel:
@@ -174,6 +176,7 @@ func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 	switch {
 	case lost:
 		return out, false
+	case out.Stands:
 	case m.timedOut:
 		out.Status, out.Error = task.TimedOut, timedOut()
 	case m.cancelled && out.Status != task.Blocked:
@@ -234,6 +237,9 @@ func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out t
 		}
 		if now.Status != task.Running || now.Lease != t.Lease {
 			return errLate
+		}
+		if now.Begun {
+			return nil // the next engine finds it as it is
 		}
 		return s.interrupt(tx, &now, "the engine closed", 0)
 	})

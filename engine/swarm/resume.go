@@ -1,6 +1,8 @@
 package swarm
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -36,6 +38,69 @@ func (s *Swarm) NoteSent(tx *audit.Tx, taskID string) error {
 	return s.tasks.Note(tx, &t, "task.sent")
 }
 
+// NoteBegun says, in a transaction before the first effect of a task that is approved or
+// let pass, that half of its effect may be there from now on, or that none of it is. An
+// engine that dies under it leaves it to the next one, which has its runner bring it to
+// its end before anything else: nobody is asked about half an effect.
+func (s *Swarm) NoteBegun(tx *audit.Tx, taskID string, begun bool) error {
+	var t task.Task
+	err := s.tasks.Load(tx, task.Seq(taskID), &t)
+	if errors.Is(err, core.Kind(core.NotFound)) && !begun {
+		return nil
+	}
+	if err != nil || t.Begun == begun {
+		return err
+	}
+	if begun && (t.Status != task.Running || t.CancelRequested) {
+		return core.Errorf(core.Conflict, "task %s does not run any more: nothing is begun", taskID)
+	}
+	t.Begun = begun
+	event := "task.begun"
+	if !begun {
+		event = "task.taken_back"
+	}
+	return s.tasks.Note(tx, &t, event)
+}
+
+// resume has a task that has begun its effect go on under a new lease.
+func (s *Swarm) resume(tx *audit.Tx, t *task.Task, why string) (err error) {
+	if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &task.Error{Code: CodeInterrupted, Message: why, Retryable: true}}); err != nil {
+		return err
+	}
+	if err := s.leave(tx, t); err != nil {
+		return err
+	}
+	if t.Input, err = s.tasks.Input(tx, t.Seq()); err != nil {
+		return fmt.Errorf("read input of task %s: %w", t.TaskID, err)
+	}
+	t.Worker, t.Lease = localWorker, uint64(tx.Add(countLease, 1))
+	l, again := newLease(t), *t
+	tx.OnCommit(func() {
+		s.leased(l)
+		s.mu.Lock()
+		s.resumed = append(s.resumed, again)
+		s.mu.Unlock()
+		s.ring()
+	})
+	return s.tasks.Move(tx, t, task.Running, "task.continued", core.MustEncode(map[string]any{"reason": why, "lease": t.Lease}))
+}
+
+// goOn starts what has begun its effect under an engine that died, or stood still.
+func (s *Swarm) goOn(start func(task.Task)) {
+	s.mu.Lock()
+	all := s.resumed
+	s.resumed = nil
+	for _, t := range all {
+		if l := s.leases[refOf(&t)]; l != nil {
+			s.beat(l)
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range all {
+		start(t)
+	}
+}
+
 // ReasonSent is the reason code of the question whether a task is sent again.
 const ReasonSent = "agent.interrupted"
 
@@ -52,6 +117,9 @@ func unsure(t *task.Task, v *judge.Verdict) {
 // unless its work resumes where it was, or waited for a person. What an agent may have
 // done already is asked about, and costs none.
 func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task, why string) error {
+	if t.Begun {
+		return s.resume(tx, t, why)
+	}
 	if t.Sent {
 		return s.interrupt(tx, t, why, 0)
 	}

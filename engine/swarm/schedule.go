@@ -72,6 +72,7 @@ func (s *Swarm) Run(ctx context.Context) error {
 
 // step does what is to do now and says when to look again at the latest.
 func (s *Swarm) step(ctx context.Context, start func(task.Task)) (time.Duration, error) {
+	s.goOn(start)
 	wait, err := s.expire(ctx)
 	if err != nil {
 		return 0, err
@@ -263,7 +264,7 @@ func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) er
 func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) (out task.Outcome, ok bool) {
 	earlier, over := s.enter(l.ref)
 	defer over()
-	m := minder{s: s, l: l, limit: seconds(t.TimeoutS)}
+	m := minder{s: s, l: l, limit: seconds(t.TimeoutS), begun: t.Begun}
 	defer func() {
 		if p := recover(); p != nil {
 			out, ok = s.panicked(&t, m.work, p, debug.Stack()), true

@@ -83,6 +83,7 @@ type Swarm struct {
 	pulses    map[ref]*pulse    // by tenant and worker; not the engine's own
 	tended    map[ref]chan struct{}
 	handed    map[string]int // slots that go from one task to the next just now, by pool
+	resumed   []task.Task    // go on where an engine died, and are not started yet
 	planned   time.Duration  // uptime of the next look; later than that, we slept
 }
 

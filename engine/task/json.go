@@ -45,6 +45,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Flag("resumes", t.Resumes)
 	o.Nonzero("deaths", uint64(t.Deaths))
 	o.Flag("sent", t.Sent)
+	o.Flag("begun", t.Begun)
 	o.Flag("paused", t.Paused)
 	o.Flag("cancel_requested", t.CancelRequested)
 	o.Optional("retry_of", t.RetryOf)

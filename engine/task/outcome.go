@@ -14,6 +14,8 @@ type Outcome struct {
 	Confidence *float64 `json:"confidence,omitempty"`
 	Text       string   `json:"text,omitempty"`    // the output's text, for the result gate
 	Denials    []string `json:"denials,omitempty"` // decisions that denied during the run
+	// Stands says that it had an effect which no cancel or time-out since takes back.
+	Stands bool `json:"-"`
 }
 
 // Checked bounds what a worker reports and refuses what no outcome can be.

@@ -86,6 +86,7 @@ type Task struct {
 	Resumes         bool           `json:"resumes,omitzero"`      // its work goes on where an engine died
 	Deaths          int            `json:"deaths,omitzero"`       // engines that died under it since it last got on
 	Sent            bool           `json:"sent,omitzero"`         // its agent may have it, and nobody knows what came of it
+	Begun           bool           `json:"begun,omitzero"`        // its effect may be half there: it goes on before anybody is asked
 	Paused          bool           `json:"paused,omitzero"`       // stopped by an operator
 	CancelRequested bool           `json:"cancel_requested,omitzero"`
 	RetryOf         string         `json:"retry_of,omitempty"`

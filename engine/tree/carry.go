@@ -15,10 +15,16 @@ func (s *Trees) Carry(ctx context.Context, job swarm.Job, hold Hold) (core.Raw, 
 	if err != nil {
 		return nil, err
 	}
+	c := carrying{s, job, hold, in, t}
+	switch {
+	case t.Landing.of(job.Task):
+		return c.land(ctx)
+	case job.Task.Begun:
+		return nil, core.Errorf(core.Internal, "the tree of %s does not know what %s has begun", in.Agent, job.Task.TaskID)
+	}
 	if err := hold.Pass(ctx); err != nil {
 		return nil, err
 	}
-	c := carrying{s, job, hold, in, t}
 	switch job.Task.Kind {
 	case KindCheck:
 		return c.check(ctx)
@@ -28,7 +34,10 @@ func (s *Trees) Carry(ctx context.Context, job swarm.Job, hold Hold) (core.Raw, 
 	if err := s.claim(t.Source, job.Task.TaskID); err != nil {
 		return nil, err
 	}
-	defer s.release(t.Source)
+	defer s.release(t.Source, job.Task.TaskID)
+	if err := s.mendSource(ctx, t); err != nil {
+		return nil, err
+	}
 	switch job.Task.Kind {
 	case KindMerge:
 		return c.merge(ctx)
@@ -49,10 +58,12 @@ func (s *Trees) claim(source, task string) error {
 	return nil
 }
 
-func (s *Trees) release(source string) {
+func (s *Trees) release(source, task string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.landing, source)
+	if s.landing[source] == task {
+		delete(s.landing, source)
+	}
 }
 
 // Free reports whether a task that changes something can start, and why not: merges
@@ -131,17 +142,13 @@ func (c *carrying) merge(ctx context.Context) (core.Raw, error) {
 		return nil, err
 	}
 	out := Landed{Agent: c.t.Agent, Into: into(c.t), From: made.Onto, Commits: made.Commits, Since: c.t.Since, Head: c.t.Head}
-	if !c.in.Unchecked && !made.Landed && !made.Begun {
+	if !c.in.Unchecked {
 		ok := false
 		if out.Checks, ok, err = c.checks(ctx, made.Commit); err != nil || !ok {
 			return nil, c.refused(out.Checks, err)
 		}
 	}
-	if err := context.Cause(ctx); err != nil && !made.Begun {
-		return nil, err
-	}
-	ctx = context.WithoutCancel(ctx) // nothing is left half done
-	if err := d.Land(ctx, c.t, c.key(), made.Onto, made.Commit); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	out.To = made.Commit
@@ -157,13 +164,7 @@ func (c *carrying) merge(ctx context.Context) (core.Raw, error) {
 			head = now.Head
 		}
 	}
-	err = c.s.save(ctx, c.self(), "tree.merged", &c.t, func(t *Tree) {
-		t.Since, t.Head = made.State, head
-		if t.Kind == Git {
-			t.BaseCommit = made.Commit
-		}
-	})
-	return core.MustEncode(out), err
+	return c.begin(ctx, Landing{Landed: out, Next: made.State, NextHead: head})
 }
 
 // refused is the error of a candidate that its checks did not pass.
@@ -235,18 +236,9 @@ func (c *carrying) undo(ctx context.Context) (core.Raw, error) {
 	if where != "" {
 		return nil, core.Errorf(core.Conflict, "task: what %s merged was pushed to %s: others may have it; make a commit that takes it back", c.in.Task, where).With("field", "task")
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := d.Land(ctx, c.t, c.key(), l.To, l.From); err != nil {
-		return nil, err
-	}
-	err = c.s.save(ctx, c.self(), "tree.unmerged", &c.t, func(t *Tree) {
-		t.Since, t.Head = l.Since, l.Head
-		if t.Kind == Git {
-			t.BaseCommit = l.From
-		}
-	})
+	next, head := l.Since, l.Head
 	l.From, l.To = l.To, l.From
-	return core.MustEncode(l), err
+	return c.begin(ctx, Landing{Landed: l, Next: next, NextHead: head})
 }
 
 // push sends the work, on top of what the base is now, to a branch elsewhere.

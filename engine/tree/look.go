@@ -35,6 +35,9 @@ func (s *Trees) Look(ctx context.Context, tenant, agent string) (l Look, err err
 		return l, err
 	}
 	l = Look{Tree: t, Changes: []Change{}}
+	if !t.Landing.open() {
+		l.Landing = nil
+	}
 	if t.Phase != Ready {
 		return l, nil
 	}

@@ -12,6 +12,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -69,6 +70,8 @@ type Tree struct {
 	Included *Included `json:"included,omitempty"`
 	// Setup is what runs in it first; nil is nothing.
 	Setup *Setup `json:"setup,omitempty"`
+	// Landing is the merge, or the way back, that was begun last.
+	Landing *Landing `json:"landing,omitempty"`
 	// Pushed are the commits that were sent elsewhere, by URL and branch.
 	Pushed    map[string]string `json:"pushed,omitempty"`
 	CreatedAt time.Time         `json:"created_at"`
@@ -178,8 +181,6 @@ type Joined struct {
 	Commit    string   `json:"commit,omitempty"` // a state, of a plain tree
 	Tree      string   `json:"tree,omitempty"`
 	Onto      string   `json:"onto"`                // what it is on top of
-	Landed    bool     `json:"landed,omitzero"`     // the base has it already, by the same key
-	Begun     bool     `json:"begun,omitzero"`      // files may have been changed already, by the same key
 	Commits   []string `json:"commits,omitempty"`   // subjects, the oldest first
 	Conflicts []string `json:"conflicts,omitempty"` // paths; there is no commit then
 	// Marked are files in which it leaves conflict markers, of what is only to look.
@@ -216,6 +217,9 @@ type Wanted struct {
 	Dir            string // of the engine's machine, of which it is made
 	Base           string // a branch; "" is the one that is checked out
 }
+
+// ErrHalf is the error of a landing that is neither done nor taken back.
+var ErrHalf = errors.New("what of it is done can't be taken back")
 
 // Driver makes trees and works on them. Drivers provide it. What changes
 // something is given a key or has a state that says whether it is done: done
@@ -256,8 +260,11 @@ type Driver interface {
 	File(ctx context.Context, t Tree, state, path string) ([]byte, error)
 	Edit(ctx context.Context, t Tree, key, state, path string, content []byte) error
 	// Land brings what the tree is of from one commit to another: its branch, and the
-	// files where that is checked out.
+	// files where that is checked out. What it can't do it takes back whole, but for an
+	// error that wraps ErrHalf. Back takes back what is left of one then, unless it is
+	// done after all.
 	Land(ctx context.Context, t Tree, key, from, to string) error
+	Back(ctx context.Context, t Tree, key, from, to string) (done bool, err error)
 	// Published reports a commit that a remote's branch is known to have.
 	Published(ctx context.Context, t Tree, commit string) (where string, err error)
 	// Run lays a state out in a directory of its own and runs a command there, in a

@@ -44,6 +44,9 @@ type Options struct {
 	Task  func(ctx context.Context, tenant, id string) (task.Task, error)
 	// Landing is what a merge did, by its task.
 	Landing func(ctx context.Context, tenant, task string) (Landed, error)
+	// Begin notes that a task has begun to change files, or that none of it is left: begun,
+	// it is brought to its end by the next engine before anybody is asked.
+	Begin func(tx *audit.Tx, task string, begun bool) error
 }
 
 // Trees keeps the trees of every tenant. It is safe for concurrent use.
@@ -107,6 +110,9 @@ const component = "trees"
 // follow takes over what a commit did to a tree; nil removed it.
 func (s *Trees) follow(tenant, agent string, t *Tree) {
 	s.trees.Follow(tenant, agent, t)
+	if t != nil && t.Landing.open() { // nobody else changes the source meanwhile
+		_ = s.claim(t.Source, t.Landing.Task)
+	}
 	switch {
 	case t == nil:
 		s.mu.Lock()
@@ -352,6 +358,9 @@ func (s *Trees) Left(tx *audit.Tx, agent string) error {
 	if err != nil || t == nil {
 		return err
 	}
+	if t.Landing.open() {
+		return core.Errorf(core.Conflict, "agent: %s is at work on the files of %s: delete it when that is over", t.Landing.Task, t.Source).With("field", "agent")
+	}
 	old := *t
 	t.Phase = Leaving
 	if err := s.kind.Save(tx, record.Event{Type: "tree.leaving"}, &old, t); err != nil {
@@ -386,6 +395,10 @@ func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Tim
 		if next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
 		}
+	}
+	left, err := s.mendAll(ctx, tenant)
+	if left {
+		look(now.Add(mendSoon))
 	}
 	for agent, t := range s.trees.Of(tenant) {
 		due := t.UpdatedAt.Add(orphanAge)
