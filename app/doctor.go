@@ -57,7 +57,7 @@ func wall(ctx context.Context, look command.Look, cells *cell.Supervisor) []comm
 	named := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "nothing") }
 	switch {
 	case !all[0].OK:
-		sum.Detail = "no such run can be started here"
+		sum.Detail = "no such run can be started in " + look.Dir
 	case look.Profile == string(cell.Open):
 		sum.Detail = "a run reaches all that this user reaches; what holds its processes together: " + named(has)
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 )
 
@@ -188,10 +190,13 @@ func unescaped(s string) string {
 }
 
 // hide takes the credentials out of an answer that repeats them. One that is
-// encoded, although plain ones alone are asked for, is passed on as it is.
-func (g *grant) hide(res *http.Response) {
+// encoded, although plain ones alone are asked for, is refused: it can't be read.
+func (g *grant) hide(res *http.Response) error {
 	if g == nil || g.mask == nil {
-		return
+		return nil
+	}
+	if how := res.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
+		return fmt.Errorf("it answered encoded as %s, in which a credential could be; allowed: identity", core.ClipTo(how, 40))
 	}
 	for _, texts := range res.Header {
 		for i := range texts {
@@ -199,12 +204,13 @@ func (g *grant) hide(res *http.Response) {
 		}
 	}
 	if res.Body == nil || res.Body == http.NoBody || res.Request.Method == http.MethodHead {
-		return
+		return nil
 	}
 	m := &maskedBody{ReadCloser: res.Body, buf: make([]byte, 32<<10)}
 	m.in = g.mask.Writer(&m.ready)
 	res.Body, res.ContentLength = m, -1
 	res.Header.Del("Content-Length")
+	return nil
 }
 
 // maskedBody is a body without credentials.

@@ -1,6 +1,7 @@
 package modelproxy_test
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -246,5 +247,31 @@ func BenchmarkCredential(b *testing.B) {
 				_ = res.Body.Close()
 			}
 		})
+	}
+}
+
+func TestAnAnswerThatCantBeReadForACredentialIsRefused(t *testing.T) {
+	for encoding, refused := range map[string]bool{"gzip": true, "br": true, "Identity": false, "": false} {
+		r := newRig(t, upstream(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", encoding)
+			g := gzip.NewWriter(w)
+			_, _ = io.WriteString(g, r.Header.Get("Authorization"))
+			_ = g.Close()
+		}))
+		env, _ := r.lines.Conceal(r.lines.Environ(map[string]string{"OPENAI_API_KEY": key}))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m"}`))
+		r.no(err)
+		req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
+		req.Header.Set("Accept-Encoding", "gzip, br")
+		res, err := http.DefaultClient.Do(req)
+		r.no(err)
+		data, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if (res.StatusCode == http.StatusBadGateway) != refused || refused && !strings.Contains(string(data), "encoded as "+encoding) {
+			t.Errorf("%q: %d %s", encoding, res.StatusCode, data)
+		}
+		if e := r.events(2)[1]; refused != (e.Status != "ok") {
+			t.Errorf("%q: %+v", encoding, e)
+		}
 	}
 }

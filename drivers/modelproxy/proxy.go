@@ -105,7 +105,9 @@ func (l *line) serve(w http.ResponseWriter, r *http.Request, path string) {
 			pr.Out.Header.Set("Accept-Encoding", "identity") // it has to be read on the way
 		},
 		ModifyResponse: func(res *http.Response) error {
-			g.hide(res)
+			if err := g.hide(res); err != nil {
+				return err
+			}
 			if x != nil {
 				x.answers(res)
 			}
@@ -116,7 +118,7 @@ func (l *line) serve(w http.ResponseWriter, r *http.Request, path string) {
 				x.failed(err)
 			}
 			if r.Context().Err() == nil {
-				refuse(w, http.StatusBadGateway, "the model's API can't be reached: "+cause(err))
+				refuse(w, http.StatusBadGateway, "the model's API gave no answer: "+cause(err))
 			}
 		},
 	}

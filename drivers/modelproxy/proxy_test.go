@@ -296,7 +296,7 @@ func TestErrorsOfTheModelAreTold(t *testing.T) {
 	}
 	t.Run("nobody is there", func(t *testing.T) {
 		r := newRig(t, "http://127.0.0.1:1")
-		if status, body := r.post("/responses", `{"model":"m-9","input":"hello"}`); status != http.StatusBadGateway || !strings.Contains(body, "can't be reached") {
+		if status, body := r.post("/responses", `{"model":"m-9","input":"hello"}`); status != http.StatusBadGateway || !strings.Contains(body, "gave no answer") {
 			t.Errorf("%d %s", status, body)
 		}
 		if all := r.events(2); all[0].Model.Name != "m-9" || text(all[0].Model) != "user[text:hello;]" || all[1].Model.Fault != "unreachable" {
