@@ -125,7 +125,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 	if err != nil {
 		return err
 	}
-	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + ".servers", Getenv: os.Getenv, Secrets: secrets})
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + ".servers", Getenv: os.Getenv, Keep: pins.Keep, Secrets: secrets})
 	h.closers = append(h.closers, h.client.Close)
 	opt.Tools = h.client
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}

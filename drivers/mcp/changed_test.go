@@ -55,6 +55,12 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 }
 
 func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
+	for _, change := range []string{"morph", "retell"} { // its schema, and what is said of it alone
+		t.Run(change, func(t *testing.T) { voidOnce(t, change) })
+	}
+}
+
+func voidOnce(t *testing.T, change string) {
 	h, c := guests(t)
 	path := filepath.Join(h.dir, "written")
 	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
@@ -65,11 +71,12 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	tk := h.asks(t, path)
-	was := c.tools.digest(s, "write_file")
-	if _, r := h.ends(t, alice, "actor", "morph", "{}"); r.Status != task.Succeeded {
+	now := func() string { _, as := c.tools.tool(s, "write_file"); return as }
+	was := now()
+	if _, r := h.ends(t, alice, "actor", change, "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
-	await(t, "the new schema", func() bool { return c.tools.digest(s, "write_file") != was })
+	await(t, "the new tool", func() bool { return now() != was })
 	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
 	h.anew(t, tk, first, path)
 	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
@@ -151,30 +158,50 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := tools.Server{TenantID: lab, Name: "a", Command: []string{"x"}}
-	list := []tools.Tool{{Name: "one", InputSchema: core.Raw(`{"type":"object"}`)}}
+	list := []tools.Tool{{Name: "one", Digest: "d1", ReadOnly: true}}
+	as := func(d *definitions, s tools.Server) string { _, as := d.tool(s, "one"); return as }
+	reads := func(d *definitions, s tools.Server) bool { k, _ := d.tool(s, "one"); return k.reads() }
 	first := &definitions{state: dir}
-	before := first.digest(s, "one")
+	before := as(first, s)
 	if err := first.learn(s, list); err != nil {
 		t.Fatal(err)
 	}
-	known := first.digest(s, "one")
-	if again := (&definitions{state: dir}).digest(s, "one"); again != known || known == before {
+	known := as(first, s)
+	if again := as(&definitions{state: dir}, s); again != known || known == before {
 		t.Errorf("%s, then %s, before that was known %s", known, again, before)
+	}
+	if err := first.approve(s, "one", before); err != nil || reads(first, s) {
+		t.Errorf("what was approved before it was known reads: %v", err)
+	}
+	if err := first.approve(s, "one", known); err != nil || !reads(first, s) || !reads(&definitions{state: dir}, s) {
+		t.Errorf("an approval is not known after a restart: %v", err)
 	}
 	changed := s
 	changed.Command = []string{"y"}
-	list[0].InputSchema = core.Raw(`{"type":"object","required":["a"]}`)
-	if first.digest(changed, "one") == known {
+	if as(first, changed) == known || reads(first, changed) {
 		t.Error("the tool of another command is the same")
 	}
-	if err := first.learn(s, list); err != nil || first.digest(s, "one") == known {
-		t.Errorf("the tool with another schema is the same: %v", err)
+	list[0].Digest = "d2"
+	if err := first.learn(s, list); err != nil || as(first, s) == known || reads(first, s) {
+		t.Errorf("the tool of which something else is said is the same: %v", err)
 	}
-	for _, bad := range []string{"", "{", `{"schemas":7}`} {
+	if err := first.approve(s, "one", known); err != nil || reads(first, s) {
+		t.Errorf("an approval of what it was reads: %v", err)
+	}
+	if err := first.approve(s, "one", as(first, s)); err != nil || !reads(first, s) {
+		t.Errorf("it was approved anew: %v", err)
+	}
+	for range 2 { // to another command, and back
+		s, changed = changed, s
+		if err := first.learn(s, list); err != nil || reads(first, s) {
+			t.Errorf("an approval outlived the command of its server: %v", err)
+		}
+	}
+	for _, bad := range []string{"", "{", `{"tools":7}`} {
 		if err := os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := (&definitions{state: dir}).digest(s, "one"); got != before {
+		if got := as(&definitions{state: dir}, s); got != before {
 			t.Errorf("%q: %s", bad, got)
 		}
 	}

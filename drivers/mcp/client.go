@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/skill"
@@ -27,6 +28,8 @@ type ClientOptions struct {
 	// means 30 s. PingTime is how long one that has not answered a call may take to
 	// answer a ping before it is begun anew; 0 means 5 s.
 	StartTime, PingTime time.Duration
+	// Keep keeps what a server says of a tool, for cards; nil keeps nothing.
+	Keep func(tenant string, text []byte) (sha256 string)
 	// Secrets gives servers what their environment refers to; nil knows none.
 	Secrets secret.Resolver
 }
@@ -61,6 +64,9 @@ func NewClient(sup *cell.Supervisor, opt ClientOptions) *Client {
 	opt.StartTime, opt.PingTime = cmp.Or(opt.StartTime, startTime), cmp.Or(opt.PingTime, pingTime)
 	if opt.Secrets == nil {
 		opt.Secrets = secret.Plain
+	}
+	if opt.Keep == nil {
+		opt.Keep = (*pin.Keeper)(nil).Keep
 	}
 	return &Client{sup: sup, opt: opt, tools: definitions{state: opt.State}, links: map[string]*link{}}
 }
@@ -173,9 +179,14 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	if !there {
 		return nil, core.Missing("tool", in.Server+"."+in.Tool)
 	}
-	if in.ToolDigest != "" && in.ToolDigest != c.tools.digest(s, in.Tool) {
+	if _, now := c.tools.tool(s, in.Tool); in.ToolDigest != "" && in.ToolDigest != now {
 		return nil, &skill.Failure{Code: "tool_changed", Message: fmt.Sprintf(
-			"%s.%s is another tool than the one that was approved: its server or its input schema has changed", in.Server, in.Tool), Retryable: true}
+			"%s.%s is another tool than the one that was judged: its server, or what that says of it, has changed", in.Server, in.Tool), Retryable: true}
+	}
+	if in.approved {
+		if err := c.tools.approve(s, in.Tool, in.ToolDigest); err != nil {
+			return nil, err
+		}
 	}
 	params := &mcp.CallToolParams{Name: in.Tool, Arguments: in.Args}
 	if in.traceparent != "" {

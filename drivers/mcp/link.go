@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/drivers/cell"
@@ -359,7 +361,7 @@ func (l *link) lastWords() string {
 
 // ask lists the tools; what can't be shown or called is left out.
 func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Tool, error) {
-	list := []tools.Tool{}
+	list, total := []tools.Tool{}, 0
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
@@ -374,11 +376,31 @@ func (l *link) ask(ctx context.Context, session *mcp.ClientSession) ([]tools.Too
 		if schema, err = cleanJSON(schema); err != nil {
 			continue
 		}
+		digest, said, err := told(*t)
+		if total += len(said); err != nil || len(said) > maxSchema || total > maxFrame {
+			continue
+		}
+		hints := cmp.Or(t.Annotations, &mcp.ToolAnnotations{})
 		list = append(list, tools.Tool{
 			Server: l.spec.Name, Name: t.Name, Title: line(t.Title, 200), Description: line(t.Description, 2000), InputSchema: schema,
+			Digest: digest, Said: said,
+			// By the protocol, what is silent about an open world acts in one.
+			ReadOnly: hints.ReadOnlyHint && hints.OpenWorldHint != nil && !*hints.OpenWorldHint && (hints.DestructiveHint == nil || !*hints.DestructiveHint),
 		})
 	}
 	return list, nil
+}
+
+// told is all that a server says of a tool: its digest, and its lines for people.
+func told(t mcp.Tool) (digest, text string, err error) {
+	t.Meta, t.Icons = nil, nil // of this answer, and never shown
+	if digest, err = core.Digest(t); err != nil {
+		return "", "", err
+	}
+	about := strings.ReplaceAll(t.Description, "\x00", "\u2400") // a text without that is kept
+	t.Description = ""
+	rest, err := json.Marshal(t, json.Deterministic(true), jsontext.WithIndent("  "))
+	return digest, about + "\n\n" + string(rest) + "\n", err
 }
 
 // explain names the server and what it said last.

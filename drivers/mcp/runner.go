@@ -32,6 +32,7 @@ type callInput struct {
 	// the call, which binds an approval to it; what a caller gives is not used.
 	ToolDigest string `json:"tool_digest,omitempty"`
 
+	approved    bool    // by a person
 	traceparent string  // of the work that the call belongs to
 	of          *caller // is asked what the server wants to know
 }
@@ -90,9 +91,29 @@ func (r Runner) Check(tenant string, input core.Raw) (string, judge.Action, erro
 	if err != nil {
 		return "", judge.Action{}, fmt.Errorf("server: %w", err)
 	}
-	in.ToolDigest = r.c.tools.digest(s, in.Tool)
-	return in.Server + "." + in.Tool + " " + line(string(in.Args), 120),
-		judge.Action{Kind: Kind, Server: in.Server, Tool: in.Tool, Args: core.MustEncode(in)}, nil
+	action := judge.Action{Kind: Kind, Server: in.Server, Tool: in.Tool}
+	var k known
+	if k, in.ToolDigest = r.c.tools.tool(s, in.Tool); k.reads() {
+		action.Effects = []string{"read"}
+	}
+	action.Args = core.MustEncode(in)
+	return in.Server + "." + in.Tool + " " + line(string(in.Args), 120), action, nil
+}
+
+// Bind is what the server says of the tool: a card shows how it differs from what was
+// approved before.
+func (r Runner) Bind(tenant string, action judge.Action) []judge.File {
+	s, err := r.c.server(context.Background(), tenant, action.Server)
+	if err != nil {
+		return nil
+	}
+	k, _ := r.c.tools.tool(s, action.Tool)
+	if k.Digest == "" {
+		return nil
+	}
+	return []judge.File{{
+		Path: "what " + s.Name + " says of " + action.Tool, SHA256: r.c.opt.Keep(tenant, []byte(k.Said)), Size: int64(len(k.Said)), Mode: "as described", Runs: true,
+	}}
 }
 
 // Slot implements swarm.Runner.
@@ -103,18 +124,21 @@ const beatEvery = 250 * time.Millisecond
 
 // Start implements swarm.Runner.
 func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
-	in, err := parseCall(job.Task.Input)
+	_, action, err := r.Check(job.Task.TenantID, job.Task.Input)
 	if err != nil {
 		return nil, err
 	}
-	in.ToolDigest, in.traceparent = "", job.Task.Traceparent()
+	in, err := parseCall(action.Args)
+	if err != nil {
+		return nil, err
+	}
+	if !judge.SameFiles(job.Files, r.Bind(job.Task.TenantID, action)) {
+		return nil, fmt.Errorf("%s.%s %w", in.Server, in.Tool, judge.ErrChanged)
+	}
+	in.approved, in.traceparent = job.Task.ApprovalID != "", job.Task.Traceparent()
 	in.of = &caller{task: job.Task, log: job.Log, waits: func(bool) {}}
-	if job.Task.ApprovalID != "" { // what was approved is the tool that is known at this moment
-		s, err := r.c.server(ctx, job.Task.TenantID, in.Server)
-		if err != nil {
-			return nil, err
-		}
-		in.ToolDigest = r.c.tools.digest(s, in.Tool)
+	if !in.approved && len(job.Files) == 0 {
+		in.ToolDigest = "" // a rule let it pass before anything was known of it
 	}
 	call := skill.Call{Tenant: job.Task.TenantID, TaskID: job.Task.TaskID}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {

@@ -177,6 +177,8 @@ func (a *Approval) caveat() string {
 	switch ours, _, _ := strings.Cut(a.Action.Tool, "/"); {
 	case a.Gate == GateTool && slices.Contains([]string{"acp", "exec", "coder"}, a.Driver) && ours != "terminal" && ours != "fs":
 		return "The agent runs this by itself: what its files hold when it does can't be held to what is shown here."
+	case a.Action.Kind == KindMCP:
+		return "What the server does is bound by nothing: only what it says of the tool is."
 	case len(a.Action.Files) > 0:
 		return "Files that a script reads by itself are not bound."
 	}

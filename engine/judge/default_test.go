@@ -190,6 +190,11 @@ func TestDefaultDecisionsAndRisks(t *testing.T) {
 		ask.Gate, ask.Action.Kind = g, "agent"
 		return ask
 	}
+	reader := func(tool, args string) judge.Ask {
+		ask := kindOf(judge.GateStart, judge.KindMCP, "web", tool, `{"server":"web","tool":"`+tool+`","args":`+args+`}`)
+		ask.Action.Effects = []string{"read"}
+		return ask
+	}
 	claimedHigh := call("read_file", `{"path":"x"}`)
 	claimedHigh.Risk = judge.High
 	for name, c := range map[string]struct {
@@ -208,6 +213,11 @@ func TestDefaultDecisionsAndRisks(t *testing.T) {
 		"unknown kind":       {gate(judge.GateStart, alice), judge.HITL, "no_rule", judge.Medium},
 		"assign":             {prompt(alice), judge.Approve, "operator.assign", judge.Low},
 		"agent assigns":      {prompt(robot), judge.HITL, "agent.assign", judge.Medium},
+		"server's reader":    {kindOf(judge.GateStart, judge.KindMCP, "web", "search", `{"server":"web","tool":"search","args":{"q":"x"}}`), judge.HITL, "agent.tool", judge.Medium},
+		"approved reader":    {reader("find", `{"q":"x"}`), judge.Approve, "tool.read_only", judge.Low},
+		"reader that writes": {reader("write_file", `{"q":"x"}`), judge.HITL, "agent.tool", judge.Medium},
+		"reader of secrets":  {reader("find", `{"q":"/home/a/.ssh/id_ed25519"}`), judge.HITL, "agent.tool", judge.Medium},
+		"reader that runs":   {reader("find", `{"command":"frobnicate"}`), judge.HITL, "agent.tool", judge.Medium},
 		"read tool":          {call("read_file", `{"path":"a"}`), judge.Approve, "tool.read_only", judge.Low},
 		"read tool, case":    {call("Read", `{}`), judge.Approve, "tool.read_only", judge.Low},
 		"read, risk high":    {claimedHigh, judge.HITL, "tool.unknown", judge.High},

@@ -123,8 +123,12 @@ func (c *classifier) of(a *Action) []string {
 	return found.list()
 }
 
-// call adds the effects of a tool of a server, called by a task.
+// call adds the effects of a tool of a server, called by a task. Its name, which the
+// server chose, makes it graver and never harmless: that it reads is declared.
 func (c *classifier) call(found *effects, a *Action) {
+	if found.unknown = !slices.Contains(a.Effects, effectRead); !found.unknown {
+		found.add(effectRead)
+	}
 	var in struct {
 		Args core.Raw `json:"args"`
 	}

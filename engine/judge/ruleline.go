@@ -147,7 +147,7 @@ func (r *Rule) covers(ask *Ask) bool {
 		return false
 	}
 	for _, effect := range a.Effects { // a skill that learnt to do more is another one
-		if !slices.Contains(r.Action.Effects, effect) {
+		if a.Kind != KindMCP && !slices.Contains(r.Action.Effects, effect) {
 			return false
 		}
 	}
@@ -159,8 +159,12 @@ func (r *Rule) covers(ask *Ask) bool {
 	return was != nil && is != nil && r.same("", was, is) && SameFiles(r.held(r.Action.Files), r.held(a.Files))
 }
 
-// held are the files that must be as they were: with files in Any those that run alone.
+// held are the files that must be as they were: with files in Any those that run alone. What a
+// server says of its tool is held by the digest among the arguments.
 func (r *Rule) held(files []File) []File {
+	if r.Action.Kind == KindMCP {
+		return nil
+	}
 	if !slices.Contains(r.Any, placeFiles) {
 		return files
 	}

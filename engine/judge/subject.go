@@ -64,7 +64,7 @@ func (j *Judge) Subject(tenant string, gate Gate, a *Action, agent *AgentRef) Su
 		s.pull("", in, in, 0)
 	}
 	for _, f := range a.Files {
-		if f.Unbound == "" {
+		if f.Unbound == "" && a.Kind != KindMCP {
 			add(&s.Paths, f.Path)
 		}
 	}

@@ -43,7 +43,7 @@ func (c *classifier) tool(found *effects, a *Action) {
 		found.add(e)
 	}
 	if len(whole) == 0 {
-		found.unknown = true
+		found.unknown = !slices.Contains(a.Effects, effectRead) // by declaration
 		for _, w := range nameWords(a.Tool) {
 			for _, e := range c.words[w] {
 				found.add(e)

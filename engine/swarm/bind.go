@@ -103,7 +103,7 @@ func running(files []judge.File) []judge.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f judge.File) bool { return !f.Runs })
 }
 
-const filesChanged = "the files that it names are not what was judged"
+const filesChanged = "what it names is not what was judged"
 
 // changedRest keeps a file that changes all the time from filling the log.
 const changedRest = 200 * time.Millisecond

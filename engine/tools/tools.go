@@ -64,6 +64,12 @@ type Tool struct {
 	Title       string   `json:"title,omitempty"`
 	Description string   `json:"description,omitempty"`
 	InputSchema core.Raw `json:"input_schema"`
+	// Digest is of all that the server says of it: name, description, schemas, annotations.
+	// Said is the same for people, as it is: its texts are not clean.
+	Digest string `json:"digest"`
+	Said   string `json:"-"`
+	// ReadOnly is what it is annotated as: it changes nothing, and nothing hears of it.
+	ReadOnly bool `json:"read_only,omitzero"`
 }
 
 // Source lists the tools of servers; a driver is one.
