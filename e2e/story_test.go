@@ -81,6 +81,7 @@ func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 			h.keys("S")
 			h.done("agent.prompt")
 			h.work("opencode", "by hand and by machine")
+			h.say("project remote shop origin $WORK/remote.git")
 			h.enter(":", "", "push opencode --to machines")
 			h.answer("machines", true)
 			h.done("tree.push")

@@ -87,10 +87,10 @@ func newTreeKills(t *testing.T, r *rand.Rand) *treeKills {
 	k.git(k.src, "add", "-A")
 	k.git(k.src, "commit", "-q", "-m", "first")
 	k.git(k.src, "init", "-q", "--bare", k.remote)
-	k.git(k.src, "remote", "add", "origin", k.remote)
 	k.write(k.home, "trees.yaml", treePolicy)
 	k.write(k.home, "trees.jsonl", `{"name":"goes on","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"approve"}}`+"\n")
 	k.serve()
+	k.ok("project", "remote", "p", "origin", k.remote)
 	k.ok("policy", "activate", field(k.ok("policy", "propose", "trees.yaml", "--tests", "trees.jsonl", "-o", "json"), "policy_id"))
 	return k
 }

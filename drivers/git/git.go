@@ -88,6 +88,16 @@ func offFor(c Call) []string {
 	return off()
 }
 
+// Muted is the shell line of a git on the other side of a push within this machine, which
+// nothing of our own settings reaches.
+func Muted(command string) string {
+	line := program
+	for _, s := range off() {
+		line += " -c '" + s + "'"
+	}
+	return line + " " + command
+}
+
 // environ is all that git is told of its surroundings: nothing of the user's,
 // unless it is to be as the user's own.
 func environ(c Call) map[string]string {
@@ -111,8 +121,8 @@ func environ(c Call) map[string]string {
 
 func surroundings(own bool) map[string]string {
 	if own {
-		env := map[string]string{"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-		for _, name := range []string{"XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_SSH_COMMAND"} {
+		env := map[string]string{"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "https:ssh"}
+		for _, name := range []string{"GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GNUPGHOME", "GIT_SSH_COMMAND"} {
 			if value := os.Getenv(name); value != "" {
 				env[name] = value
 			}

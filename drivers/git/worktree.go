@@ -64,6 +64,13 @@ func FindWorktree(path string) (w Worktree, err error) {
 	return w, nil
 }
 
+// Inside reports a directory below another one, to which no link leads.
+func Inside(dir, name string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	at, bad := filepath.EvalSymlinks(filepath.Join(dir, name))
+	return err == nil && bad == nil && at == filepath.Join(real, name)
+}
+
 // maxPointer bounds a file that holds a path or the name of a ref, in bytes.
 const maxPointer = 8191
 

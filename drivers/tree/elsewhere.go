@@ -99,47 +99,35 @@ func (t *tailing) add(line string) {
 
 func (t *tailing) String() string { return strings.Join(t.lines, "\n") }
 
-// Remote implements tree.Driver. What the repository's configuration says is read
-// as text alone: nothing of it is included or run.
-func (d *Driver) Remote(ctx context.Context, t tree.Tree, name string) (string, error) {
-	if t.Kind != tree.Git {
-		return "", core.Errorf(core.Conflict, "agent: the tree of %s is of no git repository: there is nowhere to push", t.Agent).With("field", "agent")
-	}
-	w, err := git.FindWorktree(t.Source)
-	if err != nil {
-		return "", gone(t, err)
-	}
-	g := git.Git{Cells: d.opt.Cells}
-	for _, key := range []string{"pushurl", "url"} {
-		out, err := g.Run(ctx, git.Call{More: []string{w.Common}, Args: []string{"config", "--no-includes", "--file", filepath.Join(w.Common, "config"), "--get", "remote." + name + "." + key}})
-		url := strings.TrimSpace(string(out))
-		if err == nil && url != "" {
-			if strings.HasPrefix(url, "-") || strings.Contains(url, "::") || !core.Printable(url) {
-				return "", core.Invalid("remote", url, "a URL or a path")
-			}
-			if strings.HasPrefix(url, ".") {
-				url = filepath.Join(t.Source, url)
-			}
-			return url, nil
-		}
-	}
-	return "", core.Invalid("remote", name, "a remote of "+t.Source)
-}
-
-// Push implements tree.Driver: by the user's own git, with its keys and helpers.
+// Push implements tree.Driver: by the user's own git, with its keys and helpers, from
+// the engine's repository. A repository of this machine may be written by agents: it needs
+// no keys, and its side runs in a cell that reaches nothing else.
 func (d *Driver) Push(ctx context.Context, t tree.Tree, p tree.Push) error {
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return err
 	}
-	if err := d.lfsPush(ctx, r, t, p); err != nil {
+	to, err := tree.ReadRemote(p.URL)
+	if err != nil {
 		return err
 	}
+	if to.Here() && !git.Inside("/", filepath.Join(to.Path, "objects")) {
+		return core.Errorf(core.Conflict, "remote: %s is no bare repository, or a link leads to it, which is not followed", to.Path).With("field", "remote").With("value", to.Path)
+	}
+	if err := d.lfsPush(ctx, r, t, p, to); err != nil {
+		return err
+	}
+	call := git.Call{Own: true}
 	args := []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules"}
 	if p.Was != "" {
 		args = append(args, "--force-with-lease=refs/heads/"+p.Branch+":"+p.Was)
 	}
-	_, err = r.Call(ctx, git.Call{Own: true, Args: append(args, "--", p.URL, p.Commit+":refs/heads/"+p.Branch)})
+	if to.Here() {
+		call = git.Call{Write: []string{to.Path}, Env: []string{"GIT_ALLOW_PROTOCOL=file"}}
+		args = append(args, "--receive-pack="+git.Muted("receive-pack"))
+	}
+	call.Args = append(args, "--", p.URL, p.Commit+":refs/heads/"+p.Branch)
+	_, err = r.Call(ctx, call)
 	return wrap(err, "push %s to %s", p.Branch, p.URL)
 }
 
@@ -148,17 +136,22 @@ func forges(q tree.Request) [][]string {
 	subject, body, _ := strings.Cut(strings.TrimSpace(q.Message), "\n")
 	body = strings.TrimSpace(body)
 	return [][]string{
-		{"gh", "pr", "create", "--head", q.Branch, "--base", q.Base, "--title", subject, "--body", body},
-		{"glab", "mr", "create", "--yes", "--source-branch", q.Branch, "--target-branch", q.Base, "--title", subject, "--description", body},
+		{"gh", "pr", "create", "--repo", q.To.Web(), "--head", q.Branch, "--base", q.Base, "--title", subject, "--body", body},
+		{"glab", "mr", "create", "--repo", q.To.Web(), "--yes", "--source-branch", q.Branch, "--target-branch", q.Base, "--title", subject, "--description", body},
 	}
 }
 
 // Request implements tree.Driver. The program runs as the user's own, with the
-// credentials that it keeps.
+// credentials that it keeps, in the engine's repository: it asks git about the one that
+// it is in.
 func (d *Driver) Request(ctx context.Context, t tree.Tree, q tree.Request) (string, error) {
+	r, err := d.repo(ctx, t)
+	if err != nil {
+		return "", err
+	}
 	for _, argv := range forges(q) {
 		said := pipe.Kept{Most: maxTail}
-		exit, err := d.opt.Cells.Run(ctx, cell.Spec{Run: argv[0], Argv: argv, Dir: t.Source, Deadline: patience, Wall: cell.Wall{Profile: cell.Open}}, nil, &said, &said)
+		exit, err := d.opt.Cells.Run(ctx, cell.Spec{Run: argv[0], Argv: argv, Dir: r.Dir, Deadline: patience, Wall: cell.Wall{Profile: cell.Open}}, nil, &said, &said)
 		switch {
 		case cell.NotFound(err, argv[0]):
 			continue

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
 )
 
@@ -252,12 +253,32 @@ func ofBase(ctx context.Context, r git.Repository, commit string) (map[string]bo
 // lfsPut puts the objects that commits need into the operator's repository.
 func lfsPut(r git.Repository, w git.Worktree, all []held) error {
 	into := lfs.Objects{Keep: lfsObjects(w), Read: []string{r.LFS.Keep}}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, h := range all {
 		if h.OID == "" {
 			continue
 		}
+		if err := mkdirs(root, filepath.Join("lfs/objects", h.OID[:2], h.OID[2:4])); err != nil {
+			return fmt.Errorf("%s: %w", w.Common, err)
+		}
 		if err := into.Put(h.Pointer); err != nil && !errors.Is(err, os.ErrNotExist) { // which the base has
 			return fmt.Errorf("put the object of %s into %s: %w", h.path, into.Keep, err)
+		}
+	}
+	return nil
+}
+
+// mkdirs makes directories of somebody's repository, through no link.
+func mkdirs(root *safeopen.Root, path string) error {
+	for i, c := range path + "/" {
+		if c == '/' {
+			if err := root.At(path[:i], (*safeopen.Place).Mkdir); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -279,7 +300,7 @@ func configuredLFS(ctx context.Context, r git.Repository) bool {
 
 // lfsPush sends the objects of what is pushed elsewhere, with the operator's own git LFS
 // and nothing of a repository's.
-func (d *Driver) lfsPush(ctx context.Context, r git.Repository, t tree.Tree, p tree.Push) error {
+func (d *Driver) lfsPush(ctx context.Context, r git.Repository, t tree.Tree, p tree.Push, to tree.Place) error {
 	tip, err := d.Tip(ctx, t)
 	if err != nil {
 		return err
@@ -296,6 +317,9 @@ func (d *Driver) lfsPush(ctx context.Context, r git.Repository, t tree.Tree, p t
 	}
 	if len(oids) == 0 {
 		return nil
+	}
+	if to.Here() {
+		return lfsPut(r, git.Worktree{Common: to.Path}, all)
 	}
 	if !configuredLFS(ctx, r) {
 		return core.Errorf(core.Unavailable, "%s is a file of git LFS, and git-lfs is not in your own git configuration: run git lfs install, and push again", all[0].path).With("field", "agent").With("path", all[0].path)
@@ -314,12 +338,8 @@ func (d *Driver) lfsPush(ctx context.Context, r git.Repository, t tree.Tree, p t
 			}
 		}
 	}
-	url := p.URL
-	if filepath.IsAbs(url) { // git LFS knows no paths
-		url = "file://" + url
-	}
 	for some := range slices.Chunk(oids, 200) {
-		args := append([]string{"lfs", "push", "--object-id", url}, some...)
+		args := append([]string{"lfs", "push", "--object-id", p.URL}, some...)
 		if _, err := r.Call(ctx, git.Call{Own: true, Args: args}); err != nil {
 			return wrap(err, "push %d objects of git LFS to %s", len(oids), p.URL)
 		}

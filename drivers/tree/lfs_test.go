@@ -229,8 +229,7 @@ func TestObjectsOfLFSArePushedByTheOperatorsOwnGitLFS(t *testing.T) {
 	}
 	r := newRig(t)
 	r.large()
-	r.git(r.base, "init", "-q", "--bare", "-b", "main", "remote.git")
-	r.git(r.repo, "remote", "add", "origin", "../remote.git")
+	server := gittest.Serve(t)
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "big.bin", "new content\n")
 	s, err := r.d.Now(t.Context(), ada)
@@ -239,18 +238,17 @@ func TestObjectsOfLFSArePushedByTheOperatorsOwnGitLFS(t *testing.T) {
 	no(t, err)
 	made, err := r.d.Join(t.Context(), ada, tree.Join{Key: "t1", State: s.Commit, Onto: tip, Mode: tree.Squash, Message: "larger", By: "olga"})
 	no(t, err)
-	url, err := r.d.Remote(t.Context(), ada, "origin")
-	no(t, err)
-	push := tree.Push{URL: url, Commit: made.Commit, Branch: "swarmdeck/ada"}
+	push := tree.Push{URL: server.Repository(t, "remote.git"), Commit: made.Commit, Branch: "swarmdeck/ada"}
 	config := filepath.Join(os.Getenv("HOME"), ".gitconfig")
 	r.write(filepath.Dir(config), ".gitconfig", "[filter \"lfs\"]\n\tprocess =\n\tclean =\n")
 	if err := r.d.Push(t.Context(), ada, push); !errors.Is(err, core.Kind(core.Unavailable)) || !strings.Contains(err.Error(), "big.bin") {
 		t.Errorf("without git-lfs in the operator's configuration: %v", err)
 	}
-	r.write(filepath.Dir(config), ".gitconfig", fmt.Sprintf("[filter \"lfs\"]\n\tprocess = git-lfs filter-process\n[user]\n\tname = %s\n", "olga"))
+	r.write(filepath.Dir(config), ".gitconfig", fmt.Sprintf("[http]\n\tsslCAInfo = "+server.Trust+"\n[filter \"lfs\"]\n\tprocess = git-lfs filter-process\n[user]\n\tname = %s\n", "olga"))
 	no(t, r.d.Push(t.Context(), ada, push))
 	_, object := pointer("new content\n")
-	if r.git(filepath.Join(r.base, "remote.git"), "rev-parse", "swarmdeck/ada") != made.Commit || r.read(filepath.Join(r.base, "remote.git"), "lfs/objects/"+object) != "new content\n" {
+	remote := filepath.Join(server.Dir, "remote.git")
+	if r.git(remote, "rev-parse", "swarmdeck/ada") != made.Commit || r.read(remote, "lfs/objects/"+object) != "new content\n" {
 		t.Error("the object did not arrive")
 	}
 }

@@ -330,16 +330,15 @@ func TestACommandSeesAStateInACell(t *testing.T) {
 
 func TestACommitIsPushed(t *testing.T) {
 	r := newRig(t)
-	r.git(r.base, "init", "-q", "--bare", "-b", "main", "remote.git")
-	r.git(r.repo, "remote", "add", "origin", "../remote.git")
+	server := gittest.Serve(t)
+	server.Known(t, os.Getenv("HOME"))
+	url := server.Repository(t, "remote.git")
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "a", "hers\n")
 	out, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 	no(t, err)
-	url, err := r.d.Remote(t.Context(), ada, "origin")
-	no(t, err)
 	no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: "swarmdeck/ada"}))
-	if got := r.git(filepath.Join(r.base, "remote.git"), "rev-parse", "swarmdeck/ada"); got != out.Commit {
+	if got := r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"); got != out.Commit {
 		t.Error(got)
 	}
 }

@@ -160,14 +160,15 @@ func pushes() []*Op {
 	return []*Op{
 		treeTask(Op{
 			Name: "push", Short: "Send an agent's work to a branch of a remote", Done: "asked to push",
-			Long: "Send an agent's work, on top of what its base is now, to a branch of a remote of the repository: swarmdeck/AGENT of\n" +
-				"origin unless said. It is a task before the gate. Your own git sends it, with your keys and credential helpers, which\n" +
-				"no agent has. --pr then opens a pull request with gh, or a merge request with glab.",
+			Long: "Send an agent's work, on top of what its base is now, to a branch of a remote that is registered for its project with\n" +
+				"project remote: swarmdeck/AGENT of origin unless said. It is a task before the gate. Your own git sends it, with your\n" +
+				"keys and credential helpers, which no agent has, and with nothing of the repository's configuration.\n" +
+				"--pr then opens a pull request with gh, or a merge request with glab.",
 			Example: "push ada --remote origin --to fix-the-parser --pr",
 		}, tree.KindPush, func(q *tree.Asks) []*Param {
 			q.Remote, q.Mode = "origin", tree.Squash
 			return []*Param{
-				flag(&q.Remote, "remote", "`REMOTE` of the repository"), flag(&q.Branch, "to", "`BRANCH` there").bounds(1, 200),
+				flag(&q.Remote, "remote", "`REMOTE` of the project"), flag(&q.Branch, "to", "`BRANCH` there").bounds(1, 200),
 				flag((*string)(&q.Mode), "mode", "how it becomes commits: "+strings.Join(modes, ", ")).enum(modes...),
 				flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), markers(q), flag(&q.Request, "pr", "open a pull request too"),
 			}

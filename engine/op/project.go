@@ -13,6 +13,7 @@ func projects() []*Op {
 		projectLearn(),
 		projectChecks(),
 		projectTree(),
+		projectRemote(),
 		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
@@ -166,6 +167,44 @@ func projectTree() *Op {
 		}
 		out, _, err := c.Trees.PutTree(ctx, c.By, name, set, setup)
 		return out, err
+	})
+	return o
+}
+
+func projectRemote() *Op {
+	var project, name, url string
+	var gone bool
+	var o *Op
+	o = define(Op{
+		Name: "project remote", Short: "Show or register where the work of a project may be pushed", Effect: Reads,
+		Long: "Show the remotes of a project, or register one: its name, and the URL that push sends to, by https or ssh, or a bare\n" +
+			"repository of this machine, which who sits at it names by its path. A push goes to no other. What stands in a\n" +
+			"repository's .git/config is not read for it, since an agent may have written that.\n" +
+			"--none takes the remote away.",
+		Example: "project remote web origin https://github.com/acme/web.git\nproject remote web mirror git@git.example.org:web.git\nproject remote web mirror --none",
+		Params: []*Param{
+			place(&project, "PROJECT", "project"), maybe(&name, "NAME", ""), maybe(&url, "URL", ""),
+			flag(&gone, "none", "the project has this remote no more"),
+		},
+		Check: func(*Call) error {
+			switch {
+			case name == "" && !gone:
+				return nil
+			case (url == "") != gone:
+				return usage("url", "project remote: a NAME with its URL, or with --none")
+			}
+			o.Effect, o.Role = Writes, Admin
+			if gone {
+				return nil
+			}
+			_, err := tree.ReadRemote(url)
+			return err
+		},
+	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
+		if name == "" {
+			return c.Trees.ChecksOf(c.By.Tenant, project), nil
+		}
+		return c.Trees.PutRemote(ctx, c.By, project, name, url)
 	})
 	return o
 }

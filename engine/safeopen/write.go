@@ -125,11 +125,11 @@ func (p *Place) sync() error {
 // Mkdir makes a directory; one that is there already is as good.
 func (p *Place) Mkdir() error {
 	err := unix.Mkdirat(int(p.dir.Fd()), p.base, 0o755)
-	var st unix.Stat_t
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		if err = unix.Fstatat(int(p.dir.Fd()), p.base, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			err = unix.ENOTDIR
+		var fd int
+		if fd, err = step(int(p.dir.Fd()), p.base); err == nil {
+			err = unix.Close(fd)
 		}
 	case err == nil:
 		err = p.sync()

@@ -266,8 +266,12 @@ func (c *carrying) push(ctx context.Context) (core.Raw, error) {
 		t.Pushed = next
 	})
 	if err == nil && c.in.Request {
+		var to Place
 		var said string
-		if said, err = d.Request(ctx, c.t, Request{Branch: c.in.Branch, Base: c.t.Base, Message: c.in.Message}); err == nil {
+		if to, err = ReadRemote(c.in.URL); err != nil {
+			return nil, err
+		}
+		if said, err = d.Request(ctx, c.t, Request{To: to, Branch: c.in.Branch, Base: c.t.Base, Message: c.in.Message}); err == nil {
 			out["request"] = said
 		}
 	}

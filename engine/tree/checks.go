@@ -22,13 +22,14 @@ const (
 
 // Checks are the commands that test the work of a project's agents: shell lines,
 // each in a cell, in a copy of what would be taken over. With them is kept what the
-// trees of the project begin with.
+// trees of the project begin with, and where its work may be pushed.
 type Checks struct {
 	Project   string            `json:"project"`
 	TenantID  string            `json:"tenant_id"`
 	Lines     []string          `json:"checks"`
-	Env       map[string]string `json:"env,omitempty"`   // of the trees, see EnvOf
-	Setup     []string          `json:"setup,omitempty"` // shell lines that run once in a new tree
+	Env       map[string]string `json:"env,omitempty"`     // of the trees, see EnvOf
+	Setup     []string          `json:"setup,omitempty"`   // shell lines that run once in a new tree
+	Remotes   map[string]string `json:"remotes,omitempty"` // URLs by name, see ReadRemote
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
@@ -36,10 +37,11 @@ type Checks struct {
 
 func (c *Checks) state() any {
 	return struct {
-		Lines []string          `json:"checks"`
-		Env   map[string]string `json:"env,omitempty"`
-		Setup []string          `json:"setup,omitempty"`
-	}{c.Lines, c.Env, c.Setup}
+		Lines   []string          `json:"checks"`
+		Env     map[string]string `json:"env,omitempty"`
+		Setup   []string          `json:"setup,omitempty"`
+		Remotes map[string]string `json:"remotes,omitempty"`
+	}{c.Lines, c.Env, c.Setup, c.Remotes}
 }
 
 // ChecksOf are those of a project.
@@ -91,11 +93,11 @@ func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event s
 			return err
 		}
 		if old != nil {
-			out.Lines, out.Env, out.Setup = old.Lines, old.Env, old.Setup
+			out.Lines, out.Env, out.Setup, out.Remotes = old.Lines, old.Env, old.Setup, old.Remotes
 		}
 		change(&out)
 		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, func(a, b *Checks) bool {
-			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup)
+			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup) && maps.Equal(a.Remotes, b.Remotes)
 		})
 		return err
 	})

@@ -36,7 +36,7 @@ type Input struct {
 	// Unchecked says that the checks of the project do not run.
 	Unchecked bool   `json:"unchecked,omitzero"`
 	Task      string `json:"task,omitempty"`   // that an undo takes back
-	Remote    string `json:"remote,omitempty"` // of a push, and where it leads
+	Remote    string `json:"remote,omitempty"` // of a push, and where it leads, as it is registered
 	URL       string `json:"url,omitempty"`
 	Branch    string `json:"branch,omitempty"`
 	Request   bool   `json:"request,omitzero"` // a push opens a pull request too
@@ -107,6 +107,12 @@ func (s *Trees) read(tenant, kind string, input core.Raw) (in Input, t Tree, err
 	if err == nil {
 		err = s.away(t)
 	}
+	if err == nil && kind == KindPush {
+		var to string
+		if to, err = s.remote(t, in.Remote); err == nil && to != in.URL {
+			err = core.Errorf(core.Conflict, "url: remote %s leads to %s, not to %s", in.Remote, to, core.Clip(in.URL)).With("field", "url").With("value", core.Clip(in.URL))
+		}
+	}
 	return in, t, err
 }
 
@@ -176,7 +182,11 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	}
 	fmt.Fprintf(&b, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
 	if kind == KindPush {
-		fmt.Fprintf(&b, "goes to branch %s of %s\n", in.Branch, in.URL)
+		to, err := ReadRemote(in.URL)
+		if err != nil {
+			return nil, "", err
+		}
+		fmt.Fprintf(&b, "goes to branch %s of %s: %s\n", in.Branch, in.Remote, to)
 	}
 	for _, c := range j.Commits {
 		fmt.Fprintf(&b, "commit (%s): %s\n", in.Mode, c)

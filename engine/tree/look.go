@@ -200,8 +200,12 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 		if in.Branch == "" {
 			in.Branch = t.Branch
 		}
-		if in.URL, err = s.opt.Driver.Remote(ctx, t, q.Remote); err != nil {
+		in.Remote = q.Remote
+		if in.URL, err = s.remote(t, q.Remote); err != nil {
 			return in, err
+		}
+		if at, _ := ReadRemote(in.URL); at.Here() && in.Request {
+			return in, core.Invalid("request", true, "no pull request of a remote of this machine")
 		}
 	}
 	tip, err := s.opt.Driver.Tip(ctx, t)

@@ -270,8 +270,7 @@ type Driver interface {
 	// Run lays a state out in a directory of its own and runs a command there, in a
 	// cell; of no state it runs in the tree itself.
 	Run(ctx context.Context, t Tree, state string, c Command) (Ran, error)
-	// Remote is where a remote of the repository leads, Push sends a commit there.
-	Remote(ctx context.Context, t Tree, name string) (url string, err error)
+	// Push sends a commit elsewhere, with nothing of the tree's or its repository's configuration.
 	Push(ctx context.Context, t Tree, p Push) error
 	// Request opens a request to take a pushed branch over, with the program that the
 	// forge has for that, and returns what it says.
@@ -279,7 +278,10 @@ type Driver interface {
 }
 
 // Request asks others to take a branch over.
-type Request struct{ Branch, Base, Message string }
+type Request struct {
+	To                    Place
+	Branch, Base, Message string
+}
 
 // Ran is how a command ended.
 type Ran struct {

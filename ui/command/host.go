@@ -2,8 +2,6 @@ package command
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,13 +25,7 @@ func hostColumns(c *call) []column[host.Status] {
 		{title: "ADDRESS", most: 60, text: func(h H) string { return h.Way() }},
 		{title: "REASON", most: 80, text: func(h H) string { return h.Reason }},
 		{title: "LEASE", wide: true, text: func(h H) string { return (time.Duration(h.LeaseS) * time.Second).String() }},
-		{title: "LABELS", wide: true, text: func(h H) string {
-			var all []string
-			for _, k := range slices.Sorted(maps.Keys(h.Labels)) {
-				all = append(all, k+"="+h.Labels[k])
-			}
-			return strings.Join(all, " ")
-		}},
+		{title: "LABELS", wide: true, text: func(h H) string { return assigned(h.Labels) }},
 		{title: "LACKS", wide: true, text: func(h H) string { return strings.Join(h.Lacks, ", ") }},
 	}
 }

@@ -185,13 +185,17 @@ func checksColumns(*call) []column[trees.Checks] {
 	return []column[C]{
 		{title: "PROJECT", text: func(p C) string { return p.Project }},
 		{title: "CHECKS", most: 120, text: func(p C) string { return strings.Join(p.Lines, "; ") }},
-		{title: "ENV", most: 120, text: func(p C) string {
-			var all []string
-			for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-				all = append(all, name+"="+p.Env[name])
-			}
-			return strings.Join(all, " ")
-		}},
+		{title: "ENV", most: 120, text: func(p C) string { return assigned(p.Env) }},
 		{title: "SETUP", most: 120, text: func(p C) string { return strings.Join(p.Setup, "; ") }},
+		{title: "REMOTES", most: 200, text: func(p C) string { return assigned(p.Remotes) }},
 	}
+}
+
+// assigned writes names with their values, in the order of the names.
+func assigned(values map[string]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, name+"="+values[name])
+	}
+	return strings.Join(all, " ")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/git/gittest"
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine"
 	"swarmdeck/engine/tree"
@@ -141,6 +142,16 @@ func (w *walk) trees() {
 	w.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
 	w.do("review update tess")
 	w.text("review update tess", "up to date")
+	url := filepath.Join(w.dir, "remote.git")
+	w.fails(1, "push tess --to fix")
+	w.fails(2, "project remote trees origin")
+	w.fails(2, "project remote trees origin ../remote.git")
+	w.fails(2, "project remote trees 'no name' "+url)
+	w.do("project remote trees origin " + url)
+	w.text("project remote trees", "origin="+url)
+	w.do("project remote trees mirror " + url + ".mirror")
+	w.do("project remote trees mirror --none")
+	w.fails(1, "project remote trees mirror --none")
 	w.approved(w.do("push tess --to fix"))
 	if log := w.git("ls-remote", "origin", "fix"); log == "" {
 		w.t.Error("nothing was pushed")
@@ -247,5 +258,61 @@ func TestAgentsThatChangeTheSameFunctionAreToldSo(t *testing.T) {
 	}
 	if told := fmt.Sprint(w.objects("bus read bob --peek")); !strings.Contains(told, "with func Foo in a.go") || !strings.Contains(told, "map[a.go:[func Foo]]") {
 		t.Error(told)
+	}
+}
+
+// An agent that shares a repository can write where its remotes lead. A push goes where a
+// person has said, and a task that names anything else is refused.
+func TestAPushGoesOnlyWhereAPersonHasSaid(t *testing.T) {
+	d := newDeck(t)
+	w := &walk{deck: d, used: map[string]bool{}}
+	t.Setenv("GIT_SSH_COMMAND", gittest.SSH(t, w.dir))
+	repo := w.repository()
+	c := gittest.NewCanary(t)
+	w.git("init", "-q", "--bare", "../planted.git")
+	planted := filepath.Join(w.dir, "planted.git")
+	for _, hook := range []string{"pre-receive", "update", "post-receive"} {
+		w.no(os.Symlink(c.Program(hook), filepath.Join(planted, "hooks", hook)))
+	}
+	w.do(fmt.Sprintf("agent create tess --project trees --dir %s --tree -- sh -c %q", repo, "read line; sed -i s/two/TWO/ a"))
+	w.do("agent assign tess 'in upper case' --wait")
+	w.git("config", "remote.origin.url", planted)
+	refused := func(want, line string) {
+		t.Helper()
+		if _, message, _ := w.fails(1, line); !strings.Contains(message, want) {
+			t.Errorf("%s: %s", line, message)
+		}
+	}
+	refused("project remote trees origin URL", "push tess --to fix")
+	url := "git@git.example.org:" + filepath.Join(w.dir, "remote.git")
+	w.do("project remote trees origin " + url)
+	state := fmt.Sprint(w.do("agent diff tess --stat")["to"])
+	dispatch := func(remote, url string) string {
+		return fmt.Sprintf(`task dispatch --kind tree.push --input '{"agent":"tess","state":%q,"mode":"squash","message":"m","branch":"fix","remote":%q,"url":%q}'`, state, remote, url)
+	}
+	refused("not to "+planted, dispatch("origin", planted))
+	refused("not to ext::", dispatch("origin", "ext::sh -c id"))
+	refused("project remote trees upstream URL", dispatch("upstream", planted))
+	refused("project remote trees  URL", dispatch("", planted))
+	task := w.do("push tess --to fix")
+	open := w.objects("approval list --open")
+	w.text(fmt.Sprintf("approval show %v", open[0]["approval_id"]), "goes to branch fix of origin: ssh, host git@git.example.org, path "+filepath.Join(w.dir, "remote.git"))
+	w.approved(task)
+	if w.git("--git-dir=../remote.git", "rev-parse", "--verify", "fix") == "" {
+		t.Error("nothing was pushed")
+	}
+	// What a person takes away is gone, also for what was approved before.
+	w.no(os.WriteFile(filepath.Join(repo, "b"), []byte("b\n"), 0o644))
+	w.git("add", "b")
+	w.git("commit", "-q", "-m", "meanwhile")
+	task = w.do("push tess --to more")
+	w.do("project remote trees origin --none")
+	open = w.objects("approval list --open")
+	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
+	if done := w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", task["task_id"])); done["status"] == "succeeded" {
+		t.Errorf("%v", done)
+	}
+	if ran := c.Ran(); len(ran) > 0 {
+		t.Errorf("hooks ran: %v", ran)
 	}
 }

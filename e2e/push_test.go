@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAPushGoesToTheRegisteredRemoteBySSH has a real sshd, and a repository whose own
+// configuration leads to a local one with hooks.
+func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.program = u.built()
+	address := u.sshTo()
+	src, remote, planted := filepath.Join(u.home, "src"), filepath.Join(u.home, "remote.git"), filepath.Join(u.home, "planted.git")
+	git := func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	ran := filepath.Join(u.home, "ran")
+	git(u.home, "init", "-q", "-b", "main", src)
+	git(src, "commit", "-q", "--allow-empty", "-m", "first")
+	git(u.home, "init", "-q", "--bare", remote)
+	git(u.home, "init", "-q", "--bare", planted)
+	if err := os.WriteFile(filepath.Join(planted, "hooks", "pre-receive"), []byte("#!/bin/sh\n: >"+ran+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(src, "remote", "add", "origin", planted)
+	git(src, "config", "url."+planted+".pushInsteadOf", address+remote)
+	git(src, "config", "core.sshCommand", "touch "+ran+"; false")
+	u.daemon()
+	u.ok("agent", "create", "ada", "--project", "p", "--dir", src, "--tree", "--shell", "read line; echo hers > new; echo '{\"type\":\"result\",\"status\":\"succeeded\"}'")
+	u.ok("agent", "assign", "ada", "write", "--wait")
+	if code, _, stderr := u.run("push", "ada", "--to", "fix"); code != 1 || !strings.Contains(stderr, "project remote p origin URL") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	for _, url := range []string{"planted.git", "file:planted.git", "ext::sh -c id", "fd::3", "http://git.example.org/x"} {
+		if code, _, stderr := u.run("project", "remote", "p", "origin", url); code != 2 || !strings.Contains(stderr, "not ") {
+			t.Errorf("%s: %d %s", url, code, stderr)
+		}
+	}
+	u.ok("project", "remote", "p", "origin", address+remote)
+	task := field(u.ok("push", "ada", "--to", "fix", "-o", "json"), "task_id")
+	await(t, "it is asked for", func() bool { return strings.Contains(u.ok("approval", "list", "--open"), "push ada") })
+	u.ok("approval", "approve", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "looked at it")
+	if out := u.ok("task", "wait", task, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+		t.Error(out, u.ok("result", "show", task))
+	}
+	if got := git(remote, "show", "fix:new"); got != "hers" {
+		t.Error(got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the repository's configuration ran")
+	}
+}
