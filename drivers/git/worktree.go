@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,10 @@ func FindWorktree(path string) (w Worktree, err error) {
 		}
 		w = Worktree{Path: path, Dir: to, Common: to}
 		if common, err := Pointer(filepath.Join(to, "commondir"), ""); err == nil {
-			w.Common = common
+			// Whoever wrote these files can name any repository: one that knows it keeps it.
+			if w.Common = common; !Inside(common, filepath.Join("worktrees", filepath.Base(to))) || !same(to, filepath.Join(common, "worktrees", filepath.Base(to))) {
+				return w, notOne(path, "the repository that it names does not keep it")
+			}
 		}
 	default:
 		return w, notOne(path, ".git is neither a directory nor a file")
@@ -69,6 +73,13 @@ func Inside(dir, name string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	at, bad := filepath.EvalSymlinks(filepath.Join(dir, name))
 	return err == nil && bad == nil && at == filepath.Join(real, name)
+}
+
+// same reports one directory by two names.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	y, bad := os.Stat(b)
+	return err == nil && bad == nil && os.SameFile(x, y)
 }
 
 // maxPointer bounds a file that holds a path or the name of a ref, in bytes.
@@ -125,6 +136,29 @@ func (w Worktree) Head() (commit, branch string) {
 	}
 	defer root.Close()
 	return Ref(root, ref), branch
+}
+
+// maxEnds bounds what says where a history ends, in bytes.
+const maxEnds = 16 << 20
+
+// Ends are the commits at which the history of a shallow clone ends, a line each
+// (gitformat-shallow(5)); nil of a whole one.
+func (w Worktree) Ends() ([]byte, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, err := root.Read("shallow", maxEnds)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range bytes.Lines(data) {
+		if err == nil && !IsHash(string(bytes.TrimSuffix(line, []byte("\n")))) {
+			err = core.Errorf(core.InvalidInput, "%s/shallow holds something else than commits", w.Common)
+		}
+	}
+	return data, err
 }
 
 // Root is the worktree's repository, in which no link is followed.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"swarmdeck/drivers/git/gittest"
@@ -99,5 +100,116 @@ func TestALinkOfTheOperatorsIsNotReplacedByADirectory(t *testing.T) {
 	}
 	if to, err := os.Readlink(filepath.Join(r.repo, "src")); err != nil || to != "sub" || r.read(r.repo, "sub/new") != "" {
 		t.Error("the link was replaced, or written through:", to, err)
+	}
+}
+
+// Who shares a repository can write what lies in its .git. Nothing there has the engine
+// read, give away or write anything beyond it.
+func TestASharedRepositoryLeadsNowhere(t *testing.T) {
+	type world struct {
+		rig
+		other  string // a repository of somebody else
+		secret string
+	}
+	look := func(r rig, dir string) (tree.Tree, error) {
+		return r.d.Look(t.Context(), tenant, tree.Wanted{Agent: "ada", Host: os.Getenv(onHost), Dir: dir})
+	}
+	for name, try := range map[string]struct {
+		plant func(w world)
+		want  string // of the error
+	}{
+		"alternates": {func(w world) {
+			w.write(w.repo, ".git/objects/info/alternates", filepath.Join(w.other, ".git/objects")+"\n")
+		}, "borrows objects"},
+		"alternates that are a link": {func(w world) {
+			no(t, os.Symlink(filepath.Join(w.secret, "list"), filepath.Join(w.repo, ".git/objects/info/alternates")))
+		}, "borrows objects"},
+		"a shallow link": {func(w world) {
+			no(t, os.Symlink(filepath.Join(w.secret, "key"), filepath.Join(w.repo, ".git/shallow")))
+		}, "symbolic link"},
+		"a shallow text": {func(w world) { w.write(w.repo, ".git/shallow", "TOP SECRET\n") }, "something else than commits"},
+		"a shallow pipe": {func(w world) { no(t, syscall.Mkfifo(filepath.Join(w.repo, ".git/shallow"), 0o644)) }, "no regular file"},
+		"a file .git": {func(w world) {
+			no(t, os.Rename(filepath.Join(w.repo, ".git"), filepath.Join(w.base, "kept.git")))
+			fake := filepath.Join(w.repo, "fake")
+			w.write(fake, "HEAD", "ref: refs/heads/main\n")
+			w.write(fake, "gitdir", filepath.Join(w.repo, ".git")+"\n")
+			w.write(fake, "commondir", filepath.Join(w.other, ".git")+"\n")
+			w.write(w.repo, ".git", "gitdir: "+fake+"\n")
+		}, "does not keep it"},
+		"a file .git in a repository's place": {func(w world) {
+			no(t, os.Rename(filepath.Join(w.repo, ".git"), filepath.Join(w.base, "kept.git")))
+			fake := filepath.Join(w.repo, "worktrees", "w")
+			w.write(fake, "HEAD", "ref: refs/heads/main\n")
+			w.write(fake, "gitdir", filepath.Join(w.repo, ".git")+"\n")
+			w.write(fake, "commondir", filepath.Join(w.other, ".git")+"\n")
+			w.write(w.repo, ".git", "gitdir: "+fake+"\n")
+		}, "does not keep it"},
+		"a link .git": {func(w world) {
+			no(t, os.Rename(filepath.Join(w.repo, ".git"), filepath.Join(w.base, "kept.git")))
+			no(t, os.Symlink(filepath.Join(w.other, ".git"), filepath.Join(w.repo, ".git")))
+		}, "neither a directory nor a file"},
+		"linked objects": {func(w world) {
+			no(t, os.Rename(filepath.Join(w.repo, ".git/objects"), filepath.Join(w.base, "kept")))
+			no(t, os.Symlink(filepath.Join(w.other, ".git/objects"), filepath.Join(w.repo, ".git/objects")))
+		}, "has no objects"},
+		"linked objects of LFS": {func(w world) {
+			no(t, os.MkdirAll(filepath.Join(w.repo, ".git/lfs"), 0o755))
+			no(t, os.Symlink(w.secret, filepath.Join(w.repo, ".git/lfs/objects")))
+		}, ""},
+		"a worktree elsewhere": {func(w world) {
+			w.write(w.repo, ".git", "")
+		}, "names no place"},
+		"core.worktree": {func(w world) { w.git(w.repo, "config", "core.worktree", w.other) }, ""},
+		"commondir":     {func(w world) { w.write(w.repo, ".git/commondir", filepath.Join(w.other, ".git")+"\n") }, ""},
+		"a borrowing submodule": {func(w world) {
+			w.git(w.base, "init", "-q", filepath.Join(w.base, "sub"))
+			no(t, os.MkdirAll(filepath.Join(w.repo, ".git/modules"), 0o755))
+			no(t, os.Rename(filepath.Join(w.base, "sub/.git"), filepath.Join(w.repo, ".git/modules/sub")))
+			w.write(w.repo, ".git/modules/sub/objects/info/alternates", w.secret+"\n"+filepath.Join(w.other, ".git/objects")+"\n")
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			w := world{r, filepath.Join(r.base, "other"), filepath.Join(r.base, "secret")}
+			w.write(w.secret, "key", "TOP SECRET\n")
+			w.write(w.secret, "list", w.secret+"\n")
+			w.git(w.base, "init", "-q", "-b", "main", w.other)
+			w.write(w.other, "theirs", "TOP SECRET\n")
+			w.git(w.other, "add", ".")
+			w.git(w.other, "commit", "-q", "-m", "theirs")
+			if name == "a worktree elsewhere" {
+				no(t, os.RemoveAll(filepath.Join(w.repo, ".git")))
+			}
+			try.plant(w)
+			ada, err := look(r, r.repo)
+			switch {
+			case try.want != "":
+				if err == nil || !strings.Contains(err.Error(), try.want) {
+					// A place that is no repository is one without: its files are copied.
+					if ada.Kind != tree.Plain || err != nil {
+						t.Fatalf("%+v %v", ada, err)
+					}
+				}
+			case err != nil:
+				t.Fatal(err)
+			default:
+				for _, dir := range r.d.Reads(ada) {
+					if real, err := filepath.EvalSymlinks(dir); err == nil && !strings.HasPrefix(real, r.repo) {
+						t.Errorf("its agent would read %s", real)
+					}
+				}
+				no(t, r.d.Make(t.Context(), ada))
+				if r.read(ada.Path, "a") != "one\ntwo\nthree\n" || r.read(ada.Path, "theirs") != "" {
+					t.Error("the tree is of something else")
+				}
+				if list := r.read(ada.Path, ".git/objects/info/alternates"); strings.Contains(list, w.other) || strings.Contains(list, w.secret) {
+					t.Error(list)
+				}
+			}
+			if r.git(w.other, "for-each-ref", "refs/swarmdeck") != "" || r.git(w.other, "status", "--short") != "" {
+				t.Error("the other repository was written")
+			}
+		})
 	}
 }

@@ -116,6 +116,9 @@ func (d *Driver) begin(ctx context.Context, r git.Repository, t tree.Tree, stage
 	if err := d.fresh(ctx, r, t, stage, r.Objects); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(d.home(t), borrowed), []byte(strings.Join(r.Objects, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
 	dot := filepath.Join(stage, ".git")
 	small := map[string]string{"refs/heads/" + t.Branch: t.BaseCommit + "\n"}
 	if t.Base != "" && t.Base != "swarmdeck" && !strings.HasPrefix(t.Base, t.Branch) {
@@ -224,8 +227,14 @@ func pin(t tree.Tree, what, commit string) error {
 // unpacked takes a ref out of those that git has packed, under the lock that git
 // takes for it.
 func unpacked(w git.Worktree, ref string) error {
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	const most = 256 << 20
 	path := filepath.Join(w.Common, "packed-refs")
-	data, err := os.ReadFile(path)
+	data, err := root.Read("packed-refs", most)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Contains(data, []byte(" "+ref+"\n")) {
 		return nil
 	}
@@ -237,7 +246,7 @@ func unpacked(w git.Worktree, ref string) error {
 		return core.Errorf(core.Unavailable, "another git works there: %v", err)
 	}
 	defer os.Remove(lock.Name())
-	if data, err = os.ReadFile(path); err == nil { // nobody changes it from now on
+	if data, err = root.Read("packed-refs", most); err == nil { // nobody changes it from now on
 		var kept []byte
 		peeled := false
 		for line := range bytes.Lines(data) {

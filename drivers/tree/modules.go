@@ -56,7 +56,7 @@ func kept(w git.Worktree) (all []git.Worktree) {
 // moduleObjects are the directories of the objects of submodules.
 func moduleObjects(all []git.Worktree) (dirs []string) {
 	for _, w := range all {
-		dirs = append(dirs, objects(w)...)
+		dirs = append(dirs, filepath.Join(w.Common, "objects"))
 	}
 	return dirs
 }
@@ -135,8 +135,8 @@ func stepped(dir, path string) (string, error) {
 // moduleEnds are the commits at which the history of submodules ends.
 func moduleEnds(from []git.Worktree) (ends []byte, err error) {
 	for _, w := range from {
-		data, err := os.ReadFile(filepath.Join(w.Common, "shallow"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		data, err := w.Ends()
+		if err != nil {
 			return nil, err
 		}
 		ends = append(ends, data...)

@@ -83,7 +83,7 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 		if err != nil {
 			return r, gone(t, err)
 		}
-		r.Objects = objects(w)
+		r.Objects = d.objects(w)
 		r.LFS = &lfs.Objects{Keep: filepath.Join(d.home(t), ".lfs"), Read: []string{lfsObjects(w)}}
 		if err := shallow(w, filepath.Join(r.Dir, "shallow")); err != nil {
 			return r, err
@@ -147,39 +147,46 @@ func gone(t tree.Tree, err error) error {
 	return core.Errorf(core.Unavailable, "the repository of agent %s is not there: %v", t.Agent, err)
 }
 
-// maxAlternates bounds how many repositories a repository may borrow from.
-const maxAlternates = 16
+// borrowed is what is beside a tree: the directories whose objects its repository reads,
+// as the engine wrote them. Its own list of them is its agent's to write.
+const borrowed = ".borrowed"
 
-// objects are the directories of a repository's objects, with those that it
-// borrows from (gitrepository-layout(5), objects/info/alternates).
-func objects(w git.Worktree) []string {
+// objects are the directories of the objects of what trees are made of. What its
+// repository borrows from others (gitrepository-layout(5), objects/info/alternates)
+// counts only of a tree of ours, and as we made it: else whoever writes there would be
+// given any directory.
+func (d *Driver) objects(w git.Worktree) []string {
 	all := []string{filepath.Join(w.Common, "objects")}
-	for i := 0; i < len(all) && len(all) < maxAlternates; i++ {
-		data, err := os.ReadFile(filepath.Join(all[i], "info", "alternates"))
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimSpace(line)
-			if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, `"`) {
-				continue
-			}
-			if !filepath.IsAbs(line) {
-				line = filepath.Join(all[i], line)
-			}
-			all = append(all, filepath.Clean(line))
-		}
+	home := filepath.Dir(w.Path)
+	trees, err := filepath.EvalSymlinks(d.opt.Dir)
+	if rel, bad := filepath.Rel(trees, home); err != nil || bad != nil || !filepath.IsLocal(rel) || strings.Count(rel, "/") != 1 {
+		return all
+	}
+	data, _ := os.ReadFile(filepath.Join(home, borrowed)) // none, of one that borrows nothing
+	for line := range strings.Lines(string(data)) {
+		all = append(all, strings.TrimSuffix(line, "\n"))
 	}
 	return all
 }
 
-// shallow keeps in a repository of ours where the history of another ends.
-func shallow(w git.Worktree, file string) error {
-	data, err := os.ReadFile(filepath.Join(w.Common, "shallow"))
-	if errors.Is(err, os.ErrNotExist) {
+// borrows is the error of a repository that is not whole without another one.
+func (d *Driver) borrows(w git.Worktree) error {
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.Read("objects/info/alternates", 64<<10); errors.Is(err, fs.ErrNotExist) || len(d.objects(w)) > 1 {
 		return nil
 	}
-	if err != nil {
+	return core.Errorf(core.Conflict, "dir: %s borrows objects of another repository (.git/objects/info/alternates), which an agent may have written and nothing follows; "+
+		"make it whole first: git repack -a -d, then remove that file", w.Path).With("field", "dir").With("value", w.Path)
+}
+
+// shallow keeps in a repository of ours where the history of another ends.
+func shallow(w git.Worktree, file string) error {
+	data, err := w.Ends()
+	if err != nil || data == nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -253,6 +260,9 @@ func (d *Driver) find(ctx context.Context, tenant string, q tree.Wanted) (t tree
 		return t, core.Errorf(core.Conflict, "dir: nothing was committed in %s yet, and a tree begins with a commit; commit first, or share the directory with --dir", w.Path).With("field", "dir")
 	}
 	t.Base, t.BaseCommit, t.Since, t.Head = branch, commit, commit, commit
+	if err := d.borrows(w); err != nil {
+		return t, err
+	}
 	r, err := d.repo(ctx, t)
 	if err != nil {
 		return t, err
@@ -309,8 +319,8 @@ func (d *Driver) Reads(t tree.Tree) []string {
 	if err != nil {
 		return nil
 	}
-	all := append(objects(w), moduleObjects(kept(w))...)
-	if large := lfsObjects(w); (lfs.Objects{Read: []string{large}}).Any() {
+	all := append(d.objects(w), moduleObjects(kept(w))...)
+	if large := lfsObjects(w); git.Inside(w.Common, "lfs/objects") && (lfs.Objects{Read: []string{large}}).Any() {
 		all = append(all, large)
 	}
 	return all
