@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // state is the last state of a work tree. It is written beside the index of that,
@@ -148,25 +151,35 @@ func linkIndex(known, index string) error {
 	return nil
 }
 
-// CopyIndex copies an index with its time, if it is there. By that time git knows
+// CopyIndex copies an index with its time, if it is there, from and to no link. By that time git knows
 // which files may have changed in the very second that it looked at them: of a
 // later one it would believe that none did (Racy Git, api-index-skel of git).
 func CopyIndex(from, to string) (there bool, err error) {
-	data, err := os.ReadFile(from)
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	info, err := os.Stat(from)
+	defer in.Close()
+	info, err := in.Stat()
 	if err != nil {
 		return false, err
 	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	return true, os.Chtimes(to, info.ModTime(), info.ModTime())
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return false, err
+	}
+	at := unix.NsecToTimespec(info.ModTime().UnixNano())
+	return true, unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // since takes what changed in a work tree since the state that its index is of. An

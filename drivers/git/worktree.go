@@ -53,7 +53,7 @@ func FindWorktree(path string) (w Worktree, err error) {
 		w = Worktree{Path: path, Dir: to, Common: to}
 		if common, err := Pointer(filepath.Join(to, "commondir"), ""); err == nil {
 			// Whoever wrote these files can name any repository: one that knows it keeps it.
-			if w.Common = common; !Inside(common, filepath.Join("worktrees", filepath.Base(to))) || !same(to, filepath.Join(common, "worktrees", filepath.Base(to))) {
+			if w.Common = common; !Inside(common, filepath.Join("worktrees", filepath.Base(to))) || !Same(to, filepath.Join(common, "worktrees", filepath.Base(to))) {
 				return w, notOne(path, "the repository that it names does not keep it")
 			}
 		}
@@ -75,8 +75,8 @@ func Inside(dir, name string) bool {
 	return err == nil && bad == nil && at == filepath.Join(real, name)
 }
 
-// same reports one directory by two names.
-func same(a, b string) bool {
+// Same reports one directory by two names.
+func Same(a, b string) bool {
 	x, err := os.Stat(a)
 	y, bad := os.Stat(b)
 	return err == nil && bad == nil && os.SameFile(x, y)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/resource/files"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tree"
 )
 
@@ -22,24 +22,17 @@ func (l *landing) note(list []entry) error {
 	if l.listed == "" {
 		return nil
 	}
-	if _, err := os.Lstat(l.listed); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	var paths bytes.Buffer
 	for _, e := range list {
 		paths.WriteString(e.path + "\x00")
 	}
-	next := l.listed + ".new"
-	if err := os.WriteFile(next, paths.Bytes(), 0o600); err != nil {
+	return l.at(l.listed, func(p *safeopen.Place) error {
+		_, err := p.Look()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = p.Create(paths.Bytes())
+		}
 		return err
-	}
-	if err := synced(next); err != nil {
-		return err
-	}
-	if err := os.Rename(next, l.listed); err != nil {
-		return err
-	}
-	return synced(filepath.Dir(l.listed))
+	})
 }
 
 // back takes back what a landing has done of itself, whole: files that it put in their
@@ -62,7 +55,11 @@ func (l *landing) back(ctx context.Context) (done bool, err error) {
 			}
 		}
 	}
-	paths, err := os.ReadFile(l.listed)
+	var paths []byte
+	err = l.at(l.listed, func(p *safeopen.Place) (err error) {
+		paths, _, err = p.Read(git.MaxAnswer)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, l.release()
 	}

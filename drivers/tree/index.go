@@ -110,13 +110,10 @@ func (l *landing) reindex(ctx context.Context, list []entry) error {
 	if _, err := git.CopyIndex(work, next); err != nil {
 		return err
 	}
-	if err := os.Chmod(next, 0o644); err != nil {
-		return err
-	}
 	if err := synced(next); err != nil {
 		return err
 	}
-	return os.Rename(next, filepath.Join(l.dot, "index"))
+	return l.moved(next, filepath.Join(l.dot, "index"))
 }
 
 // maxAttributes bounds a repository's own file of attributes, in bytes.

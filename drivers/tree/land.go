@@ -100,6 +100,11 @@ func (l *landing) land(ctx context.Context) error {
 		return l.release()
 	}
 	tip := git.Ref(l.common, l.branch())
+	if tip == "" {
+		if err := l.straight(); err != nil {
+			return err // it can't be read for a reason
+		}
+	}
 	switch {
 	case tip == l.to || tip != l.from && l.includes(ctx, tip):
 		return l.release() // done, and not written down
@@ -115,6 +120,9 @@ func (l *landing) land(ctx context.Context) error {
 	if err := l.find(ctx); err != nil {
 		return err
 	}
+	if err := l.straight(); err != nil {
+		return err
+	}
 	if err := l.link(ctx, l.branchLock()); err != nil {
 		return err
 	}
@@ -128,10 +136,10 @@ func (l *landing) land(ctx context.Context) error {
 	}
 	l.log()
 	path := filepath.Join(l.w.Common, l.branch())
-	if err := os.Rename(l.branchLock(), path); err != nil {
+	if err := l.moved(l.branchLock(), path); err != nil {
 		return fmt.Errorf("move the branch %s: %w", l.t.Base, err)
 	}
-	return errors.Join(synced(filepath.Dir(path)), l.release())
+	return l.release()
 }
 
 // includes reports whether a later commit of the branch has ours in it. Of a way
@@ -168,8 +176,14 @@ func (l *landing) find(ctx context.Context) error {
 			}
 			root = filepath.Dir(back)
 		}
-		if _, err := git.FindWorktree(root); err != nil {
+		w, err := git.FindWorktree(root)
+		if err != nil || dot == l.w.Common && !git.Same(w.Dir, dot) {
 			continue // a bare repository, or a work tree that was removed
+		}
+		if dot != l.w.Common {
+			if err := l.known(dot, w); err != nil {
+				return err
+			}
 		}
 		l.root, l.dot = root, dot
 		return nil
@@ -208,14 +222,7 @@ const lockPatience = 5 * time.Second
 
 // link takes a lock as git does, once it is free: it is our mark under a second name.
 func (l *landing) link(ctx context.Context, lock string) error {
-	mark := l.mark()
-	if err := os.WriteFile(mark, []byte(l.to+"\n"), 0o644); err != nil {
-		return err
-	}
-	if err := synced(mark); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil { // the ref may be packed
+	if err := l.marked(); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, lockPatience)
@@ -223,7 +230,7 @@ func (l *landing) link(ctx context.Context, lock string) error {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
-		err := taken(os.Link(mark, lock), mark, lock)
+		err := taken(l.linked(lock), l.mark(), lock)
 		if !errors.Is(err, core.Kind(core.Unavailable)) {
 			return err
 		}
@@ -285,19 +292,26 @@ func absent(err error) error {
 	return err
 }
 
-// log writes what happens into the logs of the branch and of HEAD, where git
-// keeps them: it is how people find back.
-func (l *landing) log() {
-	line := fmt.Sprintf("%s %s swarmdeck <swarmdeck@localhost> %d +0000\tswarmdeck: took over %s\n", l.from, l.to, time.Now().Unix(), l.t.Agent)
+// logs are those of the branch and of HEAD, where git keeps them.
+func (l *landing) logs() []string {
 	logs := []string{filepath.Join(l.w.Common, "logs", l.branch())}
 	if l.dot != "" {
 		logs = append(logs, filepath.Join(l.dot, "logs", "HEAD"))
 	}
-	for _, path := range logs {
-		if f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil { // git makes none where it keeps none
-			_, _ = f.WriteString(line)
-			_ = f.Close()
-		}
+	return logs
+}
+
+// log writes what happens into the logs: it is how people find back.
+func (l *landing) log() {
+	line := fmt.Sprintf("%s %s swarmdeck <swarmdeck@localhost> %d +0000\tswarmdeck: took over %s\n", l.from, l.to, time.Now().Unix(), l.t.Agent)
+	for _, path := range l.logs() {
+		_ = l.at(path, func(p *safeopen.Place) error {
+			if _, err := p.Look(); err != nil {
+				return err // git makes none where it keeps none
+			}
+			_, err := p.Append([]byte(line))
+			return err
+		})
 	}
 }
 

@@ -113,6 +113,22 @@ func (p *Place) Append(content []byte) (created bool, err error) {
 	return created, err
 }
 
+// Link gives the file a second name, which must be free.
+func (p *Place) Link(to *Place) error {
+	if err := unix.Linkat(int(p.dir.Fd()), p.base, int(to.dir.Fd()), to.base, 0); err != nil {
+		return to.failed(err)
+	}
+	return to.sync()
+}
+
+// Move gives the file another name, in place of what has it.
+func (p *Place) Move(to *Place) error {
+	if err := unix.Renameat(int(p.dir.Fd()), p.base, int(to.dir.Fd()), to.base); err != nil {
+		return to.failed(err)
+	}
+	return to.sync()
+}
+
 // sync puts what the directory holds on the disk.
 func (p *Place) sync() error {
 	fd, err := unix.Openat(int(p.dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
