@@ -38,6 +38,21 @@ func TestContainedEffectsAskNobodyWhateverTheToolIsCalled(t *testing.T) {
 	}
 }
 
+// A repository says what programs git runs, whatever it is asked for.
+func TestGitOfAnAgentIsContainedOrAskedAbout(t *testing.T) {
+	f := setup(t)
+	for tool, args := range map[string]string{"Bash": `{"command":"git status --short"}`, "shell": `{"command":["git","-C","/src","log"]}`, "git_diff": `{}`, "git.status": `{}`} {
+		ask := call(tool, args)
+		if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.HITL {
+			t.Errorf("%s %s outside of a wall: %s %s", tool, args, v.Decision, v.ReasonCode)
+		}
+		ask.Contained = judge.Contained("")
+		if v := f.Evaluate(t.Context(), acme, ask); v.ReasonCode != "contained" {
+			t.Errorf("%s %s: %s", tool, args, v.ReasonCode)
+		}
+	}
+}
+
 func TestACommandThatStandsInATitleAloneIsRead(t *testing.T) {
 	f := setup(t)
 	for title, want := range map[string]string{

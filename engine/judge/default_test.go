@@ -30,9 +30,9 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		argv("echo hello"):                              readOnly,
 		argv("true"):                                    readOnly,
 		argv("sleep 5"):                                 readOnly,
-		argv("git status --short"):                      readOnly,
-		argv("git -C /src --no-pager log -5"):           readOnly,
-		argv("git ls-files"):                            readOnly,
+		argv("git status --short"):                      plain, // its repository says what it runs
+		argv("git -C /src --no-pager log -5"):           plain,
+		argv("git ls-files"):                            plain,
 		argv("/usr/bin/wc -l README.md"):                readOnly,
 		argv("find . -name *.go -size +10k"):            readOnly,
 		argv("grep -rn TODO ."):                         readOnly,
