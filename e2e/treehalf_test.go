@@ -18,7 +18,7 @@ import (
 // time.
 func TestAMergeThatWasBegunIsThereWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	kills, files := 3, 200
+	kills, files := 2, 100
 	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_TREE_KILLS")); err == nil {
 		kills, files = n, 3000
 	}
