@@ -46,7 +46,7 @@ test: need lint agents mcp coder agentapi ipld postgres cad
 	@all=$$(go list $(PKG)); plain=$$(grep -E '$(PLAIN)' <<<"$$all" || true); raced=$$(grep -vE '$(PLAIN)' <<<"$$all" || true); \
 		export CGO_ENABLED=1 SWARMDECK_AGENTS=$(AGENTS) SWARMDECK_MCP_TOOLS=$(MCP) SWARMDECK_CODER=$(CODER)/real.test \
 		SWARMDECK_AGENTAPI=$(AGENTAPI)/agentapi SWARMDECK_IPLD=$(IPLD) SWARMDECK_POSTGRES_CURRENT=$(POSTGRES); \
-		run() { [ -z "$$*" ] || go test $$flag -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 45m $$* || printf "FAIL\tgo test $$flag\n"; }; \
+		run() { [ -z "$$*" ] || go test $$flag -vet=off -p $$(($$(nproc) + 1)) -v -count=1 -timeout 80m $$* || printf "FAIL\tgo test $$flag\n"; }; \
 		{ flag= run $$plain; flag=-race run $$raced; } 2>&1 | tee $(LOG) | awk -v of="$$(wc -l <<<"$$all")" -f .ci/report.awk
 
 # test-coder tests the driver of Coder alone, with a real one.
@@ -123,7 +123,7 @@ race: need
 # clean roots; and make test itself, twice in a row from a fresh clone while another
 # program keeps the cores busy, BUSY_ROUNDS times. That takes five hours and more; the
 # rest half an hour.
-trials: need coder agentapi postgres
+trials: need agents coder agentapi postgres
 	.ci/guest $(GUEST)
 	.ci/release-trial
 	CELL_SETTINGS=all CELL_TRIALS=1000 go test -count=1 -timeout 60m -run 'KilledAtRandom|InEverySetting' -v ./drivers/cell
@@ -139,6 +139,7 @@ trials: need coder agentapi postgres
 	ANSWER_TRIALS=10000 go test -count=1 -timeout 60m -run NoAnswerIsGiven -v ./e2e
 	SWARMDECK_ENGINE_SUITES='./engine/... ./ui/command' SWARMDECK_POSTGRES_CURRENT=$(POSTGRES) go test -count=1 -timeout 60m -run OnADatabase -v ./store/postgres
 	SWARMDECK_LINEAR_KILLS=200 SWARMDECK_LINEAR_FAULTS=300 go test -count=1 -timeout 120m -run FitsOneOrder -v ./e2e
+	SWARMDECK_STORY_SIZES=all SWARMDECK_AGENTS=$(AGENTS) go test -count=1 -timeout 30m -run 'FourAgents.*ByKeys' -v ./e2e
 	SWARMDECK_DATABASE_SCRIPTS=all go test -count=1 -timeout 60m -run ScriptsPassOnADatabase -v ./e2e
 	TREE_HOST=all go test -count=1 -timeout 30m -run OnAHost -v ./drivers/tree
 	SWARMDECK_TREE_KILLS=200 go test -count=1 -timeout 120m -run "HalfMerged|WholeOrNotAtAll" -v ./e2e

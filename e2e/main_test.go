@@ -118,7 +118,7 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	cmd := u.command(args...)
 	bound := patience
 	if slices.Contains(args, "--script") || slices.Contains(args, "demo") {
-		bound *= 4 // a script is many steps, each with a bound of its own
+		bound *= 10 // a script is many steps, each with a bound of its own
 	} else if u.program == "" {
 		cmd.Path = u.built()
 	}

@@ -38,10 +38,15 @@ func TestFourAgentsWorkIsReviewedAndTakenOver(t *testing.T) {
 	play(script)
 }
 
-// TestFourAgentsWorkIsReviewedAndTakenOverByKeys does the same at the screen.
+// TestFourAgentsWorkIsReviewedAndTakenOverByKeys does the same at the screen: a small one,
+// and with SWARMDECK_STORY_SIZES=all a large one too, where somebody has more time.
 func TestFourAgentsWorkIsReviewedAndTakenOverByKeys(t *testing.T) {
 	t.Parallel()
-	for _, size := range []string{"80x24", "200x50"} {
+	sizes := []string{"80x24"}
+	if os.Getenv("SWARMDECK_STORY_SIZES") == "all" {
+		sizes = append(sizes, "200x50")
+	}
+	for _, size := range sizes {
 		t.Run(size, func(t *testing.T) {
 			t.Parallel()
 			_, begin, play := story(t)
