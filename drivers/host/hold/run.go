@@ -46,6 +46,7 @@ type run struct {
 	input  []byte     // to be written
 	took   int64      // bytes of input that came
 	wrote  int64      // of them, given to the process or never to be
+	giving bool       // some is being written, and not counted yet
 	deaf   bool       // its input is closed
 	told   [2]uint64  // wrote and items that the engine was told
 	events []wire.Event
@@ -157,6 +158,9 @@ func (r *run) wait() {
 		unread, _ = pipe.Pending(in)
 	}
 	r.mu.Lock()
+	for errs != nil && unread == 0 && r.giving && !r.over { // an empty pipe holds no writer up
+		r.turn.Wait()
+	}
 	r.exited = sinceBoot()
 	e := wire.Event{Kind: wire.Exited, Code: exit.Code, Signal: int(exit.Signal), Overran: exit.Overran, Lease: r.leased, Read: r.wrote - int64(unread)}
 	until := r.ends()
@@ -193,9 +197,11 @@ func (r *run) feed(in *os.File) {
 			return
 		}
 		part := r.input[:min(len(r.input), 4<<10)]
+		r.giving = true
 		r.mu.Unlock()
 		n, err := in.Write(part)
 		r.mu.Lock()
+		r.giving = false
 		r.wrote += int64(n)
 		if r.input = r.input[n:]; err != nil {
 			r.deaf = true
