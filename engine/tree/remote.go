@@ -36,10 +36,10 @@ func ReadRemote(text string) (at Place, err error) {
 	}
 	head, path, scp := strings.Cut(text, ":")
 	switch {
+	case strings.HasPrefix(path, ":"):
+		return refused(core.Clip(head) + "::, which runs a helper")
 	case len(text) > 1000 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return refused("more than 1000 bytes, nor any but printable ones of ASCII")
-	case strings.HasPrefix(path, ":"):
-		return refused(head + "::, which runs a helper")
 	case strings.HasPrefix(text, "/") || strings.HasPrefix(text, "file:///"):
 		at = Place{Scheme: "file", Path: strings.TrimPrefix(text, "file://")}
 		if at.Path != filepath.Clean(at.Path) || !remotePath().MatchString(at.Path) {

@@ -25,7 +25,7 @@ func TestARemoteIsAnotherMachineByHTTPSOrSSHOrADirectory(t *testing.T) {
 	for url, what := range map[string]string{
 		"": "a path", "/srv/git/../web.git": "this path", "/srv/-o web": "printable", "/srv/git;id": "this path", "/": "this path", "file://host/srv/web": "file:", "file:///srv/": "this path", "../web.git": "a path", "./a:b": "a path", "web": "a path", "~/web.git": "a path", "dir/x:y": "a path",
 		"file:srv/web": "a path", "FILE:///srv/web": "file:", "http://github.com/a/b": "http:", "git://github.com/a/b": "git:", "ftp://x/y": "ftp:", "ssh+git://x/y": "ssh+git:",
-		"ext::sh -c id": "ext::", "fd::3": "fd::", "ext::https://github.com/a": "helper", "transport::https://x/y": "transport::",
+		"ext::sh -c id": "ext::, which runs a helper", "fd::3": "fd::, which", "ext::https://github.com/a": "helper", "transport::https://x/y": "transport::",
 		"https://olga:pw@github.com/a/b": "password", "https://github.com": "without a path", "https://github.com/": "without a path", "https://github.com/a?b": "without a path",
 		"https://github.com/a#b": "without a path", "-oProxyCommand=id:x": "this host", "git@-oProxyCommand=id:x": "this host", "ssh://-oProxyCommand=id/x": "this host",
 		"ssh://-o@host/x": "this user", "host:-x": "this path", "https:///x": "this host", "https://github.com/a/../b": "this path", "host:a b": "printable", "host:a\nb": "printable",
