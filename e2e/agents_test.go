@@ -168,7 +168,7 @@ func withModel(t *testing.T, names ...string) (play func(script string), dir str
 		cmd := u.command("--script", path, "--data", filepath.Join(dir, "swarm.db"))
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
-		timer := time.AfterFunc(8*time.Minute, func() { cmd.Process.Kill() })
+		timer := time.AfterFunc(10*patience, func() { cmd.Process.Kill() })
 		defer timer.Stop()
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
