@@ -4,11 +4,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// elder are calls that other architectures have and this one has not.
-func elder() map[uint32]change { return nil }
-
-// refusedElders are such calls that nobody needs.
-var refusedElders []uint32
+// elderChanges are calls that other architectures have and this one has not.
+var elderChanges []uint32
 
 // elderModings are calls that other architectures have and this one has not.
 func elderModings() map[uint32]moding { return nil }
@@ -20,9 +17,3 @@ var elderMakers []uint32
 func opens() map[uint32]uint32 {
 	return map[uint32]uint32{unix.SYS_OPENAT: atThird}
 }
-
-// elderAsks are calls that other architectures have and this one has not.
-func elderAsks() map[uint32]ask { return nil }
-
-// refusedElderAsks are such calls that nobody needs.
-var refusedElderAsks []uint32

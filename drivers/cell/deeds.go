@@ -32,7 +32,6 @@ const (
 	deedLook     = "look" // a reader's
 	deedSetID    = "setid"
 	deedDevice   = "device"
-	deedReach    = "reach" // without name spaces, and Landlock that holds signals
 )
 
 // deeds are all of them. Calls that no run needs are refused by their number.
@@ -82,7 +81,6 @@ var deeds = [...]deed{
 	{name: deedRaw, tried: "open a raw socket", usual: true}, // ping
 	{name: deedFamily, tried: "open a socket of a rare family"},
 	{name: deedNetwork, tried: "use the network", usual: true},
-	{name: deedReach, tried: "reach a process that is not its own"},
 	{name: deedLook, tried: "look into another process", calls: []numbered{
 		{unix.SYS_PTRACE, "ptrace"},
 		{unix.SYS_PROCESS_VM_READV, "process_vm_readv"},
@@ -123,9 +121,6 @@ func deedBy(c *call, network bool) (deed, call string) {
 	}
 	if deed, name := c.leaves(); deed != "" {
 		return deed, name
-	}
-	if r, is := reaches()[c.number]; is {
-		return deedReach, r.name
 	}
 	for _, o := range toOthers {
 		if o.call == c.number {

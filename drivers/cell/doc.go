@@ -14,8 +14,8 @@
 //     the system gives it, and Layers tells what is missing.
 //
 // Where the system allows no name spaces, the init is a subreaper and a cgroup,
-// if there may be one, holds the run together; a worker then has no sockets, and
-// what Landlock does not know of the init answers, call by call (broker).
+// if there may be one, holds the run together; a worker then has no sockets, changes
+// no modes and times, and can tell whether a file that it names is there.
 //
 // What no cell holds: holes of the kernel, and what a person with the right to
 // change the engine's own files does.

@@ -1,14 +1,12 @@
 package cell
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +44,13 @@ func toldBy(number uintptr, args ...any) (string, error) {
 		return "", errno
 	}
 	return "it answered", nil
+}
+
+// metadata are those that only name spaces hold: without them they tell whether a file
+// that a run names is there and what is said of it, never what it holds.
+var metadata = [...]string{
+	"stat", "lstat", "access", "readlink", "fstatat", "fstatat of a link", "statx", "faccessat", "faccessat2", "readlinkat", "statfs",
+	"O_PATH", "O_PATH of a link", "file_getattr", "open_tree_attr", "chdir",
 }
 
 // askings are all of them. Those that know no directory take paths from here.
@@ -169,10 +174,13 @@ func attemptsToAsk() []attempt {
 			all = append(all, attempt{family: read, name: a.name + " " + road, do: func(w *world) string { return w.tells(a, way) }})
 		}
 	}
-	return append(all, attemptsToRace()...)
+	return all
 }
 
 func (w *world) tells(a asking, way func(here, path string) string) string {
+	if !w.Spaces && slices.Contains(metadata[:], a.name) {
+		return ""
+	}
 	if unix.Unshare(unix.CLONE_FS) != nil { // a call may change where it is
 		return ""
 	}
@@ -211,116 +219,4 @@ func (w *world) tells(a asking, way func(here, path string) string) string {
 		}
 	}
 	return ""
-}
-
-// attemptsToRace exchange what a call is about while it is judged.
-func attemptsToRace() []attempt {
-	const size = len("TOPSECRET-") + 25
-	race := func(name string, do func(w *world, path *[512]byte, swapped string) string) attempt {
-		return attempt{family: read, name: name, alone: true, do: func(w *world) string {
-			own := filepath.Join(w.Dir, "race.own"+fmt.Sprint(os.Getpid()))
-			if os.WriteFile(own, []byte("x"), 0o600) != nil {
-				return ""
-			}
-			defer os.Remove(own)
-			var stop atomic.Bool
-			defer stop.Store(true)
-			var path, a, b [512]byte
-			copy(a[:], own)
-			copy(b[:], w.Scratch+"/secret")
-			link := own + ".link"
-			defer os.Remove(link)
-			go func() {
-				for !stop.Load() {
-					path = a
-					path = b
-				}
-			}()
-			go func() {
-				for !stop.Load() {
-					for _, to := range []string{own, w.Scratch + "/secret"} {
-						_ = os.Symlink(to, link+".new")
-						_ = os.Rename(link+".new", link)
-					}
-				}
-			}()
-			for end := time.Now().Add(time.Second); time.Now().Before(end); {
-				if proof := do(w, &path, link); proof != "" {
-					return proof
-				}
-			}
-			return ""
-		}}
-	}
-	stat := func(p unsafe.Pointer) string {
-		var st unix.Stat_t
-		at := unix.AT_FDCWD
-		if _, _, errno := unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(at), uintptr(p), uintptr(unsafe.Pointer(&st)), 0, 0, 0); errno == 0 && st.Size == int64(size) {
-			return "its size"
-		}
-		return ""
-	}
-	open := func(p unsafe.Pointer) string {
-		at := unix.AT_FDCWD
-		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), uintptr(p), unix.O_PATH|unix.O_CLOEXEC, 0, 0, 0)
-		if errno != 0 {
-			return ""
-		}
-		defer unix.Close(int(fd))
-		var st unix.Stat_t
-		if unix.Fstat(int(fd), &st) == nil && st.Size == int64(size) {
-			return "opened"
-		}
-		return ""
-	}
-	pointer := func(s string) unsafe.Pointer {
-		p, _ := unix.BytePtrFromString(s)
-		return unsafe.Pointer(p)
-	}
-	return []attempt{
-		race("stat while its path is exchanged", func(_ *world, path *[512]byte, _ string) string { return stat(unsafe.Pointer(path)) }),
-		race("stat while its link is exchanged", func(_ *world, _ *[512]byte, link string) string { return stat(pointer(link)) }),
-		race("O_PATH while its path is exchanged", func(_ *world, path *[512]byte, _ string) string { return open(unsafe.Pointer(path)) }),
-		race("O_PATH while its link is exchanged", func(_ *world, _ *[512]byte, link string) string { return open(pointer(link)) }),
-		{family: read, name: "chdir while its path is exchanged", alone: true, do: func(w *world) string {
-			var stop atomic.Bool
-			defer stop.Store(true)
-			var path, a, b [512]byte
-			copy(a[:], w.Dir)
-			copy(b[:], w.Foreign)
-			go func() {
-				for !stop.Load() {
-					path = a
-					path = b
-				}
-			}()
-			for end := time.Now().Add(time.Second); time.Now().Before(end); {
-				if _, _, errno := unix.Syscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(&path)), 0, 0); errno != 0 {
-					continue
-				}
-				var st unix.Stat_t
-				if unix.Stat("secret", &st) == nil {
-					return "what is there"
-				}
-				for _, name := range []string{"/proc/self/cwd", "."} {
-					if unix.Stat(name, &st) == nil && !w.own(&st) {
-						return name
-					}
-				}
-				if dir, err := unix.Getwd(); err == nil && !within(dir, w.Dir) {
-					return dir
-				} else if err != nil && !errors.Is(err, unix.ENOENT) {
-					return err.Error()
-				}
-				_ = unix.Chdir(w.Dir)
-			}
-			return ""
-		}},
-	}
-}
-
-// own reports whether this is the run's own directory.
-func (w *world) own(st *unix.Stat_t) bool {
-	var own unix.Stat_t
-	return unix.Stat(w.Dir, &own) == nil && own.Dev == st.Dev && own.Ino == st.Ino
 }

@@ -46,15 +46,8 @@ type world struct {
 	Terminals uint64
 	Mark      string // of what is to outlive the run
 	Spaces    bool
-	Unscoped  bool // Landlock is to hold no signals
 	Ways      bool // it has the way out
 	Tty       bool // it has a terminal
-}
-
-// judged reports whether the init judges signals.
-func (w *world) judged() bool {
-	abi, _ := landlockABI()
-	return !w.Spaces && (w.Unscoped || abi < scopesSignals)
 }
 
 // stage builds a world with a victim of every kind.

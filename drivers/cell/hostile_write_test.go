@@ -273,13 +273,13 @@ func attemptsToWrite() []attempt {
 						continue
 					}
 					cmd := exec.Command(filepath.Join(dir, e.Name()))
-					if in, err := cmd.StdinPipe(); err != nil || cmd.Start() != nil {
+					in, err := cmd.StdinPipe()
+					if err != nil || cmd.Start() != nil {
 						continue
-					} else {
-						defer in.Close()
 					}
 					status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 					_ = cmd.Process.Kill()
+					_ = in.Close() // it ends by that where it gets no signal
 					_ = cmd.Wait()
 					for line := range strings.Lines(string(status)) {
 						if f := strings.Fields(line); len(f) > 2 && f[0] == "Uid:" && f[2] == "0" {

@@ -137,7 +137,7 @@ func (t tried) nameSpaces(walled bool) Layer {
 		}
 		l.Detail = strings.TrimSuffix("refused: "+l.Detail, ": ")
 		if t.err == nil && walled {
-			l.Detail += "; a run makes no sockets at all here"
+			l.Detail += "; a run makes no sockets, changes no modes or times of files, and sees names and sizes of hidden files, not what they hold"
 		}
 	}
 	return l
@@ -180,7 +180,7 @@ func (t tried) landlock() Layer {
 	default:
 		l.OK, l.Detail = true, fmt.Sprintf("ABI %d", abi)
 		if abi < scopesSignals {
-			l.Detail += "; from ABI 6 (Linux 6.12) on it holds signals and abstract sockets too"
+			l.Detail += "; from ABI 6 (Linux 6.12) on it holds signals and abstract sockets too; without it and name spaces a run signals only its own group"
 		}
 	}
 	return l

@@ -41,6 +41,9 @@ func TestLayersTellWhatHoldsARun(t *testing.T) {
 					t.Errorf("%s: %+v, the run lacks %v", profile, l, p.Missing())
 				}
 			}
+			if hidden := strings.Contains(got[layerSpaces].Detail, "sees names and sizes of hidden files"); hidden != (profile != Open && s.without(layerSpaces)) {
+				t.Errorf("%s: %+v", profile, got[layerSpaces])
+			}
 			if got[layerSpaces].OK == s.without(layerSpaces) {
 				t.Errorf("%s: %+v", profile, got[layerSpaces])
 			}

@@ -31,9 +31,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "refused" {
 		os.Exit(beRefused())
 	}
-	if len(os.Args) > 2 && os.Args[1] == "asks" {
-		os.Exit(askMany(os.Args[2]))
-	}
 	if instance := os.Getenv("CELL_TEST_CHURN"); instance != "" {
 		churn(instance)
 	}

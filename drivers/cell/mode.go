@@ -29,7 +29,6 @@ const (
 	layerIDMap    = "idmapped mounts"
 	layerBounds   = "cgroup limits"
 	layerSignals  = "scoped signals" // of Landlock
-	layerNames    = "hidden names"   // where name spaces do not hide them
 )
 
 // modes are those to try, the best first.

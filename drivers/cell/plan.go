@@ -338,9 +338,6 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 		} else {
 			o.Read = append(o.Read, t.path)
 		}
-		if t.as != t.path {
-			o.Names = append(o.Names, t.as)
-		}
 	}
 	return nil
 }

@@ -2,12 +2,14 @@ package cell
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,32 +34,76 @@ const (
 	deedDelay = time.Millisecond
 )
 
+// listener refuses deeds, and tells the engine of them.
+type listener struct {
+	asked   int             // where calls arrive
+	network bool            // the run is parted from the machine's
+	heard   map[string]bool // deeds that the engine was told of
+	deeds   int             // that were refused
+}
+
+// call is a call that waits for its answer, as the kernel tells it.
+type call struct {
+	id     uint64
+	thread uint32
+	_      uint32
+	number uint32
+	_      uint32
+	_      uint64
+	args   [6]uint64
+}
+
+type answer struct {
+	id    uint64
+	value int64
+	error int32
+	flags uint32
+}
+
+func (l *listener) ioctl(request uintptr, data unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l.asked), request, uintptr(data)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// listen answers calls until no more can come.
+func (l *listener) listen() {
+	for {
+		c := new(call)
+		err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(c))
+		switch {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT): // who asked has gone
+		case err != nil:
+			return
+		default:
+			_ = l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer{id: c.id, error: -int32(l.refuse(c))}))
+		}
+	}
+}
+
 // refuse answers a call that is a deed. The engine is told of the first of each
 // kind before, unless that would mean to wait for it.
-func (b *broker) refuse(c *call) unix.Errno {
-	deed, name := deedBy(c, b.bounds.network)
-	if deed != "" && !b.heard[deed] {
+func (l *listener) refuse(c *call) unix.Errno {
+	deed, name := deedBy(c, l.network)
+	if deed != "" && !l.heard[deed] {
 		m := message{Kind: saidRefused, Deed: deed, Call: name}
 		m.PID = processOf(int(c.thread))
 		m.Program = programOf(m.PID)
-		b.heard[deed] = sendNow(controlFile, m) == nil // else with the next one
+		l.heard[deed] = sendNow(controlFile, m) == nil // else with the next one
 	}
-	b.tire()
+	if l.deeds++; l.deeds > manyDeeds {
+		time.Sleep(deedDelay)
+	}
 	switch {
 	case deed == "":
 		return unix.ENOSYS
 	case deed == deedFamily || deed == deedRaw && uint32(c.args[0]) == unix.AF_PACKET:
-		if b.bounds.network {
+		if l.network {
 			return unix.EAFNOSUPPORT
 		}
 	}
 	return unix.EPERM
-}
-
-func (b *broker) tire() {
-	if b.deeds++; b.deeds > manyDeeds {
-		time.Sleep(deedDelay)
-	}
 }
 
 // processOf is the process of a thread, 0 when it has gone.

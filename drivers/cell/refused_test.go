@@ -76,10 +76,6 @@ func everyDeed(w *world) (names []string) {
 			if w.Spaces {
 				names = append(names, d.name)
 			}
-		case deedReach:
-			if w.judged() {
-				names = append(names, d.name)
-			}
 		case deedNetwork:
 			if !w.Spaces {
 				names = append(names, d.name)

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,41 @@ var refusedShares = []uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
+
+// Landlock holds what files hold, not whose they are nor what their modes and times
+// are, and no filter sees which file is meant: where it alone holds a run, none is
+// changed. By a watch the run would hear the names of files that it can't list.
+var refusedChanges = append([]uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_FILE_SETATTR,
+	unix.SYS_INOTIFY_ADD_WATCH,
+}, elderChanges...)
+
+// The same of extended attributes, which files may go without. By a path a run would
+// read them as well; of what it has open it may know.
+var refusedMarks = []uint32{
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
+	unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR,
+	unix.SYS_SETXATTRAT, unix.SYS_GETXATTRAT, unix.SYS_LISTXATTRAT, unix.SYS_REMOVEXATTRAT,
+}
+
+// Where neither name spaces nor Landlock keep signals in the run, it sends none but
+// to its own group: no filter sees whose a number is.
+var refusedSignals = []uint32{
+	unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
+}
+
+// ABIs of Landlock from which on it knows of cutting files, and of signals.
+const (
+	governsLength = 3
+	scopesSignals = 6
+)
+
+// Requests that name what is behind a descriptor.
+const (
+	fsSetAttr  = 0x401c5820 // FS_IOC_FSSETXATTR
+	fioSetOwn  = 0x8901     // FIOSETOWN: whom it signals
+	siocSetOwn = 0x8902     // SIOCSPGRP
+)
 
 // toOthers are calls by which a process changes what another of its user may
 // take of the machine, and the argument that says which. 0 is itself.
@@ -167,7 +203,6 @@ type bounds struct {
 	spaces  bool // and from its other processes
 	abi     int  // of Landlock; 0 is none
 	heard   bool // somebody hears of deeds, and answers them
-	blind   bool // who hears can't look into the run
 }
 
 // filter is what a run may not ask of the kernel.
@@ -217,23 +252,24 @@ func (o bounds) filter() program {
 			p.refuse(call, refusal(unix.ENOTSUP))
 		}
 		p.refuseValues(refusal(unix.EPERM), unix.SYS_IOCTL, atSecond, unix.FS_IOC_SETFLAGS, fsSetAttr)
-		for _, call := range judged(o.abi) {
-			p.refuse(call, unix.SECCOMP_RET_USER_NOTIF)
+		for _, call := range refusedChanges {
+			p.refuse(call, refusal(unix.EPERM))
 		}
 		for _, kind := range []uint32{unix.SOCK_DGRAM, unix.SOCK_RAW} { // by a pair of these something is sent to any other
 			p.refuseMasked(refusal(unix.EPERM), unix.SYS_SOCKETPAIR, atSecond, kindOfSocket, kind)
 		}
-		if !o.blind {
-			p.judgeAsks()
-		}
-		if o.abi < governsLength { // to open is to cut, also for who may not write
-			for call, at := range opens() {
+		for call, at := range opens() {
+			p.refuseMasked(refusal(unix.EACCES), call, at, unix.O_ACCMODE, unix.O_ACCMODE) // neither to read nor to write, which Landlock lets pass
+			if o.abi < governsLength {                                                     // to open is to cut, also for who may not write
 				p.refuseMasked(refusal(unix.EACCES), call, at, unix.O_ACCMODE|unix.O_TRUNC, unix.O_RDONLY|unix.O_TRUNC)
 			}
 		}
-	}
-	if o.signals() {
-		p.judgeSignals()
+		if o.abi < governsLength {
+			p.refuse(unix.SYS_TRUNCATE, refusal(unix.EPERM))
+		}
+		if o.abi < scopesSignals {
+			p.refuseSignals()
+		}
 	}
 	if o.network {
 		p.refuseOthers(family, unix.SYS_SOCKET, atFirst, families...)
@@ -249,21 +285,25 @@ func (o bounds) filter() program {
 	return p
 }
 
+// refuseSignals leaves a run those to its own group, which the init is not of.
+func (p *program) refuseSignals() {
+	p.refuseOthers(refusal(unix.EPERM), unix.SYS_KILL, atFirst, 0)
+	for _, call := range refusedSignals {
+		p.refuse(call, refusal(unix.EPERM))
+	}
+	p.refuseValues(refusal(unix.EPERM), unix.SYS_FCNTL, atSecond, unix.F_SETOWN, unix.F_SETOWN_EX)
+	p.refuseValues(refusal(unix.EPERM), unix.SYS_IOCTL, atSecond, fioSetOwn, siocSetOwn)
+	p.refuseValues(refusal(unix.EPERM), unix.SYS_SETPGID, atSecond, uint32(os.Getpid()))
+}
+
 // narrow refuses those calls of the kernel to this thread, for good. Calls of
 // another architecture end the process. It returns the descriptor at which the
 // calls arrive that somebody is to answer; -1 where deeds are refused unheard,
 // because the system gives no such descriptor, or another program has one.
 func (o bounds) narrow() (asked int, err error) {
 	o.heard = true
-	if !o.spaces { // there calls need to be answered that are made all day, and not again after each signal
-		asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-		if err == nil {
-			return asked, nil
-		}
-	}
-	asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-	if err == nil || !o.spaces {
-		return asked, err
+	if asked, err = o.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER); err == nil {
+		return asked, nil
 	}
 	o.heard = false
 	_, err = o.install(0)

@@ -25,14 +25,6 @@ func (o *order) start() (pid int, missing []string, err error) {
 		attr.Sys.Credential = &syscall.Credential{Uid: o.User.UID, Gid: o.User.GID, Groups: []uint32{}}
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	if o.Profile != Open && !o.Spaces {
-		// What the child does before it is the command, it does in the memory of this
-		// process: its calls can't be answered.
-		if err := o.enter(); err != nil {
-			return 0, nil, err
-		}
-		attr.Dir = ""
-	}
 	if o.Profile != Open {
 		if missing, err = o.confine(); err != nil {
 			return 0, nil, err
@@ -48,26 +40,6 @@ func (o *order) start() (pid int, missing []string, err error) {
 		return 0, nil, fmt.Errorf("execute %s: %w", o.Path, err)
 	}
 	return pid, missing, nil
-}
-
-// enter goes to the command's directory as the command's user: with this thread
-// alone, but in a container that forbids it to part from the others.
-func (o *order) enter() error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil && !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("part the directory of a thread: %w", err)
-	}
-	if o.User != nil {
-		gid, _ := unix.SetfsgidRetGid(int(o.User.GID))
-		uid, _ := unix.SetfsuidRetUid(int(o.User.UID))
-		defer func() {
-			_, _ = unix.SetfsuidRetUid(uid)
-			_, _ = unix.SetfsgidRetGid(gid)
-		}()
-	}
-	if err := unix.Chdir(o.Dir); err != nil {
-		return fmt.Errorf("enter %s: %w", o.Dir, err)
-	}
-	return nil
 }
 
 // confine gives up rights for good. What a system can't do is named; a
@@ -105,22 +77,15 @@ func (o *order) confine() (missing []string, err error) {
 		missing = append(missing, layerLandlock)
 	}
 	b := bounds{profile: o.Profile, network: o.Network && (o.Profile != Reader || o.Ways || len(o.Ports) > 0), spaces: o.Spaces, abi: abi}
-	if !o.Spaces && blind() {
-		if o.Profile == Worker {
-			return nil, noWall{fmt.Errorf("without name spaces calls about files need to be answered, which %s forbids: at most 1 is needed", traceScope)}
-		}
-		b.blind, missing = true, append(missing, layerNames) // else nothing at all would hold it
-	}
-	judge := newBroker(b, o) // by this thread: from then on it would ask itself
-	judge.asked, err = b.narrow()
+	asked, err := b.narrow()
 	if err != nil {
 		if !o.Network {
 			return nil, noWall{fmt.Errorf("there are neither name spaces nor seccomp: %w", err)}
 		}
 		missing = append(missing, layerSeccomp)
 	}
-	if judge.asked >= 0 {
-		judge.serve()
+	if asked >= 0 {
+		go (&listener{asked: asked, network: b.network, heard: map[string]bool{}}).listen()
 	}
 	return missing, nil
 }

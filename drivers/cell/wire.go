@@ -49,8 +49,6 @@ type order struct {
 	Grace   time.Duration // that it stays when the engine has gone
 	// Unscoped has Landlock hold no signals, as before it could.
 	Unscoped bool
-	// Names are, without Places, other paths to what it may read or write.
-	Names []string
 
 	pins  []pinned // that hold when the command starts
 	lacks []string // layers that the plan goes without
