@@ -25,14 +25,18 @@ import (
 
 // mcp is the door for clients of the Model Context Protocol, on stdin and stdout or over HTTP.
 func (d *deck) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
-	if m.HTTP != "" {
-		return d.serveTokens(ctx, env, s, m)
+	if m.HTTP == "" {
+		return serveMCP(ctx, env, s, m)
 	}
-	return serveMCP(ctx, env, s, m)
+	return d.serveTokens(ctx, env, s, m)
 }
 
-// serveMCP serves one client on stdin and stdout.
+// serveMCP serves one client on stdin and stdout. It is all that a process beside an
+// engine can do.
 func serveMCP(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
+	if m.HTTP != "" {
+		return core.Errorf(core.Unavailable, "mcp: --http: process %d holds the data file: end that first, or begin it as swarmdeck serve --mcp %s --tokens FILE", os.Getpid(), m.HTTP).With("field", "http")
+	}
 	if s.Engines != nil {
 		if s.Engine, err = s.Engines.Of(ctx, s.Caller.Tenant); err != nil {
 			return err

@@ -101,6 +101,10 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 			t.Errorf("%v was taken: %s", header, printed)
 		}
 	}
+	// A second one is told who holds the data file, rather than left without an answer.
+	if code, _, stderr := u.run("mcp", "--http", "127.0.0.1:0", "--tokens", tokens); code == 0 || !strings.Contains(stderr, "holds the data file") {
+		t.Errorf("beside an engine: exit %d %s", code, stderr)
+	}
 	stop()
 	if events := u.ok("audit", "list", "--kind", "mcp.refused", "-o", "json"); !strings.Contains(events, "HTTP 401") || strings.Contains(events, "wrong") {
 		t.Errorf("the refusals: %s", events)

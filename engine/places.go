@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -80,17 +81,53 @@ func (e *Engine) ScopeOfTask(ctx context.Context, tenant, id string) (reach.Scop
 	return e.ScopeOf(t.Asker()), nil
 }
 
-// placed settles the directory of a command as whoever asks for it may name it.
+// Names refuses what a caller names by a parameter and does not reach, and audits that by
+// the parameter's name.
+func (e *Engine) Names(ctx context.Context, by core.Caller, field string, use reach.Use, value string) (err error) {
+	scope := e.ScopeOf(by)
+	switch use {
+	case reach.Command:
+		err = scope.Runs(field, e.dir, value, "")
+	case reach.Env:
+		err = scope.Runs(field, e.dir, "", value)
+	default:
+		if value == e.dir { // where nobody named anything
+			return nil
+		}
+		_, err = scope.Named(field, value)
+	}
+	return e.unreached(ctx, by, field, err)
+}
+
+func (e *Engine) unreached(ctx context.Context, by core.Caller, field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return e.Audit.Refuse(ctx, by, audit.Entry{Type: "reach.refused", Subject: "reach", ID: field}, err)
+}
+
+// placed settles the directory of a command, and its program, as whoever asks for it may
+// name them.
 func (e *Engine) placed(ctx context.Context, by core.Caller, input core.Raw) (core.Raw, error) {
 	scope := e.ScopeOf(by)
 	var fields map[string]core.Raw
-	dir := ""
-	if scope.Free || core.DecodeStored(input, &fields) != nil || fields["dir"] != nil && core.DecodeStored(fields["dir"], &dir) != nil {
+	var in struct {
+		Dir  string            `json:"dir"`
+		Argv []string          `json:"argv"`
+		Env  map[string]string `json:"env"`
+	}
+	if scope.Free || core.DecodeStored(input, &fields) != nil || core.DecodeStored(input, &in) != nil {
 		return input, nil // its runner says what is wrong with it
 	}
-	dir, err := scope.Dir("dir", dir)
+	dir, err := scope.Dir("dir", in.Dir)
 	if err != nil {
-		return nil, e.Audit.Refuse(ctx, by, audit.Entry{Type: "reach.refused", Subject: "reach", ID: "dir"}, err)
+		return nil, e.unreached(ctx, by, "dir", err)
+	}
+	if len(in.Argv) > 0 {
+		err = scope.Runs("argv", dir, in.Argv[0], "")
+	}
+	if err = errors.Join(err, scope.Runs("env", dir, "", in.Env["PATH"])); err != nil {
+		return nil, e.unreached(ctx, by, "argv", err)
 	}
 	fields["dir"] = core.MustEncode(dir)
 	return core.Encode(fields)

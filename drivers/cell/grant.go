@@ -54,7 +54,11 @@ func (s *Supervisor) bounded(spec *Spec) error {
 			err = fmt.Errorf("make a directory of its own: %w", err)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	spec.held = true
+	return scope.Runs("argv", spec.Dir, spec.Argv[0], "")
 }
 
 // seen refuses a directory that is hidden itself. The engine's own places may lie

@@ -36,6 +36,7 @@ type Spec struct {
 	// Terminal gives it a terminal of this size in the place of the three pipes;
 	// nil is none.
 	Terminal *Size
+	held     bool // to what whoever asked for it may name, who may write its directory
 }
 
 // Start runs a command. It fails with an error that wraps os.ErrNotExist or

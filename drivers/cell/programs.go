@@ -25,7 +25,7 @@ func (s *Supervisor) programs(path string, spec Spec) []string {
 	own, hidden := s.own(), s.hidden(spec.Dir, spec.Wall.Hide)
 	f := finder{home: home}
 	for _, dir := range filepath.SplitList(pathOf(spec.Env)) {
-		if !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(dir) || spec.writes(dir) { // the run may write there, and has it
 			continue
 		}
 		f.add(packageOf(dir, home))
@@ -38,7 +38,9 @@ func (s *Supervisor) programs(path string, spec Spec) []string {
 		return slices.ContainsFunc(hidden, func(h string) bool { return within(p, h) || within(resolved(p), h) })
 	})
 	f = finder{home: home}
-	f.follow(path, maxBins)
+	if !spec.held || !spec.writes(path) {
+		f.follow(path, maxBins)
+	}
 	return append(all, slices.DeleteFunc(f.all, func(p string) bool { return own.has(p) })...)
 }
 
@@ -46,7 +48,7 @@ func (s *Supervisor) programs(path string, spec Spec) []string {
 // word, and leads nowhere.
 func (spec Spec) writes(dir string) bool {
 	return slices.ContainsFunc(append([]string{spec.Dir, spec.Wall.Home}, spec.Wall.Write...), func(w string) bool {
-		return w != "" && within(dir, resolved(w))
+		return w != "" && (within(dir, w) || within(dir, resolved(w)))
 	})
 }
 

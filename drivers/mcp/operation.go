@@ -51,9 +51,9 @@ func operation(o *op.Op, make func() *op.Op) tool {
 		return o, with, w, err
 	}
 	t.fill = func(c *call, args core.Raw) (core.Raw, error) {
-		o, _, _, err := ready(c, args)
+		o, with, _, err := ready(c, args)
 		if err == nil {
-			err = c.named(o)
+			err = cmp.Or(c.named(o), o.Hold(context.Background(), with))
 		}
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/host"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tree"
 )
 
@@ -22,8 +23,8 @@ func agentCreate() *Op {
 	var shell, like, base, from string
 	var times int
 	var yes, own, treed bool // own: it is made of what its maker says, not like another
-	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").from("json")
-	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after)}
+	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").names(reach.Command).from("json")
+	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after), Names: reach.Command}
 	name := place(&a.Name, "NAME", "").bounds(1, 20).client("unique short name, such as Sony or Papi: letters, digits, hyphens")
 	name.Valid = func() error { return fleet.CheckNewName(a.Name) }
 	alike := flag(&like, "like", "`AGENT` to take runtime, command, environment, options and directory from").from("agent")
@@ -72,12 +73,12 @@ func agentCreate() *Op {
 			flag(&from, "from", "`ROLE` of the project to take runtime, command, options, prompt, profile, tools and budget from").from("role").bounds(1, 64),
 			within(&times, "times", "make `N` agents, NAME-1 and on, that try the same, each with a tree of its own", 1, fleet.MaxTimes, fmt.Sprintf("1-%d", fleet.MaxTimes)),
 			flag(&a.Runtime, "runtime", "what runs it: exec (the default), acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
-			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
+			flag(&shell, "shell", "shell `LINE` that is its command, run by sh -c").names(reach.Command).bounds(1, 10_000).client("shell command that is the agent; none takes that of an agent like it"),
 			alike,
 			wantsTree,
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
 			dir, onHost, chosen,
-			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true},
+			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true, Names: reach.Env},
 			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
 			flag(&a.Profile, "profile", "what its processes reach: reader, worker (the default), open").enum("reader", "worker", "open"),

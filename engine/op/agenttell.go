@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 )
 
 func agentTell() *Op {
@@ -44,7 +45,7 @@ func agentTell() *Op {
 
 // attaching is the files that a message for an agent attaches.
 func attaching(into *[]string) *Param {
-	return flag(into, "attach", "hand it a file of its directory, by its `PATH` there; as @PATH in the text")
+	return flag(into, "attach", "hand it a file of its directory, by its `PATH` there; as @PATH in the text").names(reach.Inside)
 }
 
 func agentQueue() *Op {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/witness"
 )
 
@@ -305,8 +306,8 @@ func witnessAdd() *Op {
 		Example: "audit witness add /mnt/elsewhere/swarmdeck.log\naudit witness add git /srv/witness.git --every 10m\n" +
 			"audit witness add command --name far -- ssh witness@far.example 'cat >> swarmdeck.log'",
 		Params: []*Param{
-			maybe(&kind, "KIND", ""), maybe(&path, "PATH", ""),
-			{Name: "command", About: "COMMAND", Rest: true, Into: &w.Command},
+			maybe(&kind, "KIND", ""), maybe(&path, "PATH", "").names(reach.Path),
+			{Name: "command", About: "COMMAND", Rest: true, Into: &w.Command, Names: reach.Command},
 			flag(&w.Name, "name", "`NAME` of the witness (default its kind)"), span,
 		},
 		Check: func(c *Call) error {

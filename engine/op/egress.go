@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
+	"swarmdeck/engine/reach"
 )
 
 func egressRules() []*Op {
@@ -61,7 +62,7 @@ func (r *route) params() []*Param {
 	return append([]*Param{{Name: "host", About: "HOST[:PORT]", Arg: true, Need: true, Into: &r.host, From: "egress"}},
 		append(r.whom.params(),
 			flag(&r.methods, "method", "only requests with these `METHODS`, such as GET,HEAD; git's are "+egress.UploadPack+", "+egress.ReceivePack),
-			flag(&r.path, "path", "only requests with this `PATH`; with * at its end all that begin so"),
+			flag(&r.path, "path", "only requests with this `PATH`; with * at its end all that begin so").names(reach.Inside),
 			flag(&r.read, "read", "only requests that read: --method "+strings.Join(egress.ReadOnly(), ",")))...)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
+	"swarmdeck/engine/reach"
 )
 
 func fileRules() []*Op {
@@ -55,7 +56,7 @@ func fileRule(effect files.Effect, source string, o Op, do func(context.Context,
 	var path string
 	var rule files.Rule
 	o.Role = Admin
-	o.Params = append([]*Param{{Name: "path", About: "PATH", Arg: true, Need: true, Into: &path, From: source}}, w.params()...)
+	o.Params = append([]*Param{{Name: "path", About: "PATH", Arg: true, Need: true, Into: &path, From: source, Names: reach.Path}}, w.params()...)
 	o.Check = func(c *Call) (err error) {
 		if c.Remote {
 			return core.Errorf(core.Denied, "path: what is on the machine of the data file can't be named from another one").With("field", "path")

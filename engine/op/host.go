@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
+	"swarmdeck/engine/reach"
 )
 
 func hosts() []*Op {
@@ -51,8 +52,8 @@ func hostAdd() *Op {
 		Example: "host add build ssh://ci@build.example:2222 --label arch=arm64 --slots 4\nhost add box --command 'docker exec -i box'",
 		Params: []*Param{
 			place(&h.Name, "NAME", ""), maybe(&h.Address, "ADDRESS", ""),
-			flag(&line, "command", "`COMMAND` that reaches it, split like a shell does"),
-			{Name: "label", About: "`K=V` to know it by; may be repeated", Into: &labels, Whole: true},
+			flag(&line, "command", "`COMMAND` that reaches it, split like a shell does").names(reach.Command),
+			{Name: "label", About: "`K=V` to know it by; may be repeated", Into: &labels, Whole: true, Names: reach.Inside},
 			slots, span,
 		},
 		Check: func(*Call) (err error) {

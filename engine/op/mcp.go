@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tools"
 )
 
@@ -45,8 +46,8 @@ func serverAdd() *Op {
 	var env, headers []string
 	var yes bool
 	var answer time.Duration
-	many := func(into *[]string, name, about string) *Param {
-		return &Param{Name: name, About: about + "; may be repeated", Into: into, Whole: true}
+	many := func(into *[]string, name, about string, names reach.Use) *Param {
+		return &Param{Name: name, About: about + "; may be repeated", Into: into, Whole: true, Names: names}
 	}
 	return define(Op{
 		Name: "mcp add", Short: "Use the tools of a server", Role: Admin, Undo: "mcp remove", Done: "added",
@@ -57,15 +58,15 @@ func serverAdd() *Op {
 		Example: "mcp add files -- npx -y @modelcontextprotocol/server-filesystem /srv/app\nmcp add notes --read ~/notes -- notes-mcp",
 		Params: []*Param{
 			place(&s.Name, "NAME", ""),
-			{Name: "command", About: "COMMAND", Rest: true, Into: &s.Command},
-			flag(&s.URL, "url", "where it is: `URL`"),
-			many(&headers, "header", "`NAME=VAR`: header with the value of an environment variable"),
+			{Name: "command", About: "COMMAND", Rest: true, Into: &s.Command, Names: reach.Command},
+			flag(&s.URL, "url", "where it is: `URL`").names(reach.Address),
+			many(&headers, "header", "`NAME=VAR`: header with the value of an environment variable", reach.Variable),
 			flag(&s.Dir, "dir", "working `DIR` of the command (default one of its own)").from("dir"),
-			many(&env, "env", "`K=V` for its environment, or K=@SECRET"),
+			many(&env, "env", "`K=V` for its environment, or K=@SECRET", reach.Env),
 			flag(&s.Profile, "profile", "what the command reaches: reader, worker (the default), open").enum("reader", "worker", "open"),
-			many(&s.Read, "read", "`PATH` that it may read too"),
-			many(&s.Write, "write", "`PATH` that it may read and write too"),
-			many(&s.Hide, "hide", "`PATH` that is not there for it"),
+			many(&s.Read, "read", "`PATH` that it may read too", reach.Path),
+			many(&s.Write, "write", "`PATH` that it may read and write too", reach.Path),
+			many(&s.Hide, "hide", "`PATH` that is not there for it", reach.Path),
 			spanOf(&answer, "call-timeout", "a call without an answer for this `DURATION` fails, and a server that has hung by then is begun anew, 1s-24h (default 5m)"),
 			flag(&yes, "yes", "use an open server without a question: it reaches all that the engine's user reaches"),
 		},

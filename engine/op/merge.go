@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tree"
@@ -168,7 +169,7 @@ func pushes() []*Op {
 		}, tree.KindPush, func(q *tree.Asks) []*Param {
 			q.Remote, q.Mode = "origin", tree.Squash
 			return []*Param{
-				flag(&q.Remote, "remote", "`REMOTE` of the project"), flag(&q.Branch, "to", "`BRANCH` there").bounds(1, 200),
+				flag(&q.Remote, "remote", "`REMOTE` of the project").names(reach.Address), flag(&q.Branch, "to", "`BRANCH` there").bounds(1, 200),
 				flag((*string)(&q.Mode), "mode", "how it becomes commits: "+strings.Join(modes, ", ")).enum(modes...),
 				flag(&q.Message, "message", "what the commit says: `TEXT`").bounds(1, 10_000), markers(q), flag(&q.Request, "pr", "open a pull request too"),
 			}

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
+	"swarmdeck/engine/reach"
 )
 
 func notices() []*Op {
@@ -55,11 +56,11 @@ func noticeAdd() *Op {
 			"notice add mail --on failure -- sh -c 'mail -s swarm ops'",
 		Params: []*Param{
 			place(&n.Name, "NAME", ""),
-			{Name: "command", About: "COMMAND", Rest: true, Into: &n.Command},
+			{Name: "command", About: "COMMAND", Rest: true, Into: &n.Command, Names: reach.Command},
 			flag(&n.Events, "on", "`EVENTS`: words or patterns, with commas"),
 			flag(&risk, "min-risk", "leave out approvals below: low|medium|high|critical").enum("low", "medium", "high", "critical"),
-			flag(&n.URL, "url", "POST to this `URL`"),
-			flag(&n.SecretEnv, "secret-env", "`VAR` of the engine's environment that holds the signing secret"),
+			flag(&n.URL, "url", "POST to this `URL`").names(reach.Address),
+			flag(&n.SecretEnv, "secret-env", "`VAR` of the engine's environment that holds the signing secret").names(reach.Variable),
 			flag(&n.Rate, "rate", "messages a minute, 1-600"),
 		},
 		Check: func(*Call) error {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine"
@@ -148,10 +149,24 @@ func (o *Op) Given(param string) bool {
 	return slices.ContainsFunc(o.Params, func(p *Param) bool { return p.Name == param && p.Given })
 }
 
+// Hold refuses what the caller names by a parameter and does not reach. Run asks it too;
+// a door that has a person asked asks it before.
+func (o *Op) Hold(ctx context.Context, c *Call) error {
+	for _, p := range o.Params {
+		if err := c.mayName(ctx, strings.ReplaceAll(p.Name, "-", "_"), p.Use(), p.values()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Run carries the operation out. Its caller has filled and checked its
 // parameters, and has held it against the role of who asks. The result is nil
 // when there is none to tell; beside an error it is what was done all the same.
 func (o *Op) Run(ctx context.Context, c *Call) (any, error) {
+	if err := o.Hold(ctx, c); err != nil {
+		return nil, err
+	}
 	out, err := o.run(core.WithCaller(ctx, c.By), c)
 	if e, is := out.(interface{ Value() any }); is {
 		out = e.Value()

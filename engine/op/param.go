@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 )
 
 // Param is one parameter of an operation.
@@ -37,6 +39,9 @@ type Param struct {
 	// From names what knows values, for completion: "task", "agent:idle", "file".
 	// An argument from "tenant" is the tenant that the call is in.
 	From string
+	// Names is what a value names that not everybody reaches; "" follows from From,
+	// Makes and Into, see Use.
+	Names reach.Use
 	// Sure says that it stands for a yes, which a door that had the call confirmed
 	// or judged gives by itself.
 	Sure bool
@@ -110,6 +115,45 @@ func (p *Param) from(source string) *Param {
 func (p *Param) enum(values ...string) *Param {
 	p.Enum = values
 	return p
+}
+
+// names says what a parameter's values name.
+func (p *Param) names(what reach.Use) *Param {
+	p.Names = what
+	return p
+}
+
+// Use is what a parameter's values name of the machine; "" is nothing.
+func (p *Param) Use() reach.Use {
+	switch p.Into.(type) {
+	case *Path, *File:
+		return cmp.Or(p.Names, reach.Path)
+	}
+	switch {
+	case p.Makes, p.From == "dir", p.From == "file":
+		return cmp.Or(p.Names, reach.Path)
+	case p.From == "host":
+		return reach.Address
+	}
+	return p.Names
+}
+
+// values are the words that a parameter that names something was given.
+func (p *Param) values() []string {
+	switch into := p.Into.(type) {
+	case *string:
+		if p.Names == reach.Command { // a line of a shell's
+			return strings.Fields(*into)
+		}
+		return []string{*into}
+	case *Path:
+		return []string{string(*into)}
+	case *[]string:
+		return *into
+	case *Words:
+		return *into
+	}
+	return nil
 }
 
 // maybe is an argument that can be left out.

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/reach"
 )
 
 func policies() []*Op {
@@ -92,7 +93,7 @@ func policyPropose() *Op {
 			flag(&tests, "tests", "its cases: a `FILE` of JSON lines {name, input, expect}").from("text").bounds(0, core.MaxInput).
 				client(`its cases, JSON lines {"name","input","expect":{"decision","reason_code"?}}; without any it can't be activated`),
 			flag(&in.Name, "name", "what to call it (default its own name, or the file's)").bounds(0, 64).client("what to call it"),
-			flag(&interpreter, "interpreter", "`COMMAND` that runs a program (default its first line, #!)").bounds(0, 1024).
+			flag(&interpreter, "interpreter", "`COMMAND` that runs a program (default its first line, #!)").names(reach.Command).bounds(0, 1024).
 				client("command that runs a program, its words parted by spaces; without one its first line (#!) says"),
 			flag(&in.Serve, "serve", "the program stays: it answers a line for each line"),
 			flag(&gates, "gate", "`GATE` that the program decides; may be repeated (default all)").bounds(0, 256).

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tree"
 )
 
@@ -98,7 +99,7 @@ func projectChecks() *Op {
 		Example: "project checks web --check 'go vet ./...' --check 'go test ./...'",
 		Params: []*Param{
 			place(&name, "PROJECT", "project"),
-			{Name: "check", About: "shell `LINE` that must end with 0; may be repeated", Into: &lines, Whole: true},
+			{Name: "check", About: "shell `LINE` that must end with 0; may be repeated", Into: &lines, Whole: true, Names: reach.Command},
 			flag(&clear, "none", "the project has no checks any more"),
 		},
 		Check: func(*Call) error {
@@ -135,8 +136,8 @@ func projectTree() *Op {
 		Example: "project tree web --env DATABASE=web_{n} --env 'CACHE=.cache/{agent}'\nproject tree web --setup 'cp .env.example .env'",
 		Params: []*Param{
 			place(&name, "PROJECT", "project"),
-			{Name: "env", About: "`K=V` of the environment; may be repeated", Into: &env, Whole: true},
-			{Name: "setup", About: "shell `LINE` that runs once in a new tree; may be repeated", Into: &setup, Whole: true},
+			{Name: "env", About: "`K=V` of the environment; may be repeated", Into: &env, Whole: true, Names: reach.Env},
+			{Name: "setup", About: "shell `LINE` that runs once in a new tree; may be repeated", Into: &setup, Whole: true, Names: reach.Command},
 			flag(&clear, "none", "the trees have nothing of their own any more"),
 		},
 		Check: func(*Call) (err error) {
@@ -183,7 +184,7 @@ func projectRemote() *Op {
 			"--none takes the remote away.",
 		Example: "project remote web origin https://github.com/acme/web.git\nproject remote web mirror git@git.example.org:web.git\nproject remote web mirror --none",
 		Params: []*Param{
-			place(&project, "PROJECT", "project"), maybe(&name, "NAME", ""), maybe(&url, "URL", ""),
+			place(&project, "PROJECT", "project"), maybe(&name, "NAME", ""), maybe(&url, "URL", "").names(reach.Address),
 			flag(&gone, "none", "the project has this remote no more"),
 		},
 		Check: func(*Call) error {

@@ -2,11 +2,14 @@ package op
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tools"
 )
 
@@ -44,7 +47,43 @@ func (c *Call) MayServe(s tools.Server) error {
 	if c.Remote && s.Any() {
 		return c.refuse("read", "read, write and hide: what is on the machine of the data file can't be named from another one")
 	}
+	for _, word := range s.Command { // it gets what its command names, see cell.Wall
+		if err := c.mayName(context.Background(), "command", reach.Command, []string{word}); err != nil {
+			return err
+		}
+	}
 	return c.MayOpen("server", s.Profile)
+}
+
+// mayName refuses what a caller does not reach who is no person of this machine.
+func (c *Call) mayName(ctx context.Context, field string, use reach.Use, values []string) error {
+	if c.By.Kind != core.Agent && !c.By.Far {
+		return nil
+	}
+	for i, v := range values {
+		_, after, _ := strings.Cut(v, "=")
+		switch {
+		case use == reach.Path:
+			for _, word := range []string{"files:", "git:"} {
+				v = strings.TrimPrefix(v, word)
+			}
+			if v == "" || v == "-" {
+				continue
+			}
+		case use == reach.Command && i == 0 && strings.Contains(v, "/"):
+		case use == reach.Env && strings.HasPrefix(v, "PATH="):
+			v = after
+		default:
+			continue
+		}
+		if c.Engine == nil {
+			return core.Errorf(core.Denied, "%s: %s can't be named without an engine", field, core.Clip(v)).With("field", field)
+		}
+		if err := c.Engine.Names(ctx, c.By, field, use, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuse is the error of what may not be done from another machine.

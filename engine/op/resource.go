@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/reach"
 )
 
 func resources() []*Op {
@@ -56,7 +57,7 @@ func resourceAttach() *Op {
 		Params: []*Param{
 			place(&a.AgentID, "AGENT", "agent"), place(&a.Target, "TARGET", "file"),
 			flag(&mode, "mode", "how the agent has it").enum("ro", "rw"),
-			flag(&a.Mount, "mount", "`PATH` at which the agent sees it"),
+			flag(&a.Mount, "mount", "`PATH` at which the agent sees it").names(reach.Inside),
 		},
 	}, func(ctx context.Context, c *Call) (resource.View, error) {
 		a.Target, a.Mode = c.target(a.Target), dag.Mode(mode)

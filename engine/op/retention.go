@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/retention"
 )
 
@@ -54,7 +55,7 @@ func retentionSet() *Op {
 		Example: "tenant retention set tasks --age 30d --count 100000\ntenant retention set audit --age 365d --export /srv/audit",
 		Params: []*Param{
 			place(&p.Kind, "KIND", "retention"), old, most, size,
-			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave"),
+			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave").names(reach.Path),
 		},
 		Check: func(c *Call) error {
 			if p.AgeS = int64(age / time.Second); old.Given && p.AgeS == 0 {

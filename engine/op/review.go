@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tree"
 )
@@ -94,7 +95,7 @@ func reviewFile() *Op {
 		Name: "review file", Short: "Print a file of an agent's tree as it is now", Effect: Reads, Looks: true,
 		Long:    "Print a file of an agent's tree as it is now, up to 1 MiB, to be edited: see review edit.",
 		Example: "review file ada main.go",
-		Params:  []*Param{place(&agent, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096)},
+		Params:  []*Param{place(&agent, "AGENT", "tree"), place(&file, "FILE", "").names(reach.Inside).bounds(1, 4096)},
 	}, func(ctx context.Context, c *Call) (TreeFile, error) {
 		e, err := c.Trees.File(ctx, c.By.Tenant, agent, file)
 		return TreeFile(e), err
@@ -110,7 +111,7 @@ func reviewEdit() *Op {
 			"your editor on the file that a diff shows. The repository is not touched: merge takes the work over as ever.",
 		Example: "review edit ada main.go --from-file main.go",
 		Params: []*Param{
-			place(&agent, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096),
+			place(&agent, "AGENT", "tree"), place(&file, "FILE", "").names(reach.Inside).bounds(1, 4096),
 			flag(&content, "from-file", "`FILE` with the new content, - for stdin"),
 			flag(&state, "state", "refuse if the file was changed since this `COMMIT`, as review file has it").bounds(1, 64),
 		},
@@ -206,7 +207,7 @@ func reviewView(verb, short, undo, done, long string, do func(ctx context.Contex
 	var name, file string
 	return define(Op{
 		Name: "review " + verb, Short: short, Undo: undo, Done: done, Long: long,
-		Params: []*Param{place(&name, "AGENT", "tree"), place(&file, "FILE", "").bounds(1, 4096)},
+		Params: []*Param{place(&name, "AGENT", "tree"), place(&file, "FILE", "").names(reach.Inside).bounds(1, 4096)},
 	}, func(ctx context.Context, c *Call) (tree.Viewed, error) { return do(ctx, c, name, file) })
 }
 
@@ -230,7 +231,7 @@ func agentDiff() *Op {
 			"Files after it are all that is shown.",
 		Example: "agent diff ada\nagent diff ada --since task --stat\nagent diff ada main.go --against bob",
 		Params: []*Param{
-			place(&name, "NAME", "tree"), maybe(&q.Paths, "FILE…", ""),
+			place(&name, "NAME", "tree"), maybe(&q.Paths, "FILE…", "").names(reach.Inside),
 			flag(&q.Since, "since", "`POINT`: base (the default), task, or the id of a task, a call or a commit"),
 			flag(&q.Against, "against", "compare with the work of this `AGENT`").from("tree"),
 			flag(&stat, "stat", "list the files and how many lines changed, without the text"),

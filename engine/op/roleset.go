@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 )
 
 func roleSet() *Op {
@@ -14,8 +15,8 @@ func roleSet() *Op {
 	var project, shell string
 	var line, after Words
 	var wall time.Duration
-	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").from("json")
-	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after)}
+	command := flag(&line, "command", "`COMMAND` with arguments as one string, split like a shell does").names(reach.Command).from("json")
+	rest := &Param{Name: "argv", About: "COMMAND", Rest: true, Into: (*[]string)(&after), Names: reach.Command}
 	return change(Op{
 		Name: "role set", Short: "Say what agents of a role are made with", Role: Admin, Done: "set",
 		Long: "Say what agents of a role are made with: agent create --from ROLE takes it. It replaces all that was said before;\n" +
@@ -26,7 +27,7 @@ func roleSet() *Op {
 			rest, command,
 			need(&project, "project", "`PROJECT` it belongs to").from("project").bounds(1, 64),
 			flag(&t.Runtime, "runtime", "what runs them: exec, acp, terminal, coder").enum("exec", "acp", "terminal", "coder"),
-			flag(&shell, "shell", "shell `LINE` that is their command, run by sh -c"),
+			flag(&shell, "shell", "shell `LINE` that is their command, run by sh -c").names(reach.Command),
 			flag(&t.Options, "options", "`JSON` object for the runtime, as for agent create"),
 			flag(&t.Prompt, "prompt", "`TEXT` that stands before each of their tasks, or @FILE"),
 			flag(&t.Profile, "profile", "what their processes reach: reader, worker").enum("reader", "worker"),

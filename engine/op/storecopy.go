@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 	"swarmdeck/store/transfer"
@@ -72,7 +73,7 @@ func storeCopy() *Op {
 			"outputs that are in files of their own and texts that were approved.",
 		Example: "store copy --to ../other.db --keep\nstore copy --to postgres://swarm@db.example/swarm",
 		Params: []*Param{
-			need(&to, "to", "the other store: `FILE`, or a database as postgres://USER@HOST/DATABASE"),
+			need(&to, "to", "the other store: `FILE`, or a database as postgres://USER@HOST/DATABASE").names(reach.Path),
 			flag(&keep, "keep", "the tenant stays where it is, and the copy is a snapshot"),
 		},
 	}, func(ctx context.Context, c *Call) (Copied, error) {

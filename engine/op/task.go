@@ -249,8 +249,14 @@ func (c *Call) placed(input core.Raw) (core.Raw, error) {
 
 // path resolves a path that the caller gave.
 func (c *Call) path(p string) string {
-	if filepath.IsAbs(p) || c.Dir == "" {
+	base := c.Dir
+	if c.Engine != nil && c.By.Kind == core.Agent { // its own, not where the engine runs
+		if own := c.ScopeOf(c.By).Own; len(own) > 0 {
+			base = own[0]
+		}
+	}
+	if filepath.IsAbs(p) || base == "" {
 		return p
 	}
-	return filepath.Join(c.Dir, p)
+	return filepath.Join(base, p)
 }

@@ -19,6 +19,20 @@ import (
 	"swarmdeck/engine/safeopen"
 )
 
+// Use is what a parameter names.
+type Use string
+
+// The uses. Where a record says what is allowed, such as a project its remotes, its
+// package holds the value to that.
+const (
+	Path     Use = "path"        // of the engine's machine: see Scope.Named
+	Command  Use = "command"     // which runs in a cell, with its program: see Scope.Runs
+	Env      Use = "environment" // of a command, NAME=VALUE, which says where its programs are
+	Variable Use = "variable"    // of the engine's own environment: admins name it
+	Address  Use = "address"     // a host or a remote, as its record allows
+	Inside   Use = "within"      // a path of a tree, a record or a request, which its owner opens
+)
+
 // Scope is what one caller may name. The zero Scope may name nothing.
 type Scope struct {
 	Free bool   // what the engine's user may open: a person of this machine
@@ -87,6 +101,35 @@ func (s Scope) Named(field, path string) (string, error) {
 		}
 	}
 	return real, s.Never(field, path, real, root)
+}
+
+// Runs refuses what a command would bring into its cell: the program, which a path may
+// lead to from its directory, and the directories of the PATH that it is given. What the
+// system has, or the engine's own PATH, needs no leave.
+func (s Scope) Runs(field, dir, program, path string) error {
+	if s.Free {
+		return nil
+	}
+	places := filepath.SplitList(path)
+	if strings.Contains(program, "/") {
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(dir, program)
+		}
+		places = append(places, program)
+	}
+	engines := filepath.SplitList(os.Getenv("PATH"))
+	for _, place := range places {
+		real, err := resolved(filepath.Clean(place))
+		switch root, _ := resolved(dir); {
+		case !filepath.IsAbs(place), slices.Contains(engines, place), slices.Contains(engines, filepath.Dir(place)):
+		case err == nil && (Within(real, "/usr") || root != "" && Within(real, root)):
+		default:
+			if _, err := s.Named(field, place); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // start is where relative paths start from.

@@ -143,3 +143,37 @@ func TestCallersHavePlacesApart(t *testing.T) {
 		all[at] = true
 	}
 }
+
+func TestACommandBringsNothingOfOthersIntoItsCell(t *testing.T) {
+	w := newWorld(t)
+	tree := w.at("data.db.trees/t_acme/ada")
+	t.Setenv("PATH", "/usr/bin:"+w.at("given"))
+	s := reach.Scope{Own: []string{tree}}
+	for _, c := range []struct {
+		program, path string
+		ok            bool
+	}{
+		{"sh", "", true},
+		{"/bin/sh", "", true},
+		{"./sub/run", "", true},
+		{tree + "/in/run", "", true},
+		{w.at("given/tool"), "", true}, // in the engine's own PATH
+		{"sh", "/usr/local/bin:bin:" + tree + "/sub:" + w.at("given"), true},
+		{w.at("home/src/run"), "", false},
+		{"../bob/run", "", false},
+		{"./up/src/run", "", false},
+		{"out/run", "", false},
+		{"/proc/self/root" + w.at("elsewhere/run"), "", false},
+		{"sh", w.at("home/src"), false},
+		{"sh", "/usr/bin:" + tree + "/up", false},
+		{"sh", "/usr/../" + w.at("elsewhere"), false},
+		{w.at("data.db"), "", false},
+	} {
+		if err := s.Runs("argv", tree, c.program, c.path); (err == nil) != c.ok {
+			t.Errorf("%s with PATH=%s: %v", c.program, c.path, err)
+		}
+		if err := (reach.Scope{Free: true}).Runs("argv", tree, c.program, c.path); err != nil {
+			t.Errorf("a person of this machine: %s: %v", c.program, err)
+		}
+	}
+}

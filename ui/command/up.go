@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,34 +48,12 @@ func (t *tree) up() *cobra.Command {
 			if len(file.Projects) > 0 && !call.Role.Includes(Admin) { // what runs unasked is written down there
 				return core.Errorf(core.Denied, "%s: projects: what tests and sets up trees, and what roles may, needs the role %s, you are %s", args[0], Admin, call.Role).With("field", "projects")
 			}
-			for _, p := range file.Projects {
-				for _, r := range p.Roles {
-					if err := errors.Join(call.Reach(r.Template.Runtime, r.Template.Options), call.MayOpen("role", r.Template.Profile)); err != nil {
-						return err
-					}
-				}
-			}
 			for _, a := range file.Agents {
-				runtimes := []string{a.Runtime}
-				if a.From != "" && a.Runtime == "" { // the role says which
-					runtimes = c.eng.Fleet.Runtimes()
-				}
-				for _, runtime := range runtimes {
-					if err := call.Reach(runtime, a.Options); err != nil {
-						return err
-					}
-				}
-				if err := call.MayOpen("agent", a.Profile); err != nil {
-					return err
-				}
 				if a.Profile == "open" && !yes {
 					return core.Errorf(core.Denied, "%s:%d: agent %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], a.Line, a.Name).With("field", "profile")
 				}
 			}
 			for _, s := range file.Servers {
-				if err := call.MayServe(s.Server); err != nil {
-					return err
-				}
 				if s.Profile == "open" && !yes {
 					return core.Errorf(core.Denied, "%s:%d: server %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], s.Line, s.Name).With("field", "profile")
 				}
