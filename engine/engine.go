@@ -237,7 +237,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
 	if e.Egress, err = egress.New(ctx, egress.Options{
-		Ledger: e.Audit, Swarm: e.Swarm, Tasks: e.Tasks, Tenants: opt.Store.Here, Halted: e.halted, Work: e.workOf, Patience: opt.EgressPatience, Health: e.Health,
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Tenants: opt.Store.Here, Halted: e.halted, Work: e.workOf, Patience: opt.EgressPatience, Health: e.Health,
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"swarmdeck/engine/egress"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 )
 
@@ -12,6 +13,12 @@ func (e *Engine) workOf(tenant, agent string) (egress.Work, bool) {
 	}
 	now, ok := e.Fleet.Now(tenant, agent)
 	w := egress.Work{Project: now.Agent.Project, Runtime: now.Agent.Runtime, Task: now.TaskID}
+	switch now.Agent.Status {
+	case fleet.Starting, fleet.Offline, fleet.Failed:
+		w.Unready = true
+	case fleet.Idle: // one without a login takes tasks, and says what is wrong
+		w.Unready = now.Agent.Reason != ""
+	}
 	for _, c := range now.Calls {
 		w.Calls = append(w.Calls, judge.During{CallID: c.CallID, Tool: c.Tool, Title: c.Title})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -18,111 +19,182 @@ import (
 // there is fills no screen.
 const (
 	maxOpen       = 8   // questions at once
+	maxTogether   = 16  // hosts of one question
 	maxAsked      = 100 // questions in all
 	maxUnanswered = 3   // questions about one host that nobody answered
 )
 
-// question is one that connections of a run to the same host wait for.
+// moment is how long a question about a host waits for others to be asked about with
+// it: a package manager wants several at once.
+const moment = 200 * time.Millisecond
+
+// topic tells a run's questions apart: one is about all hosts that the same rule leaves
+// to a person for the same task. A request, and what no person decides, is put alone.
+type topic struct {
+	task, rule, policy string
+	risk               judge.Risk
+	alone              Request
+}
+
+// question is one that connections of a run wait for.
 type question struct {
-	done    chan struct{} // closed once said is there
-	said    refusal
+	done    chan struct{} // closed once it is over
+	wants   []Request     // once it is over, those that it named
+	said    refusal       // about these, once it is over
 	waiters int
 	stop    context.CancelFunc
+	widen   func() // puts it anew, with all that is wanted by now
 }
 
 // netArgs is what an approval of a connection or request is bound to.
 type netArgs struct {
-	Host    string `json:"host"`
-	Port    uint16 `json:"port"`
-	Method  string `json:"method,omitempty"` // of a request
-	Path    string `json:"path,omitempty"`
-	Process string `json:"process,omitempty"`
+	Host    string   `json:"host"`
+	Port    uint16   `json:"port"`
+	Others  []string `json:"other_hosts,omitempty"` // HOST:PORT that are wanted with it
+	Method  string   `json:"method,omitempty"`      // of a request
+	Path    string   `json:"path,omitempty"`
+	Process string   `json:"process,omitempty"`
 }
 
-// ask puts a connection or request before the judge, or waits for the answer to
-// the same question of the same run. A person's no holds for the rest of the run.
-func (s *Service) ask(ctx context.Context, from Origin, to Request) refusal {
-	q, no := s.join(from, to)
+// ask puts a connection or request before the judge, or waits for the answer to a
+// question of the same run. It is not over when a rule has settled it meanwhile, or
+// when the answer was about less.
+func (s *Service) ask(ctx context.Context, from Origin, src source, to Request) (said refusal, over bool) {
+	q, said := s.join(ctx, from, src, to)
 	if q == nil {
-		return no
+		return said, true
 	}
-	select {
-	case <-q.done:
-		return q.said
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if q.waiters--; q.waiters == 0 {
-			q.stop()
+	for ruled := false; !ruled && !over; {
+		found, changed := s.rule(&from, &to)
+		if ruled = found.allow != nil || found.deny != nil; ruled {
+			break
 		}
-		return refusal{code: "gone", why: "the connection was given up"}
+		select {
+		case <-q.done:
+			return q.said, slices.Contains(q.wants, to)
+		case <-changed:
+		case <-ctx.Done():
+			over = true
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.waiters--; q.waiters == 0 {
+		q.stop()
+	}
+	return refusal{code: "gone", why: "the connection was given up"}, over
 }
 
-// join finds the question of a run about a host, or begins it; without one it
-// says why nobody is asked.
-func (s *Service) join(from Origin, to Request) (*question, refusal) {
+// join finds the question of a run that a host belongs to, or begins it; without one
+// it tells what a person said of the host before, or why nobody is asked. A yes spares
+// the question alone: another policy is asked anew.
+func (s *Service) join(ctx context.Context, from Origin, src source, to Request) (*question, refusal) {
+	s.mu.Lock()
+	said, known := s.run(&from).said[to]
+	s.mu.Unlock()
+	if known && (said.why != "" || said.policy == s.judge.PolicyVersion(from.Tenant)) {
+		return nil, said
+	}
+	v := s.judge.Evaluate(ctx, from.Tenant, s.question(ctx, &from, &src, []Request{to}))
+	about := topic{task: src.task, rule: v.RuleID, policy: v.PolicyVersion, risk: v.Risk}
+	if v.Decision != judge.HITL || to.Method != "" {
+		about.alone = to
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run(&from)
-	if no, ok := r.denied[to]; ok {
-		return nil, no
-	}
-	if q := r.open[to]; q != nil && q.waiters > 0 {
+	q := r.open[about]
+	there := q != nil && q.waiters > 0
+	switch {
+	case there && slices.Contains(q.wants, to):
 		q.waiters++
 		return q, refusal{}
-	}
-	switch {
 	case s.closed:
 		return nil, refusal{code: "closing", why: "the engine stops"}
-	case len(r.open) >= maxOpen:
-		return nil, refusal{code: "limit", why: fmt.Sprintf("%d questions of this run are open already", maxOpen)}
-	case r.asked >= maxAsked:
-		return nil, refusal{code: "limit", why: fmt.Sprintf("this run has asked %d times already", maxAsked)}
 	case r.unanswered[to] >= maxUnanswered:
 		return nil, refusal{code: "unanswered", why: fmt.Sprintf("nobody answered %d questions about it", maxUnanswered)}
+	case r.asked >= maxAsked:
+		return nil, refusal{code: "limit", why: fmt.Sprintf("this run has asked %d times already", maxAsked)}
+	case there && len(q.wants) >= maxTogether:
+		return nil, refusal{code: "limit", why: fmt.Sprintf("a question about %d hosts is open already", maxTogether)}
+	case there:
+		q.waiters++
+		q.wants = append(q.wants, to)
+		q.widen()
+		return q, refusal{}
+	case len(r.open) >= maxOpen:
+		return nil, refusal{code: "limit", why: fmt.Sprintf("%d questions of this run are open already", maxOpen)}
 	}
-	ctx, cancel := context.WithCancelCause(s.life)
-	stop := func() { cancel(nil) }
-	q := &question{done: make(chan struct{}), waiters: 1, stop: stop}
-	r.open[to] = q
-	r.asked++
+	life, stop := context.WithCancel(s.life)
+	q = &question{done: make(chan struct{}), wants: []Request{to}, waiters: 1, stop: stop, widen: func() {}}
+	r.open[about] = q
 	s.all.Go(func() {
 		defer stop()
-		said := s.put(ctx, cancel, from, to)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if r.open[to] == q {
-			delete(r.open, to)
-		}
-		switch said.code {
-		case "person":
-			r.denied[to] = said
-		case "unanswered":
-			r.unanswered[to]++
-		}
-		q.said = said
-		close(q.done)
+		s.pursue(life, r, about, q, &from, &src)
 	})
 	return q, refusal{}
+}
+
+// pursue puts a question, anew whenever a host joins it, until it is over. What is said
+// holds for the hosts that it named, and a person's word for the rest of the run.
+func (s *Service) pursue(life context.Context, r *run, about topic, q *question, from *Origin, src *source) {
+	var named []Request
+	said := refusal{code: "wider"}
+	for said.code == "wider" {
+		ctx, cancel := context.WithCancelCause(life)
+		s.mu.Lock()
+		named = slices.Clone(q.wants)
+		q.widen = func() { cancel(swarm.ErrWider) }
+		r.asked++
+		s.mu.Unlock()
+		if about.alone == (Request{}) {
+			select {
+			case <-time.After(moment):
+			case <-ctx.Done():
+			}
+		}
+		said = s.put(ctx, cancel, from, src, named)
+		cancel(nil)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.open[about] == q {
+		delete(r.open, about)
+	}
+	if said.policy != "" && said.policy != about.policy {
+		named = nil // another policy may deny some of them
+	}
+	for _, to := range named {
+		switch {
+		case said.code == "unanswered":
+			r.unanswered[to]++
+		case said.approval != "" && (said.why == "" || said.code == "person"):
+			r.said[to] = said
+		}
+	}
+	q.said, q.wants = said, named
+	close(q.done)
 }
 
 var errLate = errors.New("nobody answered in time")
 
 // put asks the judge; cancel ends ctx. A fault of ours refuses.
-func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from Origin, to Request) refusal {
-	src := s.source(&from)
-	ask := s.question(ctx, &from, &src, &to)
+func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from *Origin, src *source, wants []Request) refusal {
+	ask := s.question(ctx, from, src, wants)
 	approval := ""
 	note := func(tx *audit.Tx, d judge.GateDecision) error {
-		detail := s.detail(&from, &src, to, refusal{rule: d.RuleID, approval: approval})
-		detail["decision_id"] = d.DecisionID
-		_, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.Target.String(), Detail: detail})
-		return err
+		for _, to := range wants {
+			detail := s.detail(from, src, to, refusal{rule: d.RuleID, approval: approval})
+			detail["decision_id"] = d.DecisionID
+			if _, err := tx.Record(audit.Entry{Type: "egress.allowed", Trace: ask.TraceID, Subject: subjectHost, ID: to.Target.String(), Detail: detail}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	var asked judge.GateDecision
 	reply, err := s.asked.Put(ctx, swarm.Question{
-		By: speaker(&from), Ask: ask, Beat: func() {}, Stop: ctx.Done(), Anew: func() {}, Apart: true,
+		By: speaker(from), Ask: ask, Beat: func() {}, Stop: ctx.Done(), Anew: func() {}, Apart: true,
 		Held: func() (bool, <-chan struct{}) { return s.halted(from.Tenant), nil },
 		Asked: func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error {
 			if asked = d; a != nil {
@@ -143,11 +215,11 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 	})
 	switch {
 	case err == nil && reply.Approved:
-		return refusal{}
+		return refusal{approval: approval, policy: reply.Decision.PolicyVersion}
 	case err == nil && approval != "" && reply.Decision.Decision == judge.HITL: // no person said no
 		return refusal{code: "void", why: reply.Reason, approval: approval}
 	case err == nil:
-		no := refusal{code: "person", why: "denied", rule: reply.Decision.RuleID, approval: approval}
+		no := refusal{code: "person", why: "denied", rule: reply.Decision.RuleID, approval: approval, policy: reply.Decision.PolicyVersion}
 		if approval == "" {
 			no.code = "policy"
 		}
@@ -161,6 +233,8 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 			no.why += ": " + reply.Reason
 		}
 		return no
+	case errors.Is(context.Cause(ctx), swarm.ErrWider):
+		return refusal{code: "wider"}
 	case errors.Is(context.Cause(ctx), errLate):
 		return refusal{code: "unanswered", why: fmt.Sprintf("nobody answered within %s", s.patience), approval: approval}
 	case s.life.Err() != nil:
@@ -170,9 +244,13 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 }
 
 // question is what the judge is asked.
-func (s *Service) question(ctx context.Context, from *Origin, src *source, to *Request) judge.Ask {
-	process := processName(from.Process)
-	who, wants := src.who(from), "connects to "+to.Target.String()
+func (s *Service) question(ctx context.Context, from *Origin, src *source, all []Request) judge.Ask {
+	process, to := processName(from.Process), all[0]
+	args := netArgs{Host: to.Host, Port: to.Port, Method: to.Method, Path: to.Shown(), Process: process}
+	for _, other := range all[1:] {
+		args.Others = append(args.Others, other.String())
+	}
+	who, wants := src.who(from), "connects to "+strings.Join(append([]string{to.Target.String()}, args.Others...), ", ")
 	if to.Method != "" {
 		wants = fmt.Sprintf("asks %s for %s %s", to.Target, to.Method, to.Shown())
 	}
@@ -180,7 +258,7 @@ func (s *Service) question(ctx context.Context, from *Origin, src *source, to *R
 		Gate: judge.GateNet, TaskID: src.task,
 		Action: judge.Action{
 			Kind: judge.KindNet, Tool: to.String(), CallID: from.Run,
-			Args: core.MustEncode(netArgs{to.Host, to.Port, to.Method, to.Shown(), process}),
+			Args: core.MustEncode(args),
 		},
 		Agent: src.agent, During: src.during, Driver: src.driver, Risk: judge.Medium,
 		Intent: who + " " + wants, By: speaker(from),

@@ -36,13 +36,17 @@ func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
 	if all := w.log("egress.allowed"); len(all) != 1 || !strings.Contains(string(all[0].Payload), a.ApprovalID) || all[0].Actor != "ada" {
 		t.Errorf("%v", all)
 	}
-	third := w.asks(ada, "api.example", 443)
-	a = w.open(1)[0] // once is once
-	w.answer(a.ApprovalID, judge.Answer{Reason: "enough"})
+	for range 20 { // a package manager's connections
+		if v := <-w.asks(ada, "api.example", 443); !v.Allowed || !v.Asked {
+			t.Errorf("a yes holds for the run: %+v", v)
+		}
+	}
+	third := w.asks(ada, "api.example", 80) // another port is another service
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "enough"})
 	if v := <-third; v.Allowed || v.Reason != "denied by alice: enough" {
 		t.Errorf("%+v", v)
 	}
-	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "denied by alice: enough" {
+	if v := <-w.asks(ada, "api.example", 80); v.Allowed || v.Reason != "denied by alice: enough" {
 		t.Errorf("a no holds for the run: %+v", v)
 	}
 	if all := w.log("egress.refused"); len(all) != 1 {
@@ -55,39 +59,30 @@ func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
 	<-again
 }
 
-func TestAnAnswerMayHoldForARunOrForLonger(t *testing.T) {
+func TestAnAnswerMayHoldForLongerThanTheRun(t *testing.T) {
 	w := open(t, "", 0)
-	task := w.task()
-	from := ada
-	from.Task = task
-	waits := w.asks(from, "run.example", 443)
+	waits := w.asks(ada, "long.example", 443)
 	a := w.open(1)[0]
-	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 10}})
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
 	if v := <-waits; !v.Allowed {
 		t.Errorf("%+v", v)
 	}
-	from.Process = "git" // another process of the same run
-	if v := <-w.asks(from, "run.example", 443); !v.Allowed {
+	next := ada
+	next.Run, next.Process = "r2", "git"
+	if v := <-w.asks(next, "long.example", 443); !v.Allowed {
 		t.Errorf("%+v", v)
 	}
-	from.Task = w.task()
-	waits = w.asks(from, "run.example", 443)
-	a = w.open(1)[0]
-	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
-	<-waits
-	from.Task = w.task()
-	if v := <-w.asks(from, "run.example", 443); !v.Allowed {
-		t.Errorf("%+v", v)
-	}
-	bob := from
-	bob.Agent = "bob"
-	waits = w.asks(bob, "run.example", 443)
+	bob := next
+	bob.Agent, bob.Run = "bob", "r3"
+	waits = w.asks(bob, "long.example", 443)
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "not bob"})
 	<-waits
-	waits = w.asks(ada, "free.example", 443)
+	from := ada
+	from.Task = w.task()
+	waits = w.asks(from, "free.example", 443)
 	a = w.open(1)[0]
 	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 1}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("there is no run of a task: %v", err)
+		t.Errorf("any yes holds for the run: %v", err)
 	}
 	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"host":"x"}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
 		t.Errorf("a connection goes where it goes: %v", err)
@@ -150,11 +145,11 @@ func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
 func TestOneRunAsksOnlySoMuch(t *testing.T) {
 	w := open(t, "", 0)
 	var waits []<-chan egress.Verdict
-	for i := range 8 {
+	for i := range 16 {
 		waits = append(waits, w.asks(ada, fmt.Sprintf("h%d.example", i), 443))
 	}
-	w.open(8)
-	if v := <-w.asks(ada, "more.example", 443); v.Allowed || v.Reason != "8 questions of this run are open already" {
+	w.names(16)
+	if v := <-w.asks(ada, "more.example", 443); v.Allowed || v.Reason != "a question about 16 hosts is open already" {
 		t.Errorf("%+v", v)
 	}
 	w.no(w.Egress.Close())
@@ -219,4 +214,125 @@ func TestAProcessNameIsWhatCanBeShown(t *testing.T) {
 	}
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
 	<-waits
+}
+
+func TestARuleSettlesTheQuestionsThatItAnswers(t *testing.T) {
+	w := open(t, "", 0)
+	yes, no, other := w.asks(ada, "yes.example", 443), w.asks(ada, "no.example", 443), w.asks(ada, "other.example", 443)
+	a := w.names(3)
+	w.put(egress.Allow, "yes.example")
+	if v := <-yes; !v.Allowed || v.Asked {
+		t.Errorf("%+v", v)
+	}
+	w.put(egress.Deny, "no.example")
+	if v := <-no; v.Allowed || !strings.Contains(v.Reason, "egress rule no.example") {
+		t.Errorf("%+v", v)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Approve: true})
+	if v := <-other; !v.Allowed || !v.Asked {
+		t.Errorf("%+v", v)
+	}
+	if v := <-w.asks(ada, "no.example", 443); v.Allowed {
+		t.Errorf("a rule that denies wins over a yes: %+v", v)
+	}
+	w.put(egress.Deny, "other.example")
+	if v := <-w.asks(ada, "other.example", 443); v.Allowed {
+		t.Errorf("and over one that was given before: %+v", v)
+	}
+}
+
+func TestABurstIsOneQuestionThatNamesAllHosts(t *testing.T) {
+	w := open(t, "", 0)
+	var waits []<-chan egress.Verdict
+	for i := range 30 { // packages from three hosts
+		waits = append(waits, w.asks(ada, fmt.Sprintf("h%d.example", i%3), 443))
+	}
+	a := w.names(3)
+	if h := a.Subject.Headline; !strings.HasPrefix(h, "connect to h") || strings.Count(h, ".example:443") != 3 || !strings.HasSuffix(h, " for ada") {
+		t.Error(h)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest})
+	for _, done := range waits {
+		if v := <-done; !v.Allowed {
+			t.Errorf("%+v", v)
+		}
+	}
+	if all := w.log("egress.allowed"); len(all) != 3 {
+		t.Errorf("each host is in the log: %v", all)
+	}
+}
+
+func TestAnAnswerHoldsForTheHostsThatWereShownAlone(t *testing.T) {
+	w := open(t, "", 0)
+	first := w.asks(ada, "first.example", 443)
+	shown := w.names(1)
+	second := w.asks(ada, "second.example", 443)
+	both := w.names(2)
+	if _, err := w.Judge.Answer(t.Context(), alice, shown.ApprovalID, judge.Answer{Approve: true}); !errors.Is(err, core.Kind(core.Conflict)) {
+		t.Errorf("what was shown is not what would be approved: %v", err)
+	}
+	if old, err := w.Judge.Approval(t.Context(), acme, shown.ApprovalID); err != nil || old.VoidReason != "another question, which names more, takes its place" {
+		t.Errorf("%+v %v", old, err)
+	}
+	w.answer(both.ApprovalID, judge.Answer{Approve: true})
+	for _, done := range []<-chan egress.Verdict{first, second} {
+		if v := <-done; !v.Allowed {
+			t.Errorf("%+v", v)
+		}
+	}
+	third := w.asks(ada, "third.example", 443)
+	w.answer(w.names(1).ApprovalID, judge.Answer{Reason: "enough"})
+	if v := <-third; v.Allowed {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestAlwaysOfSeveralHostsIsARuleAboutEach(t *testing.T) {
+	w := open(t, "", 0)
+	first, second := w.asks(ada, "a.example", 443), w.asks(ada, "b.example", 443)
+	a := w.names(2)
+	always := judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 10}
+	if line := a.Offer(always).Line; !strings.Contains(line, "a.example:443") || !strings.Contains(line, "b.example:443") {
+		t.Error(line)
+	}
+	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &always})
+	<-first
+	<-second
+	bob := ada
+	bob.Agent, bob.Run = "bob", "r2"
+	for _, host := range []string{"a.example", "b.example"} {
+		if v := <-w.asks(bob, host, 443); !v.Allowed {
+			t.Errorf("%s: %+v", host, v)
+		}
+	}
+	other := w.asks(bob, "c.example", 443)
+	w.answer(w.names(1).ApprovalID, judge.Answer{Reason: "no"})
+	<-other
+}
+
+func TestAYesDoesNotOutlastThePolicyThatAsked(t *testing.T) {
+	w := open(t, "", 0)
+	waits := w.asks(ada, "api.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
+	if v := <-waits; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	p, err := w.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(`
+schema: 1
+name: stricter
+rules:
+  - {id: none, gates: [net.connect], when: 'action.tool == "api.example:443"', decision: deny, reason_code: none, risk: low, rationale: No more.}
+  - {id: rest, gates: [net.connect, tool.call], when: "true", decision: hitl, reason_code: rest, risk: low, rationale: Who knows.}
+`), Cases: []byte(`{"name":"ask","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`)})
+	w.no(err)
+	_, err = w.Judge.Activate(t.Context(), alice, p.PolicyID)
+	w.no(err)
+	beside := w.asks(ada, "beside.example", 443)
+	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "denied by rule none: No more." {
+		t.Errorf("%+v", v)
+	}
+	w.answer(w.names(1).ApprovalID, judge.Answer{Approve: true})
+	if v := <-beside; !v.Allowed {
+		t.Errorf("%+v", v)
+	}
 }

@@ -23,8 +23,18 @@ const haltedLook = 250 * time.Millisecond
 // Decide says whether a connection may be made or a request be sent. It blocks
 // while a person is asked, at most for the service's patience, and until ctx ends.
 func (s *Service) Decide(ctx context.Context, from Origin, to Request) Verdict {
+	for {
+		if v, over := s.decide(ctx, from, to); over {
+			return v
+		}
+	}
+}
+
+// decide is Decide once; over is false when the rules, or what was answered, have to be
+// looked at again.
+func (s *Service) decide(ctx context.Context, from Origin, to Request) (v Verdict, over bool) {
 	if err := s.unhalted(ctx, from.Tenant); err != nil {
-		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()})
+		return s.refuse(ctx, from, to, refusal{code: "halted", why: err.Error()}), true
 	}
 	found, _ := s.rule(&from, &to)
 	switch {
@@ -33,22 +43,26 @@ func (s *Service) Decide(ctx context.Context, from Origin, to Request) Verdict {
 		if to.Method == "" && found.deny.scoped() {
 			why = "egress rule " + found.deny.ID() + " denies a part of it, and nobody looks into this connection (option inspect)"
 		}
-		return s.refuse(ctx, from, to, refusal{code: "rule", why: why, rule: found.deny.ID()})
+		return s.refuse(ctx, from, to, refusal{code: "rule", why: why, rule: found.deny.ID()}), true
 	case found.allow != nil:
-		return Verdict{Allowed: true, Private: found.private}
+		return Verdict{Allowed: true, Private: found.private}, true
 	}
 	why := Closed(to.Addr())
 	if to.Host == localhost {
 		why = "loopback"
 	}
 	if (to.Addr().IsValid() || to.Host == localhost) && why != "" { // a person who says yes to a card opens no such door
-		return s.refuse(ctx, from, to, refusal{code: "closed", why: fmt.Sprintf("the address is %s and no egress rule names it", why)})
+		return s.refuse(ctx, from, to, refusal{code: "closed", why: fmt.Sprintf("the address is %s and no egress rule names it", why)}), true
 	}
-	said := s.ask(ctx, from, to)
-	if said.why != "" {
-		return s.refuse(ctx, from, to, said)
+	src := s.source(&from)
+	if src.unready { // what it wants before it can work is nobody's question
+		return s.refuse(ctx, from, to, refusal{code: "unready", why: "the agent can't work yet, and no egress rule names the host"}), true
 	}
-	return Verdict{Allowed: true, Asked: true}
+	said, over := s.ask(ctx, from, src, to)
+	if over && said.why != "" {
+		return s.refuse(ctx, from, to, said), true
+	}
+	return Verdict{Allowed: over, Asked: true}, over
 }
 
 // Denied reports whether a rule denies it now, also for an address that a name
@@ -104,8 +118,8 @@ type refusal struct {
 	code string // one word
 	why  string
 	rule string
-	// approval is the question that a person was asked.
-	approval string
+	// approval is the question that a person was asked, under this policy.
+	approval, policy string
 }
 
 // refuse counts a refusal, and records the first of its kind: a program that

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -51,6 +52,7 @@ type Origin struct {
 // Options of New.
 type Options struct {
 	Ledger  *audit.Ledger
+	Judge   *judge.Judge
 	Swarm   *swarm.Swarm
 	Tasks   *task.Table
 	Tenants func(context.Context) ([]string, error)
@@ -67,6 +69,7 @@ type Options struct {
 // gate net.connect.
 type Service struct {
 	ledger   *audit.Ledger
+	judge    *judge.Judge
 	swarm    *swarm.Swarm
 	tasks    *task.Table
 	asked    *swarm.Questions
@@ -93,7 +96,7 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
-		ledger: opt.Ledger, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, work: opt.Work, patience: opt.Patience,
+		ledger: opt.Ledger, judge: opt.Judge, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, work: opt.Work, patience: opt.Patience,
 		known: map[string]map[string]*Rule{}, indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {

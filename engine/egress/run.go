@@ -26,8 +26,8 @@ type runKey struct{ tenant, run string }
 type run struct {
 	from       Origin
 	used       map[string]*sums // by task, "" where none is known
-	open       map[Request]*question
-	denied     map[Request]refusal // by a person
+	open       map[topic]*question
+	said       map[Request]refusal // by a person; without a reason it is allowed
 	unanswered map[Request]int
 	asked      int
 	told       map[told]bool // refusals that are in the log
@@ -44,7 +44,7 @@ func (s *Service) run(from *Origin) *run {
 	key := runKey{from.Tenant, cmp.Or(from.Run, from.Task, from.Agent)}
 	r := s.runs[key]
 	if r == nil {
-		r = &run{from: *from, used: map[string]*sums{}, open: map[Request]*question{}, denied: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
+		r = &run{from: *from, used: map[string]*sums{}, open: map[topic]*question{}, said: map[Request]refusal{}, unanswered: map[Request]int{}, told: map[told]bool{}}
 		s.runs[key] = r
 	}
 	return r

@@ -11,6 +11,7 @@ type Work struct {
 	Project string
 	Runtime string
 	Task    string         // "" while it works on none
+	Unready bool           // it can't work yet
 	Calls   []judge.During // its open tool calls
 }
 
@@ -21,6 +22,8 @@ type source struct {
 	agents []string // whose process it is
 	task   string   // "" also where it may be one of several
 	during []judge.During
+	// unready is a process whose agents can't work yet, as far as they are known.
+	unready bool
 }
 
 // Bounds of what a card says about it.
@@ -49,6 +52,7 @@ func (s *Service) source(from *Origin) source {
 		if !ok {
 			continue
 		}
+		out.unready = w.Unready && (out.driver == "" || out.unready)
 		out.driver = w.Runtime
 		if from.Agent != "" {
 			out.agent.Project = w.Project

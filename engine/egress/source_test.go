@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -22,11 +23,13 @@ import (
 // it is told "end".
 type talker struct {
 	begun, end chan struct{}
+	notify     sync.Map // by agent
 }
 
 func (*talker) Check(fleet.Create) error { return nil }
 
-func (t *talker) Open(_ context.Context, _ fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+func (t *talker) Open(_ context.Context, a fleet.Agent, notify func(fleet.Health)) (fleet.Handle, error) {
+	t.notify.Store(a.Name, notify)
 	notify(fleet.Health{Status: fleet.Idle, PID: 1})
 	return &talking{t}, nil
 }
@@ -77,7 +80,7 @@ func work(t *testing.T, policy string) *working {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &working{&world{t: t}, &talker{make(chan struct{}), make(chan struct{})}}
+	w := &working{&world{t: t}, &talker{begun: make(chan struct{}), end: make(chan struct{})}}
 	opt := engine.Options{Store: db, Runtimes: map[string]fleet.Runtime{"exec": w.agents}}
 	if policy != "" {
 		opt.Policy = []byte(policy)
@@ -104,8 +107,18 @@ func work(t *testing.T, policy string) *working {
 	for _, name := range []string{"ada", "bob"} {
 		_, err := w.Fleet.Create(t.Context(), alice, fleet.Create{Name: name, Project: "site", Role: "coder", Command: []string{"x"}})
 		w.no(err)
+		w.is(name, fleet.Idle)
 	}
 	return w
+}
+
+// is waits until an agent has a status.
+func (w *working) is(name string, status fleet.AgentStatus) {
+	w.t.Helper()
+	w.until(string(status), func() bool {
+		now, _ := w.Fleet.Now(acme, name)
+		return now.Agent.Status == status
+	})
 }
 
 // gives an agent a task, and returns its id once it works on it.
@@ -121,18 +134,11 @@ func (w *working) gives(name, message string) string {
 func (w *working) over(task string) {
 	w.t.Helper()
 	w.agents.end <- struct{}{}
-	for {
+	w.until("over", func() bool {
 		t, err := w.Tasks.Get(w.t.Context(), acme, task)
 		w.no(err)
-		if t.Status.Terminal() {
-			return
-		}
-		select {
-		case <-w.bell:
-		case <-time.After(2 * time.Minute):
-			w.t.Fatalf("%s is %s", task, t.Status)
-		}
-	}
+		return t.Status.Terminal()
+	})
 }
 
 // shared is the process of both.
@@ -186,6 +192,41 @@ func TestAConnectionIsPartOfTheTaskAndCallOfItsAgent(t *testing.T) {
 		t.Errorf("of an agent that tells of no call: %+v", a)
 	}
 	w.over(quiet)
+}
+
+func TestAnAgentThatCannotWorkYetAsksNothing(t *testing.T) {
+	w := work(t, "")
+	said, _ := w.agents.notify.Load("ada")
+	tell := said.(func(fleet.Health))
+	for _, h := range []fleet.Health{{Status: fleet.Starting}, {Status: fleet.Offline, Reason: "it needs a login"}, {Status: fleet.Failed}, {Status: fleet.Idle, Reason: "its last prompt failed: it needs a login"}} {
+		tell(h)
+		w.is("ada", h.Status)
+		w.until(h.Reason, func() bool {
+			now, _ := w.Fleet.Now(acme, "ada")
+			return now.Agent.Reason == h.Reason
+		})
+		for range 10 {
+			if v := <-w.asks(ada, "telemetry.example", 443); v.Allowed || v.Reason != "the agent can't work yet, and no egress rule names the host" {
+				t.Errorf("%+v: %+v", h, v)
+			}
+		}
+	}
+	all, err := w.Judge.Approvals(t.Context(), acme, core.Filter{})
+	if err != nil || len(all.Items) != 0 || len(w.log("egress.refused")) != 1 {
+		t.Errorf("%v %v, the same refusal is told once: %v", all.Items, err, w.log("egress.refused"))
+	}
+	w.put(egress.Allow, "telemetry.example")
+	if v := <-w.asks(ada, "telemetry.example", 443); !v.Allowed {
+		t.Errorf("a rule needs nobody: %+v", v)
+	}
+	w.denies(shared, "shared.example") // bob can work
+	tell(fleet.Health{Status: fleet.Idle, PID: 1})
+	w.is("ada", fleet.Idle)
+	w.until("ready", func() bool {
+		now, _ := w.Fleet.Now(acme, "ada")
+		return now.Agent.Reason == ""
+	})
+	w.denies(ada, "api.example")
 }
 
 func TestOfASharedProcessOnlyWhatIsKnownIsSaid(t *testing.T) {

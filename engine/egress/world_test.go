@@ -2,6 +2,7 @@ package egress_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -112,21 +113,42 @@ func (w *world) asks(from egress.Origin, host string, port int) <-chan egress.Ve
 	return done
 }
 
-// open waits until so many questions are open.
-func (w *world) open(n int) []judge.Approval {
+// until waits for what the engine's bell may be about.
+func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
-	for {
-		all, err := w.Judge.Open(context.Background(), acme)
-		w.no(err)
-		if len(all) == n {
-			return all
-		}
+	for late := time.After(2 * time.Minute); !is(); {
 		select {
 		case <-w.bell:
-		case <-time.After(2 * time.Minute):
-			w.t.Fatalf("%d questions are open, not %d", len(all), n)
+		case <-late:
+			w.t.Fatalf("it is not: %s", what)
 		}
 	}
+}
+
+// open waits until so many questions are open.
+func (w *world) open(n int) (all []judge.Approval) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("%d questions are open", n), func() (is bool) {
+		var err error
+		all, err = w.Judge.Open(context.Background(), acme)
+		w.no(err)
+		return len(all) == n
+	})
+	return all
+}
+
+// names waits until one question names so many hosts and nothing else is asked.
+func (w *world) names(n int) (a judge.Approval) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("one question names %d hosts", n), func() bool {
+		all, err := w.Judge.Open(context.Background(), acme)
+		w.no(err)
+		if len(all) == 1 {
+			a = all[0]
+		}
+		return len(all) == 1 && len(a.Subject.Hosts) == n
+	})
+	return a
 }
 
 func (w *world) answer(id string, a judge.Answer) {

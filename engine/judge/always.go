@@ -179,14 +179,14 @@ type proposal struct {
 }
 
 // For lists whom an always rule of this approval can be for, the narrowest first; none
-// where no rule can be made.
+// where no rule can be made. A connection needs none for its run: any yes holds for it.
 func (a *Approval) For() []string {
 	if !a.Gate.HasRules() || a.Risk == Critical || a.Needed() > 1 {
 		return nil
 	}
 	ask := a.ask()
 	return slices.DeleteFunc(Fors(), func(who string) bool {
-		return who == ForAgent && ask.actor() == "" || who == ForRun && a.TaskID == "" || who == ForSession && a.Session == "" || who == ForProject && a.Agent.Project == ""
+		return who == ForAgent && ask.actor() == "" || who == ForRun && (a.TaskID == "" || a.Gate == GateNet) || who == ForSession && a.Session == "" || who == ForProject && a.Agent.Project == ""
 	})
 }
 

@@ -143,7 +143,11 @@ func holdsCommand(v any) bool {
 // covers reports whether the rule is about this ask.
 func (r *Rule) covers(ask *Ask) bool {
 	a := &ask.Action
-	if r.Gate != ask.Gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server || r.Action.Tool != a.Tool {
+	if r.Gate != ask.Gate || r.Action.Kind != a.Kind || r.Action.Server != a.Server {
+		return false
+	}
+	known := r.Action.calls()
+	if slices.ContainsFunc(a.calls(), func(what string) bool { return !slices.Contains(known, what) }) {
 		return false
 	}
 	for _, effect := range a.Effects { // a skill that learnt to do more is another one
@@ -291,7 +295,11 @@ func (r *Rule) what() string {
 	place, called, held, out := "", word(joined("/", r.Action.Server, r.Action.Tool)), "", ""
 	switch r.Action.Kind {
 	case KindNet:
-		return "connect to " + called
+		hosts := r.Action.calls()
+		for i := range hosts {
+			hosts[i] = word(hosts[i])
+		}
+		return "connect to " + strings.Join(hosts, ", ")
 	case KindExec:
 		words, _ := args["argv"].([]any)
 		out = "run `" + r.list("argv", words, " ", r.word) + "`" + of(word(asText(args["dir"])), " in ")

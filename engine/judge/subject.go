@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"swarmdeck/engine/core"
 )
 
@@ -83,7 +85,7 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 	word := func(name string) string { v, _ := args[name].(string); return v }
 	switch gate {
 	case GateNet:
-		return "connect to " + a.Tool + of(agent.Name, " for ") // the process chose its own name
+		return "connect to " + strings.Join(a.calls(), ", ") + of(agent.Name, " for ") // the process chose its own name
 	case GateBudget:
 		return fmt.Sprintf("grant the %s budget of %s once more", word("limit"), word("subject"))
 	case GateAgent:
@@ -133,6 +135,17 @@ func (s *Subject) headline(gate Gate, a *Action, agent *AgentRef, args map[strin
 		return a.Kind + s.object(args)
 	}
 	return a.Tool + s.object(args)
+}
+
+// calls are the tools that it is about: of connections, each HOST:PORT that is wanted.
+func (a *Action) calls() []string {
+	var in struct {
+		Others []string `json:"other_hosts"`
+	}
+	if a.Kind == KindNet {
+		_ = json.Unmarshal(a.Args, &in) // who asks wrote them so, or names no other
+	}
+	return append([]string{a.Tool}, in.Others...)
 }
 
 // lies names what an action brings to where it runs by lying there.

@@ -86,6 +86,9 @@ type Reply struct {
 // ErrStopped is what a question gets whose work is to end.
 var ErrStopped = errors.New("the run is being ended")
 
+// ErrWider is the cause of a context that ends because another question names more.
+var ErrWider = errors.New("another question, which names more, takes its place")
+
 var errVoid = errors.New("the approval was voided")
 
 const (
@@ -247,8 +250,12 @@ func (q *Questions) redeem(ctx context.Context, x *Question, approval string) (s
 // abandon voids the approval of a call whose caller has gone, if it is open, and has
 // the task that waited for it go on.
 func (q *Questions) abandon(ctx context.Context, x *Question, approval string) error {
+	why := "whoever asked has gone"
+	if cause := context.Cause(ctx); errors.Is(cause, ErrWider) {
+		why = cause.Error()
+	}
 	err := q.s.ledger.Update(context.WithoutCancel(ctx), x.By, func(tx *audit.Tx) error {
-		err := q.s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == approval }, "whoever asked has gone")
+		err := q.s.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == approval }, why)
 		if err != nil || x.Apart {
 			return err
 		}

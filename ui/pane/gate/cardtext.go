@@ -197,6 +197,11 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 	}
 	if a.Gate == judge.GateNet {
 		t.Exact("run", a.Action.CallID, screen.Text)
+		until := "the command ends"
+		if a.TaskID == "" || a.Agent.Name != "" {
+			until = "the agent starts again"
+		}
+		t.Add("answer holds", "for this run: until "+until, screen.Text)
 	}
 	t.Add("session", a.Session, screen.Accent)
 	if a.Confidence != nil {

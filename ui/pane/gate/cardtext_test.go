@@ -27,7 +27,7 @@ func TestTheCardOfAConnectionNamesHostPortProcessAndRun(t *testing.T) {
 	c := screen.New(80, 60)
 	p.Page.Draw(c, false)
 	text := strings.Join(c.Plain(), "\n")
-	for _, want := range []string{"net.connect api.example:443", `"host": "api.example"`, `"port": 443`, `"process": "curl"`, "run-7", "task tk_1 of tenant t_acme, before the connection is made", "ada (coder in site), worker", "tool call    execute fetch the page (c1)", "14:01:00, then: void: the connection is given up"} {
+	for _, want := range []string{"net.connect api.example:443", `"host": "api.example"`, `"port": 443`, `"process": "curl"`, "run-7", "for this run: until the agent starts again", "task tk_1 of tenant t_acme, before the connection is made", "ada (coder in site), worker", "tool call    execute fetch the page (c1)", "14:01:00, then: void: the connection is given up"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
