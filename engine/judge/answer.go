@@ -107,6 +107,9 @@ func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Ans
 	if err == nil {
 		err = a.takes(ans)
 	}
+	if err == nil && ans.Approve {
+		err = j.unseen(&a)
+	}
 	if err != nil || !ans.Approve {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -147,6 +148,23 @@ func (j *Judge) content(tenant, sha string) (string, bool) {
 	}
 	data, ok := j.contents.Content(tenant, sha)
 	return string(data), ok
+}
+
+// unseen refuses to approve a change of a repository that nobody could be shown.
+func (j *Judge) unseen(a *Approval) error {
+	if j.contents == nil || !strings.HasPrefix(a.Action.Kind, "tree.") {
+		return nil
+	}
+	for _, f := range a.Action.Files {
+		why := f.Unbound
+		if _, kept := j.content(a.TenantID, f.SHA256); !kept {
+			why = cmp.Or(why, "it is no longer kept: ask anew")
+		}
+		if why != "" {
+			return core.Errorf(core.Conflict, "approval %s: how it changes files can't be shown, so it can't be approved: %s", a.ApprovalID, why)
+		}
+	}
+	return nil
 }
 
 // bound says how many files an action is bound to, and how many that it names

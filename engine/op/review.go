@@ -28,9 +28,6 @@ type Patch struct {
 	Text          string `json:"patch"`
 }
 
-// maxPatch bounds the text of a patch that is a result, in bytes.
-const maxPatch = 32 << 20
-
 func reviews() []*Op {
 	agent := arg("AGENT", "tree")
 	return []*Op{
@@ -139,7 +136,7 @@ func (c *Call) viewed(ctx context.Context, agent string) (map[string][]string, e
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := c.Trees.Write(ctx, now, &tree.Bounded{Buffer: &b, Most: maxPatch}); err != nil {
+	if err := c.Trees.Write(ctx, now, &tree.Bounded{Buffer: &b, Most: tree.MaxPatch}); err != nil {
 		return nil, err
 	}
 	return r.Seen(tree.Parts(b.Bytes())), nil
@@ -233,6 +230,7 @@ func agentDiff() *Op {
 		Params: []*Param{
 			place(&name, "NAME", "tree"), maybe(&q.Paths, "FILE…", "").names(reach.Inside),
 			flag(&q.Since, "since", "`POINT`: base (the default), task, or the id of a task, a call or a commit"),
+			flag(&q.At, "state", "as its files were at this `COMMIT`, such as an approval names").bounds(1, 64),
 			flag(&q.Against, "against", "compare with the work of this `AGENT`").from("tree"),
 			flag(&stat, "stat", "list the files and how many lines changed, without the text"),
 		},
@@ -248,7 +246,7 @@ func agentDiff() *Op {
 			return p, err
 		}
 		var b bytes.Buffer
-		err = c.Trees.Write(ctx, p.Compared, &tree.Bounded{Buffer: &b, Most: maxPatch})
+		err = c.Trees.Write(ctx, p.Compared, &tree.Bounded{Buffer: &b, Most: tree.MaxPatch})
 		p.Text = b.String()
 		return p, err
 	})

@@ -165,6 +165,9 @@ const lookTime = time.Minute
 // the object of all files in its head.
 const maxPreview = 200 << 10
 
+// MaxPatch bounds the text of a patch that can be shown at all, in bytes.
+const MaxPatch = 32 << 20
+
 // preview says what a task would do, and first what of it runs on a person's machine.
 func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (text []byte, lies string, err error) {
 	var b bytes.Buffer
@@ -217,13 +220,18 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 			err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, paths, out)
 		}
 	}
-	if out.Over > 0 {
-		fmt.Fprintf(&b, "\n… and %d bytes more: agent diff %s\n", out.Over, in.Agent)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case out.Over > MaxPatch-maxPreview:
+		return nil, "", core.Errorf(core.Conflict, "its diff has more than %d MiB, which nobody can be shown: take it over in parts: review accept %s FILE…", MaxPatch>>20, in.Agent)
+	case out.Over > 0:
+		fmt.Fprintf(&b, "\n… and %d bytes more: agent diff %s --state %s\n", out.Over, in.Agent, in.State)
 	}
 	if lies != "" {
 		b = *bytes.NewBufferString(lies + "\n" + b.String())
 	}
-	return []byte(strings.ToValidUTF8(b.String(), "?")), lies, err
+	return []byte(strings.ToValidUTF8(b.String(), "?")), lies, nil
 }
 
 // Bounds of what is named before the rest, and of the names of the rest, in bytes.

@@ -97,6 +97,7 @@ type Query struct {
 	// Since is "base" (or ""), a commit, or the id of a task or a call.
 	Since   string
 	Against string // another agent of the same source, whose work is on the old side
+	At      string // a commit of its work; "" is as it is now
 	Paths   []string
 }
 
@@ -123,11 +124,17 @@ func (s *Trees) Compare(ctx context.Context, tenant, agent string, q Query) (c C
 	if err != nil {
 		return c, err
 	}
-	now, err := s.opt.Driver.Now(ctx, t)
+	c = Compared{Tree: t, Agent: agent, From: t.Since, Paths: q.Paths}
+	if q.At != "" {
+		c.To, err = s.opt.Driver.Marked(ctx, t, q.At)
+	} else {
+		var now State
+		now, err = s.opt.Driver.Now(ctx, t)
+		c.To = now.Commit
+	}
 	if err != nil {
 		return c, err
 	}
-	c = Compared{Tree: t, Agent: agent, From: t.Since, To: now.Commit, Paths: q.Paths}
 	switch {
 	case q.Against != "":
 		other, err := s.at(tenant, q.Against)
