@@ -52,16 +52,16 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		argv("go test ./..."):                           plain,
 		argv("uniq names out"):                          plain, // writes its second operand
 		argv("sort -o names names"):                     plain,
-		argv("sort --outp=names names"):                 plain, // an abbreviated option
-		argv("sort -no names x"):                        plain, // a bundled one
-		argv("sort --compress-program=./x names"):       plain,
+		argv("sort --outp=names names"):                 plain,  // an abbreviated option
+		argv("sort -no names x"):                        plain,  // a bundled one
+		argv("sort --compress-program=./x names"):       danger, // runs what it names
 		argv("date -s 2020-01-01"):                      plain,
 		argv("date 010100002020"):                       plain,
 		argv("git log --output=x"):                      plain,
 		argv("git -c core.pager=evil log"):              plain,
 		argv("git diff --ext-diff"):                     plain,
 		argv("git grep -Oevil x"):                       plain,
-		argv("rg --pre=evil x"):                         plain,
+		argv("rg --pre=evil x"):                         danger,
 		argv("cat /root/.ssh/id_ed25519"):               plain, // may be secret: a person decides for an agent
 		argv("cat .env"):                                plain,
 		sh("ls -l | wc -l"):                             plain, // shell text is never read-only
@@ -167,6 +167,27 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		sh("sh <<-E\n\trm -rf /\n\tE"):                  havoc,
 		sh("rm -rf /; ("):                               havoc, // a shell runs what comes before a mistake
 		sh("if; rm -rf /"):                              havoc,
+		sh("{rm,-rf,build}"):                            danger,
+		sh("g{i,}t pus{h,}"):                            plain,
+		sh("echo {a,{rm,b}} x"):                         plain,
+		sh("{rm,-rf,/}"):                                havoc,
+		sh("echo {1..99999999}{1..99999999}"):           danger, // too many to look through
+		argv("git -p push"):                             danger,
+		argv("git --no-advice clean -fdx"):              danger,
+		argv("git --literal-pathspecs -C /src push"):    danger,
+		argv("git -c alias.x=push x origin main"):       danger,
+		argv("git add push"):                            plain,
+		argv("git -C push log"):                         plain,
+		argv("npm -w a publish"):                        danger,
+		argv("npm --workspace=a publish"):               danger,
+		argv("npm run publish"):                         plain,
+		argv("tar --to-command=./x -xf a.tar"):          danger,
+		argv("tar -xf a --checkpoint-action=exec=./x"):  danger,
+		argv("tar -xIevil -f a.tar"):                    danger,
+		argv("cp /dev/zero /dev/vda"):                   havoc,
+		`{"argv":["env","-S","rm -rf x"]}`:              danger,
+		`{"argv":["env","-S","rm -rf","/"]}`:            havoc,
+		`{"argv":["env","--split-string=rm -rf x"]}`:    danger,
 		sh("echo x >| /dev/sda"):                        havoc,
 	} {
 		for by, reason := range map[core.Caller]string{alice: want.operator, robot: want.agent} {

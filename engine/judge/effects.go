@@ -49,6 +49,7 @@ const (
 	maxShellText = 64 << 10
 	maxNesting   = 8
 	maxBrackets  = 200
+	maxBraced    = 4096 // of one command
 )
 
 // classifier turns an action into its effects by the table's lists.
@@ -254,6 +255,13 @@ func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
 	case name == "find":
 		c.findExec(found, cmd, depth)
 	case c.wrappers[name] != nil:
+		for _, option := range c.wrappers[name].Text {
+			for i, w := range cmd.words[1:] {
+				if text, is := strings.CutPrefix(w, option); is {
+					c.text(found, strings.TrimPrefix(text, "=")+" "+strings.Join(cmd.words[i+2:], " "), cmd.dir, depth+1)
+				}
+			}
+		}
 		c.run(found, command{words: inner(c.wrappers[name], cmd.words), dir: cmd.dir, piped: cmd.piped}, stdin, depth+1)
 	}
 }

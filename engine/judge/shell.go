@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -94,10 +95,7 @@ func (s *shellText) look(n syntax.Node, piped bool) {
 				return false
 			}
 		case *syntax.CallExpr:
-			var words []string
-			for _, w := range n.Args {
-				words = append(words, s.word(w.Parts))
-			}
+			words := s.words(n.Args)
 			s.run(s.found, command{words: words, dir: s.dir, piped: piped}, "", s.depth)
 		case *syntax.Redirect:
 			s.redirect(n)
@@ -130,6 +128,22 @@ func (s *shellText) redirect(r *syntax.Redirect) {
 			s.found.add(effectWrite)
 		}
 	}
+}
+
+// words are those of a command, as its shell takes the braces in them apart.
+func (s *shellText) words(args []*syntax.Word) (words []string) {
+	for _, arg := range args {
+		apart := &syntax.Word{Parts: slices.Clone(arg.Parts)} // what is within it is walked through still
+		syntax.SplitBraces(apart)
+		for w, err := range expand.BracesSeq(nil, apart) {
+			if err != nil || len(words) == maxBraced {
+				s.found.add(effectOpaque)
+				return words
+			}
+			words = append(words, s.word(w.Parts))
+		}
+	}
+	return words
 }
 
 // word is the text of a word without its quotes. What is computed when it runs
@@ -197,10 +211,9 @@ func forkBomb(text string) bool {
 type commandClass struct {
 	Effect string   `yaml:"effect" json:"effect"`
 	Names  []string `yaml:"names" json:"names"` // a trailing * matches a prefix
-	// Sub is the first word after the program that is neither in Skip nor an
-	// option in SkipValue with its value.
+	// Sub is the first word after the program that is neither an option nor the value
+	// of one in SkipValue; after another option it may be the next one too.
 	Sub       []string `yaml:"sub" json:"sub,omitempty"`
-	Skip      []string `yaml:"skip" json:"skip,omitempty"`
 	SkipValue []string `yaml:"skip_value" json:"skip_value,omitempty"`
 	With      []string `yaml:"with" json:"with,omitempty"`       // at least one of these options
 	Without   []string `yaml:"without" json:"without,omitempty"` // none of these options
@@ -217,6 +230,7 @@ type wrapper struct {
 	Name     string   `yaml:"name" json:"name"`
 	Values   []string `yaml:"values" json:"values,omitempty"`     // options that take a value
 	Operands int      `yaml:"operands" json:"operands,omitempty"` // own operands before the command
+	Text     []string `yaml:"text" json:"text,omitempty"`         // options whose value is split as a shell does
 }
 
 // command is one program with its arguments.
@@ -272,7 +286,7 @@ func (c command) has(option string) bool {
 
 func (k *commandClass) matches(c command, roots map[string]bool) bool {
 	switch {
-	case len(k.Sub) > 0 && !slices.Contains(k.Sub, k.subcommand(c)),
+	case len(k.Sub) > 0 && !k.subcommand(c),
 		len(k.With) > 0 && !slices.ContainsFunc(k.With, c.has),
 		slices.ContainsFunc(k.Without, c.has):
 		return false
@@ -286,19 +300,21 @@ func (k *commandClass) matches(c command, roots map[string]bool) bool {
 		(!k.Root || slices.ContainsFunc(operands, func(o string) bool { return roots[cleaned(o, c.dir)] }))
 }
 
-func (k *commandClass) subcommand(c command) string {
+// subcommand reports whether the command may be one of Sub.
+func (k *commandClass) subcommand(c command) bool {
 	for i := 1; i < len(c.words); i++ {
 		w := c.words[i]
-		name, _, valued := strings.Cut(w, "=")
 		switch {
-		case slices.Contains(k.Skip, w), valued && slices.Contains(k.SkipValue, name):
 		case slices.Contains(k.SkipValue, w):
 			i++
-		default:
-			return w
+		case strings.HasPrefix(w, "-"):
+		case slices.Contains(k.Sub, w):
+			return true
+		case !strings.HasPrefix(c.words[i-1], "-"):
+			return false
 		}
 	}
-	return ""
+	return false
 }
 
 func startsWithAny(s string, prefixes []string) bool {
