@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -249,8 +248,8 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 	if len(files) < 3 {
 		t.Fatalf("%d half hours", len(files))
 	}
-	rows := map[string]map[decided]bool{}
-	var order []string
+	rows := map[decided][]string{}
+	var order []decided
 	var agents []string
 	for _, file := range files {
 		agents = append(agents, filepath.Base(file))
@@ -270,23 +269,21 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 				questions++
 				t.Logf("%s: %s: %v: %s", agent, s.What, d, s.Call)
 			}
-			if rows[s.What] == nil {
-				rows[s.What] = map[decided]bool{}
-				order = append(order, s.What)
+			if d.rationale = ""; rows[d] == nil {
+				order = append(order, d)
 			}
-			d.rationale = ""
-			rows[s.What][d] = true
+			if !slices.Contains(rows[d], s.What) {
+				rows[d] = append(rows[d], s.What)
+			}
 		}
 		if questions > 3 {
 			t.Errorf("%s: %d questions in %d steps; at most 3 are right", agent, questions, len(steps))
 		}
 	}
 	table := strings.Builder{}
-	table.WriteString("| step | decision | reason |\n|---|---|---|\n")
-	for _, what := range order {
-		for _, d := range slices.SortedFunc(maps.Keys(rows[what]), func(a, b decided) int { return strings.Compare(a.reason, b.reason) }) {
-			fmt.Fprintf(&table, "| %s | %s | `%s` |\n", what, d.decision, d.reason)
-		}
+	table.WriteString("| decision | reason | steps |\n|---|---|---|\n")
+	for _, d := range order {
+		fmt.Fprintf(&table, "| %s | `%s` | %s |\n", d.decision, d.reason, strings.Join(rows[d], "; "))
 	}
 	standing(t, "../../docs/judge.md", "steps", table.String())
 }
