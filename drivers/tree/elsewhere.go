@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/egress"
 	"swarmdeck/engine/tree"
 )
 
@@ -67,7 +68,7 @@ func (d *Driver) run(ctx context.Context, t tree.Tree, host, dir string, c tree.
 	out, errs := pipe.Splitter{Max: maxLogLine, Emit: emit}, pipe.Splitter{Max: maxLogLine, Emit: emit}
 	began := time.Now()
 	p, err := keeper.Begin(d.opt.Cells, d.opt.Hosts, host, cell.Spec{
-		Run: "check", Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: c.Argv, Dir: dir, Deadline: maxCheck, Env: c.Env,
+		Run: egress.Checking + t.TenantID + ":" + t.Agent, Whose: cell.Whose{Tenant: t.TenantID, Agent: t.Agent}, Argv: c.Argv, Dir: dir, Deadline: maxCheck, Env: c.Env,
 		Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
 	}, keeper.Hosted{Whole: true})
 	var exit cell.Exit

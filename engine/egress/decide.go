@@ -86,6 +86,7 @@ func (s *Service) Cut(ctx context.Context, from Origin, to Request, code, why st
 
 func (s *Service) rule(from *Origin, to *Request) (found ruling, changed <-chan struct{}) {
 	now := s.ledger.Clock().Now()
+	from.project = s.project(from)
 	changed = s.rules.Look(func() { found = s.index(from.Tenant).rule(from, to, now) })
 	return found, changed
 }

@@ -44,10 +44,15 @@ type Origin struct {
 	Role    string // of the agent, or of those that share it
 	Profile string // of the cell
 	Task    string // "" outside of a task's own command
-	Run     string // names one run of one cell; its sums end with EndRun
+	Run     string // names one run of one cell; its sums end with EndRun, and so does an answer
 	PID     int    // as the cell counts; 0 is unknown
 	Process string // its name, from the process itself; may be anything
+	project string // of its agents, where that is one
 }
+
+// Checking begins the name of a run that tests or prepares an agent's work, which goes
+// on without the agent.
+const Checking = "check:"
 
 // Options of New.
 type Options struct {

@@ -1,34 +1,43 @@
 package egress
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// Registries is the preset of well-known package registries and git hosts.
-// Nothing of it is allowed unless a person says so: to push to a git host or
-// to publish to a registry is a way out for whatever an agent has read.
-const Registries = "registries"
+// preset is a name that stands for several hosts in a rule. Nothing of it is allowed
+// unless a person says so: to publish to a registry is a way out for whatever an agent
+// has read.
+type preset struct {
+	name, about string
+	read        bool // a rule about it is about requests that read
+	hosts       string
+}
 
-// Presets are the names that stand for several hosts in a rule.
-func Presets() []string { return []string{Registries} }
-
-// presetHosts are the hosts of a preset, nil for any other name.
-func presetHosts(name string) []string {
-	if name != Registries {
-		return nil
+func presets() []preset {
+	return []preset{
+		{"npm", "packages of JavaScript", false, "registry.npmjs.org registry.yarnpkg.com"},
+		{"pypi", "packages of Python", false, "files.pythonhosted.org pypi.org"},
+		{"go", "modules of Go", false, "proxy.golang.org sum.golang.org"},
+		{"crates", "packages of Rust", false, "crates.io index.crates.io static.crates.io"},
+		{"debian", "packages of Debian", false, "deb.debian.org security.debian.org"},
+		{"github-read", "fetches from GitHub, of agents that are inspected", true, "codeload.github.com github.com objects.githubusercontent.com raw.githubusercontent.com release-assets.githubusercontent.com"},
 	}
-	hosts := strings.Fields(`
-		registry.npmjs.org registry.yarnpkg.com
-		pypi.org files.pythonhosted.org
-		proxy.golang.org sum.golang.org
-		index.crates.io static.crates.io crates.io
-		rubygems.org index.rubygems.org
-		repo.maven.apache.org repo1.maven.org plugins.gradle.org
-		api.nuget.org packagist.org repo.packagist.org
-		deb.debian.org security.debian.org archive.ubuntu.com security.ubuntu.com dl-cdn.alpinelinux.org
-		github.com codeload.github.com raw.githubusercontent.com objects.githubusercontent.com release-assets.githubusercontent.com
-		gitlab.com bitbucket.org codeberg.org`)
-	slices.Sort(hosts)
-	return hosts
+}
+
+// Presets are their names, with what each is about.
+func Presets() (names, about []string) {
+	for _, p := range presets() {
+		names, about = append(names, p.name), append(about, p.about)
+	}
+	return names, about
+}
+
+// expand has a rule that names a preset say what that stands for.
+func (r *Rule) expand() {
+	for _, p := range presets() {
+		if p.name != r.Host {
+			continue
+		}
+		if r.Hosts = strings.Fields(p.hosts); p.read {
+			r.Methods = ReadOnly()
+		}
+	}
 }

@@ -36,11 +36,12 @@ type Rule struct {
 	Host  string   `json:"host"`
 	Port  uint16   `json:"port,omitzero"`   // 0 is every port
 	Hosts []string `json:"hosts,omitempty"` // what a preset stood for when the rule was made
-	// Role and Agent say for whom the rule is; at most one. Without either it
+	// Role, Agent and Project say for whom the rule is; at most one. Without any it
 	// is for everybody.
-	Role   string `json:"role,omitempty"`
-	Agent  string `json:"agent,omitempty"`
-	Effect Effect `json:"effect"`
+	Role    string `json:"role,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Project string `json:"project,omitempty"`
+	Effect  Effect `json:"effect"`
 	// Methods and Path say which requests it is about, where cells are looked
 	// into; without them it is about all that can be said to the host. Methods are
 	// those of a Request, sorted; Path is one, or with * at its end all that begin
@@ -65,7 +66,8 @@ func NewRule(effect Effect, where string) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	r := Rule{Effect: effect, Host: t.Host, Port: t.Port, Hosts: presetHosts(t.Host)}
+	r := Rule{Effect: effect, Host: t.Host, Port: t.Port}
+	r.expand()
 	r.Private = effect == Allow && (t.Addr().IsValid() || t.Host == localhost)
 	return r, nil
 }
@@ -135,14 +137,14 @@ func (r *Rule) Check() error {
 	case r.Opaque && (r.Effect == Deny || r.scoped()):
 		return core.Invalid("inspect", false, "only in a rule that allows all requests")
 	}
-	return core.CheckWhom(r.Role, r.Agent)
+	return core.CheckWhom(r.Role, r.Agent, r.Project)
 }
 
 // Where is HOST or HOST:PORT.
 func (r *Rule) Where() string { return Target{r.Host, r.Port}.String() }
 
-// Whom says for whom the rule is: "", "role NAME" or "agent NAME".
-func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent) }
+// Whom says for whom the rule is: "", "role NAME", "agent NAME" or "project NAME".
+func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent, r.Project) }
 
 // What is the requests that it is about: "", or METHOD,METHOD PATH.
 func (r *Rule) What() string {
@@ -159,7 +161,7 @@ func (r *Rule) Alive(now time.Time) bool { return r.ExpiresAt.IsZero() || now.Be
 
 // concerns reports whether a rule about the host is about this connection too.
 func (r *Rule) concerns(from *Origin, port uint16, now time.Time) bool {
-	return (r.Port == 0 || r.Port == port) && (r.Role == "" || r.Role == from.Role) && (r.Agent == "" || r.Agent == from.Agent) && r.Alive(now)
+	return (r.Port == 0 || r.Port == port) && (r.Role == "" || r.Role == from.Role) && (r.Agent == "" || r.Agent == from.Agent) && (r.Project == "" || r.Project == from.project) && r.Alive(now)
 }
 
 // same says whether two rules do the same for the same.

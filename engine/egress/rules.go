@@ -144,7 +144,7 @@ func (s *Service) unread(tenant, id string) {
 	if err != nil {
 		return // no rule has such an id
 	}
-	r.TenantID = tenant
+	r.TenantID, r.Methods = tenant, nil
 	s.follow(tenant, id, &r)
 }
 

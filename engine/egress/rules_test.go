@@ -33,7 +33,7 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 func TestPatternsOfRules(t *testing.T) {
 	for given, want := range map[string]string{
 		"Example.com": "example.com", "example.com:443": "example.com:443", "*.example.com": "*.example.com", "*.example.com:80": "*.example.com:80",
-		"10.0.0.1:80": "10.0.0.1:80", "[::1]:80": "[::1]:80", "::1": "[::1]", "registries": "registries",
+		"10.0.0.1:80": "10.0.0.1:80", "[::1]:80": "[::1]:80", "::1": "[::1]", "npm": "npm", "registries": "registries",
 		"*": "", "*.com": "", "*.10.0.0.1": "", "a.*.com": "", "*example.com": "", "example.com:": "", "example.com:0": "", "example.com:65536": "", "https://example.com": "", "": "", ":443": "",
 	} {
 		r, err := egress.NewRule(egress.Allow, given)
@@ -43,8 +43,27 @@ func TestPatternsOfRules(t *testing.T) {
 	}
 }
 
+func TestAPresetIsForTheAgentsOfAProject(t *testing.T) {
+	w := work(t, "")
+	w.put(egress.Allow, "npm", func(r *egress.Rule) { r.Project = "site" })
+	both := shared
+	for _, from := range []egress.Origin{ada, both} {
+		if v := <-w.asks(from, "registry.npmjs.org", 443); !v.Allowed || v.Asked {
+			t.Errorf("%+v: %+v", from, v)
+		}
+	}
+	both.Agents = func() []string { return []string{"ada", "nobody"} }
+	w.denies(both, "registry.npmjs.org")
+	w.put(egress.Allow, "github-read")
+	read := egress.Request{Target: target(t, "github.com", 443), Method: "GET", Path: "/acme/web"}
+	if v := w.Egress.Decide(t.Context(), ada, read); !v.Allowed {
+		t.Errorf("%+v", v)
+	}
+	w.denies(ada, "github.com") // in a whole connection it could push
+}
+
 func FuzzNewRule(f *testing.F) {
-	for _, s := range []string{"example.com:443", "*.example.com", "[::1]:80", "::ffff:127.0.0.1", "0x7f.1", "registries"} {
+	for _, s := range []string{"example.com:443", "*.example.com", "[::1]:80", "::ffff:127.0.0.1", "0x7f.1", "github-read"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -90,7 +109,7 @@ func TestRulesDecideWithoutAPerson(t *testing.T) {
 	w.put(egress.Allow, "role.example", func(r *egress.Rule) { r.Role = "coder" })
 	w.put(egress.Allow, "agent.example", func(r *egress.Rule) { r.Agent = "eve" })
 	w.put(egress.Allow, "127.0.0.1:8080")
-	w.put(egress.Allow, egress.Registries)
+	w.put(egress.Allow, "pypi")
 	w.put(egress.Allow, "inside.example", func(r *egress.Rule) { r.Private = true })
 	for where, want := range map[string]struct {
 		port             int
@@ -194,7 +213,7 @@ func TestOnlyAPersonChangesRules(t *testing.T) {
 
 func BenchmarkDecideByRule(b *testing.B) {
 	w := open(b, "", 0)
-	for _, r := range []string{"a.example", "*.b.example", "c.example:443", egress.Registries} {
+	for _, r := range []string{"a.example", "*.b.example", "c.example:443", "pypi"} {
 		w.put(egress.Allow, r)
 	}
 	to := target(b, "deep.down.b.example", 443)

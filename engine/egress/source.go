@@ -35,13 +35,7 @@ const (
 // source finds what is known. A process that several agents share works on a
 // task where only one of them is at work; else each is named with its own.
 func (s *Service) source(from *Origin) source {
-	out := source{agent: judge.AgentRef{Name: from.Agent, Role: from.Role, Profile: from.Profile}, task: from.Task}
-	switch {
-	case from.Agent != "":
-		out.agents = []string{from.Agent}
-	case from.Agents != nil:
-		out.agents = from.Agents()
-	}
+	out := source{agent: judge.AgentRef{Name: from.Agent, Role: from.Role, Profile: from.Profile}, agents: from.names(), task: from.Task}
 	type worker struct {
 		name string
 		Work
@@ -52,7 +46,7 @@ func (s *Service) source(from *Origin) source {
 		if !ok {
 			continue
 		}
-		out.unready = w.Unready && (out.driver == "" || out.unready)
+		out.unready = w.Unready && (out.driver == "" || out.unready) && !strings.HasPrefix(from.Run, Checking)
 		out.driver = w.Runtime
 		if from.Agent != "" {
 			out.agent.Project = w.Project
@@ -82,6 +76,29 @@ func (s *Service) source(from *Origin) source {
 		}
 	}
 	return out
+}
+
+// names are the agents whose process it is.
+func (o *Origin) names() []string {
+	switch {
+	case o.Agent != "":
+		return []string{o.Agent}
+	case o.Agents != nil:
+		return o.Agents()
+	}
+	return nil
+}
+
+// project is that of a process's agents, "" where they have none in common.
+func (s *Service) project(from *Origin) (project string) {
+	for i, name := range from.names() {
+		w, _ := s.work(from.Tenant, name)
+		if i > 0 && w.Project != project {
+			return ""
+		}
+		project = w.Project
+	}
+	return project
 }
 
 // who names whose process it is, in a sentence.

@@ -220,6 +220,9 @@ func TestAnAgentThatCannotWorkYetAsksNothing(t *testing.T) {
 		t.Errorf("a rule needs nobody: %+v", v)
 	}
 	w.denies(shared, "shared.example") // bob can work
+	check := ada
+	check.Run = egress.Checking + "t_acme:ada"
+	w.denies(check, "check.example") // it goes on without ada
 	tell(fleet.Health{Status: fleet.Idle, PID: 1})
 	w.is("ada", fleet.Idle)
 	w.until("ready", func() bool {

@@ -55,11 +55,11 @@ func (r *Rule) Check() error {
 	case full != r.Path || !utf8.ValidString(full):
 		return core.Invalid("path", r.Path, "a clean absolute path of valid UTF-8")
 	}
-	return core.CheckWhom(r.Role, r.Agent)
+	return core.CheckWhom(r.Role, r.Agent, "")
 }
 
 // Whom says for whom the rule is: "", "role NAME" or "agent NAME".
-func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent) }
+func (r *Rule) Whom() string { return core.Whom(r.Role, r.Agent, "") }
 
 // ID tells the rule from the tenant's others. Names are quoted: they may hold
 // what looks like a path.

@@ -51,6 +51,7 @@ func (w *whom) params() []*Param {
 // route is what a rule of egress is about: hosts, requests, and for whom.
 type route struct {
 	whom
+	project string
 	host    string
 	methods []string
 	path    string
@@ -61,6 +62,7 @@ type route struct {
 func (r *route) params() []*Param {
 	return append([]*Param{{Name: "host", About: "HOST[:PORT]", Arg: true, Need: true, Into: &r.host, From: "egress"}},
 		append(r.whom.params(),
+			flag(&r.project, "project", "only for agents of this `PROJECT`").from("project"),
 			flag(&r.methods, "method", "only requests with these `METHODS`, such as GET,HEAD; git's are "+egress.UploadPack+", "+egress.ReceivePack),
 			flag(&r.path, "path", "only requests with this `PATH`; with * at its end all that begin so").names(reach.Inside),
 			flag(&r.read, "read", "only requests that read: --method "+strings.Join(egress.ReadOnly(), ",")))...)
@@ -70,12 +72,15 @@ func (r *route) check(effect egress.Effect) (err error) {
 	if r.rule, err = egress.NewRule(effect, r.host); err != nil {
 		return err
 	}
-	r.rule.Role, r.rule.Agent = r.role, r.agent
+	r.rule.Role, r.rule.Agent, r.rule.Project = r.role, r.agent, r.project
 	methods := r.methods
+	switch {
+	case len(methods) == 0: // those of a preset
+		methods = r.rule.Methods
+	case r.read:
+		return usage("method", "method and read: name the methods, or take those that read")
+	}
 	if r.read {
-		if len(methods) > 0 {
-			return usage("method", "method and read: name the methods, or take those that read")
-		}
 		methods = egress.ReadOnly()
 	}
 	if err := r.rule.Narrow(methods, r.path); err != nil {
@@ -98,15 +103,17 @@ func egressPut(o Op, r *route) *Op {
 func egressAllow() *Op {
 	var r route
 	private, inspect := false, true
+	names, _ := egress.Presets()
 	return egressPut(Op{
 		Name: "egress allow", Short: "Let connections to a host through", Done: "allowed connections to",
-		Long: "Let connections to a host through, for everybody, a role or an agent. *.example.com is every name below\n" +
-			"example.com and not example.com itself; without a port it is every port; " + egress.Registries + " are the well-known package\n" +
-			"registries and git hosts. A rule that denies wins over any that allows. Addresses that are loopback, link-local,\n" +
-			"private or this machine's own are refused unless the rule names the address, or has --private.\n" +
+		Long: "Let connections to a host through, for everybody, a role, an agent or a project. *.example.com is every name below\n" +
+			"example.com and not example.com itself; without a port it is every port. A preset stands for several hosts:\n" +
+			strings.Join(names, ", ") + ".\n" +
+			"A rule that denies wins over any that allows. Addresses that are loopback, link-local, private or this machine's own\n" +
+			"are refused unless the rule names the address, or has --private.\n" +
 			"An allowed host can be told whatever an agent knows. A rule about some requests holds for agents that are looked into\n" +
 			"(option inspect); for others, who may say anything in a connection, it allows nothing.",
-		Example: "egress allow registries --role coder\negress allow api.example.com:443 --agent ada --for 8h\negress allow github.com --read --path '/acme/*'",
+		Example: "egress allow npm --project web\negress allow api.example.com:443 --agent ada --for 8h\negress allow github.com --read --path '/acme/*'",
 		Params: []*Param{
 			flag(&private, "private", "its addresses may be loopback, private or this machine's own"),
 			flag(&inspect, "inspect", "=false leaves its connections unread, also of agents that are looked into: for programs that pin certificates"),

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/egress"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/command/swarmfile"
@@ -264,7 +265,17 @@ func (a *applier) sessionID(name string) string {
 	return name
 }
 
-// project keeps what tests a project and what its agents are made with.
+// opening is the rule that lets a project's agents reach a host or a preset.
+func opening(project, where string) (egress.Rule, error) {
+	r, err := egress.NewRule(egress.Allow, where)
+	r.Project = project
+	if err == nil {
+		err = r.Check()
+	}
+	return r, err
+}
+
+// project keeps what tests a project, what its agents reach and what they are made with.
 func (a *applier) project(p swarmfile.Project, where func(int, error) error) error {
 	if p.Checks != nil {
 		_, action, err := a.eng.Trees.PutChecks(a.ctx, a.by, p.Name, p.Checks)
@@ -279,6 +290,17 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 			return where(p.Lines["tree"], err)
 		}
 		a.did(action, "tree", p.Name, p.Name)
+	}
+	for _, host := range p.Egress {
+		r, err := opening(p.Name, host)
+		var action string
+		if err == nil {
+			_, action, err = a.eng.Egress.Put(a.ctx, a.by, r, 0)
+		}
+		if err != nil {
+			return where(p.Lines["egress"], err)
+		}
+		a.did(action, "egress", host, r.ID())
 	}
 	for _, r := range p.Roles {
 		_, action, err := a.eng.Fleet.PutRole(a.ctx, a.by, p.Name, r.Name, r.Template)

@@ -45,6 +45,10 @@ func (a *applier) check(file *swarmfile.File) error {
 		p.add(place{fmt.Sprintf("projects[%d]", i), q.Line, q.Lines}, trees.CheckLines(q.Checks))
 		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckEnv(q.Env))
 		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckSetup(q.Setup))
+		for _, where := range q.Egress {
+			_, err := opening(q.Name, where)
+			p.add(place{fmt.Sprintf("projects[%d].egress", i), q.Lines["egress"], nil}, err)
+		}
 		for j, r := range q.Roles {
 			at := place{fmt.Sprintf("projects[%d].roles[%d]", i, j), r.Line, r.Lines}
 			for _, err := range a.eng.Fleet.CheckRole(q.Name, r.Name, r.Template) {

@@ -97,8 +97,9 @@ func liveEgress(c *call, eng *engine.Engine, tenant string) []Candidate {
 	found := candidates(all, err, func(r egress.Rule) Candidate {
 		return Candidate{r.Where(), strings.TrimSpace(string(r.Effect) + " " + r.Whom())}
 	})
-	for _, name := range egress.Presets() {
-		found = append(found, Candidate{name, "package registries and git hosts"})
+	names, about := egress.Presets()
+	for i, name := range names {
+		found = append(found, Candidate{name, about[i]})
 	}
 	return found
 }

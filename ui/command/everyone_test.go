@@ -273,9 +273,13 @@ func (w *walk) egress() {
 	if r := w.do("egress allow API.example.com:443 --agent ada --for 8h"); r["host"] != "api.example.com" || r["port"] != 443.0 || r["effect"] != "allow" || r["agent"] != "ada" || r["expires_at"] == nil {
 		w.t.Errorf("%v", r)
 	}
-	if r := w.do("egress allow registries --role coder"); len(r["hosts"].([]any)) < 10 {
+	if r := w.do("egress allow npm --project site"); fmt.Sprint(r["hosts"]) != "[registry.npmjs.org registry.yarnpkg.com]" || r["project"] != "site" {
 		w.t.Errorf("%v", r)
 	}
+	if r := w.do("egress allow github-read --role coder"); fmt.Sprint(r["methods"]) != "[GET HEAD OPTIONS git-upload-pack]" {
+		w.t.Errorf("%v", r)
+	}
+	w.do("egress remove github-read --role coder")
 	if r := w.do("egress allow 127.0.0.1:8080"); r["private"] != true {
 		w.t.Errorf("a named address may be reached: %v", r)
 	}
@@ -294,13 +298,13 @@ func (w *walk) egress() {
 	w.text("egress list", "GET,HEAD,OPTIONS,git-upload-pack /acme/*", "PUT,git-receive-pack", "unread")
 	w.do("egress remove git.example --method git-receive-pack,PUT")
 	w.do("egress list")
-	w.text("egress list", "api.example.com:443", "agent ada", "registries", "role coder", "*.evil.example", "deny", "everybody")
+	w.text("egress list", "api.example.com:443", "agent ada", "npm", "project site", "*.evil.example", "deny", "everybody")
 	if all := w.objects("egress list --status deny"); len(all) != 1 {
 		w.t.Errorf("%v", all)
 	}
 	for _, bad := range []string{
 		"egress allow *.com", "egress allow http://example.com", "egress allow example.com:0", "egress allow 0x7f.1", "egress allow a b",
-		"egress allow x.example --role a --agent b", "egress allow '*.x.example' --private", "egress deny x.example --private", "egress remove",
+		"egress allow x.example --role a --agent b", "egress allow x.example --role a --project b", "egress allow '*.x.example' --private", "egress deny x.example --private", "egress remove",
 		"egress allow x.example --method get", "egress allow x.example --path x", "egress allow x.example --path '/a/*/b'", "egress allow x.example --read --method GET",
 		"egress allow x.example --inspect=false --read",
 	} {

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestASwarmFileIsWrittenFromWhatIsFound(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a dry run wrote the file")
 	}
-	for _, part := range []string{"go vet ./...", "go test ./...", "npm run lint", "npm run test", "codex-acp", "aider"} {
+	for _, part := range []string{"go vet ./...", "go test ./...", "npm run lint", "npm run test", "# egress: [go, npm]", "codex-acp", "aider"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("without %s:\n%s", part, text)
 		}
@@ -94,6 +95,21 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	if got := d.applied("web"); !slices.Equal(got, []string{"unchanged checks web", "unchanged tree web"}) {
 		t.Errorf("again: %q", got)
 	}
+	file := filepath.Join(d.dir, "web", "swarm.yaml")
+	text, err := os.ReadFile(file)
+	d.no(err)
+	taken := bytes.Replace(text, []byte("# egress: [go, npm]"), []byte("egress: [go, npm]"), 1)
+	d.no(os.WriteFile(file, taken, 0o600))
+	for _, action := range []string{"created", "unchanged"} { // the offer is taken
+		if got := d.applied("web"); !slices.Equal(got[2:], []string{action + " egress go", action + " egress npm"}) {
+			t.Errorf("%q", got)
+		}
+	}
+	if rules := d.objects("egress list"); len(rules) != 2 || rules[0]["host"] != "go" || rules[0]["project"] != "web" {
+		t.Errorf("%v", rules)
+	}
+	d.no(os.WriteFile(file, bytes.Replace(taken, []byte("[go, npm]"), []byte("[https://go.dev]"), 1), 0o600))
+	d.fails(1, "up web")
 	d.no(os.Mkdir(filepath.Join(d.dir, "it's: empty"), 0o755))
 	d.line(`project init "it's: empty"`)
 	if got := d.applied(`"it's: empty"`); len(got) != 0 {
@@ -108,8 +124,8 @@ func TestTheCommentsOfAWrittenSwarmFileApply(t *testing.T) {
 	d.no(os.Mkdir(filepath.Join(d.dir, "go"), 0o755))
 	d.no(os.WriteFile(filepath.Join(d.dir, "go", "go.mod"), []byte("module go\n"), 0o644))
 	for dir, want := range map[string][]string{
-		"web":   {"created checks web", "changed tree web", "created role coder"},
-		"go":    {"created checks go", "changed tree go", "created role coder"},
+		"web":   {"created checks web", "changed tree web", "created egress go", "created egress npm", "created role coder"},
+		"go":    {"created checks go", "changed tree go", "created egress go", "created role coder"},
 		"empty": {"created checks empty", "created role coder"},
 	} {
 		text := d.line("project init " + dir + " --dry-run")

@@ -59,7 +59,7 @@ func (t *tree) projectInit() *cobra.Command {
 			for _, part := range []struct {
 				what string
 				of   []string
-			}{{"languages", found.Languages}, {"checks", found.Checks}, {"agents", programs(found.Agents)}} {
+			}{{"languages", found.Languages}, {"checks", found.Checks}, {"agents", programs(found.Agents)}, {"egress presets that it offers", found.Egress}} {
 				if len(part.of) > 0 {
 					said = append(said, part.what+": "+strings.Join(part.of, ", "))
 				}

@@ -24,6 +24,7 @@ type Found struct {
 	Languages []string `json:"languages"`
 	Checks    []string `json:"checks"` // shell lines
 	Setup     []string `json:"setup"`  // the same, of a new tree
+	Egress    []string `json:"egress"` // presets of hosts that its languages need
 	Agents    []Agent  `json:"agents"`
 }
 
@@ -62,7 +63,7 @@ func Look(dir, path string) (Found, error) {
 		return Found{}, fmt.Errorf("read the project: %w", err)
 	}
 	defer root.Close()
-	f := Found{Project: label(filepath.Base(abs)), Languages: []string{}, Checks: []string{}, Setup: []string{}, Agents: []Agent{}}
+	f := Found{Project: label(filepath.Base(abs)), Languages: []string{}, Checks: []string{}, Setup: []string{}, Egress: []string{}, Agents: []Agent{}}
 	d := directory{root}
 	for _, find := range []func(*Found){d.golang, d.node, d.rust, d.python, d.makefile, d.env} {
 		find(&f)
@@ -124,11 +125,12 @@ func (d directory) read(name string) string {
 
 func (d directory) golang(f *Found) {
 	if d.has("go.mod") {
-		f.add("Go", "go mod download", "go vet ./...", "go test ./...")
+		f.add("Go", "go", "go mod download", "go vet ./...", "go test ./...")
 	}
 }
 
-func (f *Found) add(language, setup string, checks ...string) {
+func (f *Found) add(language, preset, setup string, checks ...string) {
+	f.Egress = append(f.Egress, preset)
 	f.Languages = append(f.Languages, language)
 	f.Checks = append(f.Checks, checks...)
 	if setup != "" {
@@ -170,12 +172,12 @@ func (d directory) node(f *Found) {
 	if d.has("tsconfig.json") {
 		language = "TypeScript"
 	}
-	f.add(language, setup, checks...)
+	f.add(language, "npm", setup, checks...)
 }
 
 func (d directory) rust(f *Found) {
 	if d.has("Cargo.toml") {
-		f.add("Rust", "cargo fetch", "cargo check", "cargo test")
+		f.add("Rust", "crates", "cargo fetch", "cargo check", "cargo test")
 	}
 }
 
@@ -198,7 +200,7 @@ func (d directory) python(f *Found) {
 	if pytest {
 		checks = []string{run + "pytest"}
 	}
-	f.add("Python", setup, checks...)
+	f.add("Python", "pypi", setup, checks...)
 }
 
 // makefile tests what nothing else does.

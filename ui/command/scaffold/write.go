@@ -20,6 +20,11 @@ func (f Found) File() []byte {
 	line("    # What must pass before work is merged, each in a cell, on the result.")
 	list(line, "    ", "checks", f.Checks, "make test")
 	f.setup(line)
+	if len(f.Egress) > 0 {
+		line("")
+		line("    # Hosts that its agents reach unasked. A preset stands for several: swarmdeck egress allow --help names all.")
+		line("    # egress: [%s]", strings.Join(f.Egress, ", "))
+	}
 	line("")
 	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", shellWord(f.Project))
 	if len(f.Agents) == 0 {

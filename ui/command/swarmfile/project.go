@@ -13,6 +13,7 @@ type Project struct {
 	Checks []string          // nil leaves them as they are
 	Env    map[string]string // of its trees; nil leaves it as it is
 	Setup  []string          // of a new tree; nil leaves it as it is
+	Egress []string          // hosts and presets that its agents reach unasked
 	Roles  []AgentRole
 	Line   int
 	Lines  Lines
@@ -31,6 +32,7 @@ func (r reader) project(v value, vars Vars) Project {
 	p.Lines = r.Object(v, map[string]func(value){
 		"name":   func(v value) { p.Name = r.Word(v) },
 		"checks": func(v value) { p.Checks = append([]string{}, document.Each(r.Reader, v, r.Text)...) },
+		"egress": func(v value) { p.Egress = document.Each(r.Reader, v, r.Word) },
 		"tree": func(v value) {
 			r.Object(v, map[string]func(value){
 				"env": func(v value) {
