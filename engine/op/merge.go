@@ -195,7 +195,10 @@ func mergeUndo() *Op {
 		if t.Kind != tree.KindMerge || core.DecodeStored(t.Input, &in) != nil {
 			return made, core.Errorf(core.InvalidInput, "task: %s is no merge", id).With("field", "task").With("value", id)
 		}
-		made, err = c.Swarm.Dispatch(ctx, c.By, swarm.Dispatch{Kind: tree.KindUndo, Input: core.MustEncode(tree.Input{Agent: in.Agent, Task: t.TaskID}), Session: c.Session, Parent: c.Task, Trace: c.Trace, Intent: reason})
+		if in, err = c.Trees.Input(ctx, c.By.Tenant, tree.KindUndo, tree.Asks{Agent: in.Agent, Task: t.TaskID}); err != nil {
+			return made, err
+		}
+		made, err = c.Swarm.Dispatch(ctx, c.By, swarm.Dispatch{Kind: tree.KindUndo, Input: core.MustEncode(in), Session: c.Session, Parent: c.Task, Trace: c.Trace, Intent: reason})
 		return w.task(ctx, c, made, err)
 	})
 }

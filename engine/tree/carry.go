@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -224,21 +225,33 @@ func (c *carrying) check(ctx context.Context) (core.Raw, error) {
 // undo brings a base back to what it was before a merge, while nobody else has seen
 // it.
 func (c *carrying) undo(ctx context.Context) (core.Raw, error) {
-	l, err := c.s.opt.Landing(ctx, c.job.Task.TenantID, c.in.Task)
+	l, err := c.s.undoable(ctx, c.t, c.in.Task)
 	if err != nil {
 		return nil, err
-	}
-	d := c.s.opt.Driver
-	where, err := d.Published(ctx, c.t, l.To)
-	if err != nil {
-		return nil, err
-	}
-	if where != "" {
-		return nil, core.Errorf(core.Conflict, "task: what %s merged was pushed to %s: others may have it; make a commit that takes it back", c.in.Task, where).With("field", "task")
 	}
 	next, head := l.Since, l.Head
 	l.From, l.To = l.To, l.From
 	return c.begin(ctx, Landing{Landed: l, Next: next, NextHead: head})
+}
+
+// undoable is what a merge took over, if it can be taken back still.
+func (s *Trees) undoable(ctx context.Context, t Tree, task string) (l Landed, err error) {
+	if l, err = s.opt.Landing(ctx, t.TenantID, task); err != nil {
+		return l, err
+	}
+	where, err := s.opt.Driver.Published(ctx, t, l.To)
+	switch {
+	case err != nil:
+		return l, err
+	case where != "":
+		return l, core.Errorf(core.Conflict, "task: what %s merged was pushed to %s: others may have it; make a commit that takes it back", task, where).With("field", "task")
+	case t.Kind == Plain:
+		return l, nil
+	}
+	if tip, err := s.opt.Driver.Tip(ctx, t); err != nil || tip != l.To {
+		return l, cmp.Or(err, error(core.Errorf(core.Conflict, "task: %s is no longer at what %s merged", into(t), task).With("field", "task").With("value", task)))
+	}
+	return l, nil
 }
 
 // push sends the work, on top of what the base is now, to a branch elsewhere.

@@ -173,7 +173,8 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	var b bytes.Buffer
 	if kind == KindUndo {
 		fmt.Fprintf(&b, "%s back to what it was before %s\n", into(t), in.Task)
-		return b.Bytes(), "", nil
+		_, err := s.undoable(ctx, t, in.Task)
+		return b.Bytes(), "", err
 	}
 	tip, err := s.opt.Driver.Tip(ctx, t)
 	if err != nil {

@@ -179,6 +179,7 @@ type Asks struct {
 	Remote    string // of a push
 	Branch    string
 	Request   bool
+	Task      string // whose merge an undo takes back
 }
 
 // Input is that of a task that does what is asked, of the work as it is now.
@@ -186,6 +187,10 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 	t, err := s.at(tenant, q.Agent)
 	if err != nil {
 		return in, err
+	}
+	if kind == KindUndo {
+		_, err := s.undoable(ctx, t, q.Task)
+		return Input{Agent: q.Agent, Task: q.Task}, err
 	}
 	now, err := s.opt.Driver.Now(ctx, t)
 	if err != nil {

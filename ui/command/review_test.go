@@ -135,7 +135,9 @@ func (w *walk) trees() {
 	if l := w.do("review show tess"); l["behind"] != nil {
 		w.t.Errorf("it is behind what was taken over from it: %v", l)
 	}
+	w.fails(1, fmt.Sprintf("merge undo %v", part["task_id"])) // which failed
 	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
+	w.fails(1, fmt.Sprintf("merge undo %v", merged["task_id"]))
 	if log := w.git("log", "--format=%s"); log != "Only a\nfirst" {
 		w.t.Error(log)
 	}
