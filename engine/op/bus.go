@@ -35,9 +35,6 @@ func messages() []*Op {
 			Long: "Accept a message again, as a new one of the same content: for all the subscribers of its topic, or for its\n" +
 				"recipient. A request begins a new conversation. Its dead letters say that it was sent again.",
 		}, arg("ID", "message:dead"), func(ctx context.Context, c *Call, id string) (M, error) { return c.Bus.Resend(ctx, c.By, id) }),
-		busReact(),
-		busReactions(),
-		busUnreact(),
 		list(Op{Name: "bus subscriptions", Short: "List who reads what and how far behind", Statuses: []string{"open", "closed"}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
 				all, err := c.Bus.Subscriptions(ctx, c.By.Tenant)

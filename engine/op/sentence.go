@@ -91,8 +91,6 @@ func (o *Op) Sentence(out any) string {
 		return o.toldAll(len(v), "skill")
 	case skill.Source:
 		return o.Done + " " + v.Path
-	case skill.Reaction:
-		return o.told("reaction", v.ReactionID, v.Pattern)
 	case bus.Message:
 		return o.told("message", v.MessageID, "")
 	case []bus.Message:

@@ -80,7 +80,7 @@ func begun(w *world) (skill.Subagent, judge.Approval) {
 
 func TestAStepWithAnEffectIsAskedAboutWithItsParameters(t *testing.T) {
 	w := newWorld(t)
-	defer w.reacting()()
+	defer w.reading()()
 	a, ap := begun(w)
 	if ap.Gate != judge.GateSkill || ap.Action.CallID != "detect" || !strings.Contains(string(ap.Action.Args), `"params":{"area":"kitchen"}`) {
 		t.Errorf("approval %+v", ap)

@@ -214,9 +214,6 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 		}
 		return nil
 	})
-	if unread := s.kind.Read(ctx, tenant); unread != nil {
-		s.opt.Health.Report(tenant, component, "reactions", unread)
-	}
 	if err != nil || s.opt.ReadOnly {
 		return err
 	}

@@ -7,7 +7,6 @@ package skill
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/swarm"
@@ -170,12 +168,9 @@ type Skills struct {
 	asked   *swarm.Questions
 	running atomic.Bool // Run is at work
 
-	agents    record.Table[Subagent]
-	execs     record.Table[Execution]
-	kind      record.Table[Reaction]
-	live      record.Mirror[Subagent] // those that are not over
-	reactions record.Mirror[Reaction]
-	crew      loop.Crew[Reaction] // carries them out
+	agents record.Table[Subagent]
+	execs  record.Table[Execution]
+	live   record.Mirror[Subagent] // those that are not over
 
 	mu    sync.RWMutex
 	plans map[string]*index // what the runs of live ones are made of, by id
@@ -194,36 +189,22 @@ func New(ctx context.Context, opt Options) (*Skills, error) {
 	opt.MaxSubagents = cmp.Or(opt.MaxSubagents, 100)
 	s := &Skills{asked: opt.Swarm.Questions(), plans: map[string]*index{}}
 	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
-	s.reactions.Changed = func() { ring(s.crew.Changed) }
 	if s.registry, err = newRegistry(ctx, opt, ids); err != nil {
 		return nil, err
 	}
-	s.agents, s.execs, s.kind = s.agentKind(), s.execKind(), s.reactionKind()
-	s.crew = loop.Crew[Reaction]{
-		Component: component, Kind: s.kind, Health: opt.Health, Tenants: opt.Swarm.Here, Work: s.attend, Changed: make(chan struct{}, 1),
-		Same: func(old, now *Reaction) bool { return old.CreatedAt.Equal(now.CreatedAt) }, // their id says the rest
-	}
-	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable(), s.kind.Auditable())
+	s.agents, s.execs = s.agentKind(), s.execKind()
+	opt.Ledger.Register(s.agents.Auditable(), s.execs.Auditable())
 	if err := opt.Health.Tenants(ctx, component, ids, func(tenant string) error { return s.recall(ctx, tenant) }); err != nil {
 		return nil, fmt.Errorf("read the subagents: %w", err)
 	}
 	return s, nil
 }
 
-// Run reads the skills again whenever their files change, and carries out the
-// reactions, until ctx ends.
+// Run reads the skills again whenever their files change, until ctx ends.
 func (s *Skills) Run(ctx context.Context) error {
 	s.running.Store(true)
 	defer s.running.Store(false)
-	ctx, stop := context.WithCancel(ctx)
-	reacted := make(chan error, 1)
-	go func() {
-		defer stop()
-		reacted <- s.crew.Run(ctx)
-	}()
-	err := s.watch(ctx)
-	stop()
-	return errors.Join(err, <-reacted)
+	return s.watch(ctx)
 }
 
 // left reports that what is under way by its record was left so by an engine

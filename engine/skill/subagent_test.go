@@ -183,7 +183,7 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 		fetch(w)
 		reached, release := w.fake.holds(c.during, `{"final_position":{}}`)
 		w.run()
-		defer w.reacting()()
+		defer w.reading()()
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
 		a, err := w.skills.Stop(t.Context(), alice, a.AgentID)

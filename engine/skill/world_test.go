@@ -256,3 +256,18 @@ func (w *world) whole() {
 }
 
 func isCode(err error, c core.Code) bool { return errors.Is(err, core.Kind(c)) }
+
+// reading has the skills read their files again when these change, until stop is called.
+func (w *world) reading() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := w.skills.Run(ctx); err != nil && ctx.Err() == nil {
+			w.T.Errorf("Run: %v", err)
+		}
+	})
+	return sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+}

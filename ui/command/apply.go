@@ -86,11 +86,6 @@ func (a *applier) all(file *swarmfile.File) error {
 	if err := a.skills(file); err != nil {
 		return err
 	}
-	for _, t := range file.Topics {
-		if err := a.topic(t); err != nil {
-			return where(t.Line, err)
-		}
-	}
 	for _, p := range file.Projects { // before the agents that are made from their roles
 		if err := a.project(p, where); err != nil {
 			return err
@@ -189,24 +184,6 @@ func (a *applier) skills(file *swarmfile.File) error {
 		err = document.Err(got.Refused)
 	}
 	return err
-}
-
-// reaction is what the engine is asked to make of a topic.
-func reaction(want swarmfile.Topic) skill.Reaction {
-	return skill.Reaction{Pattern: want.Pattern, Skill: want.Skill, Params: want.Params}
-}
-
-func (a *applier) topic(want swarmfile.Topic) error {
-	r, made, err := a.eng.Skills.React(a.ctx, a.by, reaction(want))
-	if err != nil {
-		return err
-	}
-	action := "unchanged"
-	if made {
-		action = "created"
-	}
-	a.did(action, "topic", want.Pattern, r.ReactionID)
-	return nil
 }
 
 func (a *applier) session(want swarmfile.Session) error {

@@ -68,17 +68,6 @@ func (a *applier) check(file *swarmfile.File) error {
 			p.add(at, core.Missing("agent", name).With("field", "subject"))
 		}
 	}
-	for i, t := range file.Topics {
-		at := place{fmt.Sprintf("topics[%d]", i), t.Line, t.Lines}
-		r := reaction(t)
-		err := r.Check()
-		if err == nil && len(file.Skills) == 0 { // else its skill may come with this file
-			err = a.eng.Skills.CheckReaction(a.by.Tenant, r)
-		}
-		if !p.add(at, err) {
-			return err
-		}
-	}
 	if err := a.checkPolicy(file, &p); err != nil {
 		return err
 	}

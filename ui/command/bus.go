@@ -7,7 +7,6 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/skill"
 )
 
 // messageText is a message as it is followed.
@@ -104,17 +103,5 @@ func subscriptionColumns(c *call) []column[bus.SubscriptionInfo] {
 		{title: "CURSOR", wide: true, right: true, text: func(s S) string { return strconv.FormatUint(s.Cursor, 10) }},
 		{title: "TYPE", wide: true, text: func(s S) string { return string(s.MessageType) }},
 		{title: "AGE", wide: true, right: true, text: func(s S) string { return c.age(s.CreatedAt) }},
-	}
-}
-
-func reactionColumns(c *call) []column[skill.Reaction] {
-	type R = skill.Reaction
-	return []column[R]{
-		{title: "REACTION", text: func(r R) string { return r.ReactionID }},
-		{title: "PATTERN", most: 40, text: func(r R) string { return r.Pattern }},
-		{title: "SKILL", text: func(r R) string { return r.Skill }},
-		{title: "PARAMS", most: 40, text: func(r R) string { return string(r.Params) }},
-		{title: "AGE", right: true, text: func(r R) string { return c.age(r.CreatedAt) }},
-		{title: "BY", wide: true, text: func(r R) string { return r.CreatedBy }},
 	}
 }

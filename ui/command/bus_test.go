@@ -88,45 +88,8 @@ func (w *walk) messages() {
 	}
 	w.text("bus dead --status resent", short)
 	w.line("bus read bob")
-	w.reactions()
 	w.line("agent delete ann --yes")
 	w.line("agent delete bob --yes")
-}
-
-// reactions is the part of messages about what they invoke.
-func (w *walk) reactions() {
-	t := w.t
-	w.write("paint.yaml", skillText("paint", "1.0.0", ""))
-	w.line("skill load paint.yaml")
-	made := w.do(`bus react 'part.>' paint --params '{"part":"${message.payload.part}"}'`)
-	if made["pattern"] != "part.>" || made["skill"] != "paint" || made["params"].(map[string]any)["part"] != "${message.payload.part}" {
-		t.Errorf("react: %v", made)
-	}
-	id := str(made["reaction_id"])
-	if got := w.object(`bus react 'part.>' paint --params '{"part":"${message.payload.part}"}'`); got["reaction_id"] != id {
-		t.Errorf("the same again: %v", got)
-	}
-	w.do("bus reactions")
-	w.text("bus reactions --match paint", "REACTION", id, "part.>")
-	if got := w.complete("bus unreact "); !slices.Contains(got, id) {
-		t.Errorf("unreact offers %v", got)
-	}
-	for line, field := range map[string]string{
-		"bus react 'a.>.b' paint":                   "pattern",
-		"bus react a 'no skill'":                    "skill",
-		"bus react a paint --params '[1]'":          "params",
-		`bus react a paint --params '{"x":"${y}"}'`: "params.x",
-	} {
-		if _, _, details := w.fails(2, line); details["field"] != field {
-			t.Errorf("%s: %v", line, details)
-		}
-	}
-	if got := w.do("bus unreact " + id); got["status"] != "removed" {
-		t.Errorf("unreact: %v", got)
-	}
-	if code, _, _ := w.fails(1, "bus unreact "+id); code != "NOT_FOUND" {
-		t.Errorf("removed twice: %s", code)
-	}
 }
 
 // request asks and answers, from two doors at once.

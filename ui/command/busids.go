@@ -7,7 +7,6 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/skill"
 )
 
 // liveMessages lists the messages that a verb can be used on.
@@ -57,8 +56,4 @@ func liveParties(eng *engine.Engine, tenant string, sending bool) []Candidate {
 		all = append(all, Candidate{bus.Broadcast, "every agent"})
 	}
 	return all
-}
-
-func liveReactions(eng *engine.Engine, tenant string) []Candidate {
-	return candidates(eng.Skills.Reactions(tenant), nil, func(r skill.Reaction) Candidate { return Candidate{r.ReactionID, r.Pattern + " " + r.Skill} })
 }

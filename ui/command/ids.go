@@ -141,8 +141,6 @@ func (t *tree) live(kind, detail string) []Candidate {
 		return liveFileRules(c, eng, by.Tenant)
 	case "subscription":
 		return liveSubscriptions(c, eng, by.Tenant)
-	case "reaction":
-		return liveReactions(eng, by.Tenant)
 	case "party", "mailbox":
 		return liveParties(eng, by.Tenant, kind == "party")
 	case "skill":

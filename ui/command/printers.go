@@ -80,7 +80,6 @@ func printers() []printer {
 		rows(topicColumns),
 		rows(deadColumns),
 		rows(subscriptionColumns),
-		rows(reactionColumns),
 		rows(offerColumns),
 		rows(projectColumns),
 		rows(workColumns),

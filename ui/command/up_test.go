@@ -282,31 +282,3 @@ func TestDemo(t *testing.T) {
 		t.Errorf("over another demo: %s", code)
 	}
 }
-
-// The skill of a topic may come with the same file; what can be known is told
-// before anything is made.
-func TestUpMakesReactions(t *testing.T) {
-	d := newDeck(t)
-	d.write("paint.yaml", skillText("paint", "1.0.0", ""))
-	d.write("swarm.yaml", "skills: [paint.yaml]\ntopics:\n  - {pattern: part.made, skill: paint}\n")
-	if got := d.applied("."); !slices.Contains(got, "created topic part.made") {
-		t.Errorf("first: %q", got)
-	}
-	if got := d.applied("."); !slices.Contains(got, "unchanged topic part.made") {
-		t.Errorf("again: %q", got)
-	}
-	for text, want := range map[string]string{
-		"topics: [{pattern: a..b, skill: paint}]":                       "bad.yaml:1: topics[0].pattern",
-		"topics: [{pattern: a, skill: nosuch}]":                         "nosuch",
-		"topics: [{pattern: a, skill: paint, params: {x: '${y.z}'}}]":   "bad.yaml:1: topics[0].params.x",
-		"sessions: [{name: s}]\ntopics: [{pattern: sys.>.x, skill: p}]": "bad.yaml:2: topics[0].pattern",
-	} {
-		d.write("bad.yaml", text)
-		if _, message, _ := d.fails(1, "up bad.yaml"); !strings.Contains(message, want) {
-			t.Errorf("%s: %s", text, message)
-		}
-	}
-	if all := d.objects("session list"); len(all) != 0 {
-		t.Errorf("a refused file made %v", all)
-	}
-}

@@ -29,7 +29,6 @@ type File struct {
 	Budgets   []Budget
 	Skills    []Skill
 	Servers   []Server
-	Topics    []Topic
 	Operators []Operator
 	Notices   []Notice
 	Projects  []Project
@@ -45,15 +44,6 @@ type Role struct {
 	cad.RoleTemplate
 	Line  int
 	Lines Lines
-}
-
-// Topic is a reaction: a skill that messages under a pattern invoke.
-type Topic struct {
-	Pattern string
-	Skill   string
-	Params  core.Raw // nil means the message's payload
-	Line    int
-	Lines   Lines
 }
 
 // Skill is a path that skills are loaded from, or one skill written inline.
@@ -154,7 +144,6 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 		"skills": func(v value) {
 			f.Skills = document.Each(r.Reader, v, func(v value) Skill { return r.skill(v, path, vars) })
 		},
-		"topics":    func(v value) { f.Topics = document.Each(r.Reader, v, r.topic) },
 		"operators": func(v value) { f.Operators = document.Each(r.Reader, v, r.operator) },
 		"notices": func(v value) {
 			f.Notices = document.Each(r.Reader, v, func(v value) Notice { return r.notice(v, vars) })
@@ -229,22 +218,6 @@ func (r reader) skill(v value, path string, vars Vars) Skill {
 	return s
 }
 
-func (r reader) topic(v value) Topic {
-	t := Topic{Line: v.Line()}
-	t.Lines = r.Object(v, map[string]func(value){
-		"pattern": func(v value) { t.Pattern = r.Word(v) },
-		"skill":   func(v value) { t.Skill = r.Word(v) },
-		"params": func(v value) {
-			if v.Kind() != document.Mapping {
-				r.Want(v, document.Mapping)
-				return
-			}
-			t.Params = r.Raw(v)
-		},
-	}, "pattern", "skill")
-	return t
-}
-
 func (r reader) role(v value) Role {
 	t := Role{RoleTemplate: cad.ReadRole(r.Reader, v), Line: v.Line(), Lines: Lines{}}
 	for _, name := range []string{"name", "description", "allowed_operations", "forbidden_operations", "example_tasks"} {
@@ -297,9 +270,6 @@ func (r reader) unique(f *File) {
 		if a.Session != "" && seen["sessions.name"+a.Session] == 0 && !isID(a.Session) {
 			r.At(a.Line, "agents.session", fmt.Sprintf("%q is no session of this file and no session id", document.Clip(a.Session)))
 		}
-	}
-	for _, t := range f.Topics {
-		once("topics", t.Pattern+" "+t.Skill+" "+string(t.Params), t.Line)
 	}
 	for _, o := range f.Operators {
 		once("operators.name", o.Name, o.Line)

@@ -41,10 +41,6 @@ budgets:
   - {subject: "session:main", tokens: 5}
   - {subject: "agent:changed", wall: 10m}
 skills: [skills, ../other/one.yaml, "${CWD}/two.json"]
-topics:
-  - {pattern: "part.*", skill: paint@1.0.0, params: {part: "${message.payload.part}", n: 1}}
-  - pattern: sys.task.failed
-    skill: alarm
 policy:
 `)
 	if err != nil {
@@ -73,10 +69,6 @@ policy:
 			{Subject: "agent:changed", Limits: swarmfile.Limits{Wall: 10 * time.Minute}, Line: 23},
 		},
 		Skills: []swarmfile.Skill{{Path: "/files/skills", Line: 24}, {Path: "/other/one.yaml", Line: 24}, {Path: "/here/two.json", Line: 24}},
-		Topics: []swarmfile.Topic{
-			{Pattern: "part.*", Skill: "paint@1.0.0", Params: core.Raw(`{"part":"${message.payload.part}","n":1}`), Line: 26},
-			{Pattern: "sys.task.failed", Skill: "alarm", Line: 27},
-		},
 	}
 	if at := got.Agents[0].Lines; at["project"] != 10 || at["task"] != 16 {
 		t.Errorf("lines of the fields: %v", at)
@@ -89,9 +81,6 @@ policy:
 	}
 	for i := range got.Budgets {
 		got.Budgets[i].Lines = nil
-	}
-	for i := range got.Topics {
-		got.Topics[i].Lines = nil
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
@@ -121,10 +110,6 @@ budgets:
     tasks: 1.5
 skills: [[a.yaml], {name: x, version: 1.0.0, runner: {kind: builtin, name: echo}}]
 mcp_servers: [{name: Bad, command: [y]}, {command: [y]}, {name: far, url: http://far, headers: {A: 1b}}]
-topics:
-  - {pattern: a, skill: b, params: [1]}
-  - {pattern: a, skill: b}
-  - {skill: b, when: now}
 scenarios: {x: {}}
 roles:
   - {name: r, allowed_operations: [entity.list]}
@@ -158,15 +143,11 @@ operators: [a]
 		`22: mcp_servers[0].name: name: "Bad" is not allowed; allowed: 1-40 of a-z 0-9 -`,
 		`22: mcp_servers[1].name: missing`,
 		`22: mcp_servers[2]: headers.A: "1b" is not allowed; allowed: the name of an environment variable`,
-		`27: scenarios: want a list, got a mapping`,
-		`29: roles[0].description: missing`,
-		`30: roles[1].allowed: unknown field; allowed: allowed_operations, description`,
-		`30: roles.name: "r" is already named in line 29`,
-		`31: operators[0]: want a mapping, got text`,
-		`24: topics[0].params: want a mapping, got a list`,
-		`25: topics: "a b " is already named in line 24`,
-		`26: topics[2].pattern: missing`,
-		`26: topics[2].when: unknown field; allowed: params, pattern, skill`,
+		`23: scenarios: want a list, got a mapping`,
+		`25: roles[0].description: missing`,
+		`26: roles[1].allowed: unknown field; allowed: allowed_operations, description`,
+		`26: roles.name: "r" is already named in line 25`,
+		`27: operators[0]: want a mapping, got text`,
 	}
 	lines := strings.Split(e.Message, "\n")
 	for _, w := range want {
