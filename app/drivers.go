@@ -61,7 +61,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 			return err
 		}
 	}
-	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused}
+	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused, Laid: h.laid}
 	if !need.ReadOnly {
 		cells.Keep, cells.Leased = at+".cells", h.base != nil
 		h.egress = egress.New(egress.Options{})

@@ -150,5 +150,6 @@ func (e *Engine) PlacesOf(ctx context.Context, tenant, role, agent, task string)
 	}
 	p := e.Files.Places(tenant, role, agent)
 	p.Read = append(p.Read, e.Trees.Reads(tenant, agent)...)
+	p.Guard = e.Trees.GuardedOf(tenant, agent)
 	return p, nil
 }

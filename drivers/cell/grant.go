@@ -96,6 +96,7 @@ func (s *Supervisor) grant(spec *Spec) error {
 			return fmt.Errorf("ask for the file rules: %w", err)
 		}
 	}
+	w.Guard = rules.Guard
 	if w.Profile == Reader { // which changes nothing
 		rules.Read, rules.Write = append(rules.Read, rules.Write...), nil
 	}

@@ -137,7 +137,7 @@ func (t tried) nameSpaces(walled bool) Layer {
 		}
 		l.Detail = strings.TrimSuffix("refused: "+l.Detail, ": ")
 		if t.err == nil && walled {
-			l.Detail += "; a run makes no sockets, changes no modes or times of files, and sees names and sizes of hidden files, not what they hold"
+			l.Detail += "; a run makes no sockets, changes no modes or times of files, sees names and sizes of hidden files, not what they hold, and writes what your tools run in a directory that it shares with you, which is told"
 		}
 	}
 	return l

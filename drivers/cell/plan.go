@@ -56,6 +56,7 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 			o.lacks = append(o.lacks, layerCgroup)
 		}
 	}
+	p.laid.dirs = nil
 	env := environ(spec.Env, p.run)
 	files = append(files, nil)
 	named := func(f *os.File) int {
@@ -67,7 +68,7 @@ func (s *Supervisor) order(m mode, path string, spec Spec, p *Process) (o order,
 			err = s.narrowed(&o, spec, env, p)
 		} else {
 			o.Network, o.Ports, o.Ways = true, spec.Wall.Reach, s.opt.Way != nil && spec.Wall.Profile == Worker
-			if err = s.furnished(&o, m, spec, env, named); err == nil && o.Ways && spec.Wall.Inspect {
+			if err = s.furnished(&o, m, spec, env, named, p); err == nil && o.Ways && spec.Wall.Inspect {
 				err = p.trust(&o, env)
 			}
 		}
@@ -163,8 +164,8 @@ func (s *Supervisor) trees(spec Spec, path string) []tree {
 	return slices.CompactFunc(all, func(a, b tree) bool { return a.as == b.as })
 }
 
-// held are the directories on the way to what is hidden in a tree, each mounted
-// over itself. One that the run renames would show what it holds to the next
+// held are the directories on the way to what is hidden or guarded in a tree, each
+// mounted over itself. One that the run renames would show what it holds to the next
 // run, from which it is hidden by name; a mount point can't be renamed.
 func (t tree) held(hidden []string) (all []place) {
 	if !t.write {
@@ -181,7 +182,7 @@ func (t tree) held(hidden []string) (all []place) {
 	}
 	slices.Sort(way)
 	for _, dir := range slices.Compact(way) {
-		all = append(all, place{Kind: bind, To: dir, From: t.path + strings.TrimPrefix(dir, t.as), Write: true, Map: t.map_})
+		all = append(all, place{Kind: bind, To: dir, From: t.path + strings.TrimPrefix(dir, t.as), Write: true, Map: t.map_, Real: true})
 	}
 	return all
 }
@@ -196,7 +197,7 @@ func within(path, dir string) bool {
 }
 
 // furnished plans the file system of a walled run.
-func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]string, named func(*os.File) int) error {
+func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]string, named func(*os.File) int, p *Process) error {
 	trees := append(s.trees(spec, o.Path), s.cached(spec)...)
 	uid := uint32(os.Geteuid())
 	if m == asRoot {
@@ -250,7 +251,7 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 	if o.Ways {
 		proxied(env)
 	}
-	hidden := s.hidden(spec.Dir, spec.Wall.Hide)
+	hidden, own := s.hidden(spec.Dir, spec.Wall.Hide), s.own()
 	for _, t := range trees {
 		if t.cache {
 			c := place{Kind: overlay, To: t.as, From: t.path, Map: t.map_, UID: uid, Plain: t.plain}
@@ -261,7 +262,15 @@ func (s *Supervisor) furnished(o *order, m mode, spec Spec, env map[string]strin
 			continue
 		}
 		o.Places = append(o.Places, place{Kind: bind, To: t.as, From: t.path, Write: t.write, Map: t.map_, Must: t.must, Pin: t.pin, Real: t.real})
-		o.Places = append(o.Places, t.held(hidden)...)
+		var guards []string
+		if s.shares(spec, t, own) {
+			guards = t.guards(spec.Wall.Guard)
+			p.laid.add(t.path, spec.Wall.Guard)
+		}
+		o.Places = append(o.Places, t.held(slices.Concat(hidden, guards))...)
+		for _, g := range guards {
+			o.Places = append(o.Places, place{Kind: bind, To: g, From: t.path + strings.TrimPrefix(g, t.as), Map: t.map_, Must: true, Real: true})
+		}
 		for _, h := range hidden {
 			if h != t.as && within(h, t.as) {
 				o.Places = append(o.Places, place{Kind: hide, To: h, Must: true})
@@ -332,7 +341,11 @@ func (s *Supervisor) narrowed(o *order, spec Spec, env map[string]string, p *Pro
 		}
 	}
 	o.Write = []string{home, tmp, "/dev/null", "/dev/tty"}
+	own := s.own()
 	for _, t := range trees {
+		if s.shares(spec, t, own) { // Landlock makes no exception below what may be written
+			p.laid.add(t.path, spec.Wall.Guard)
+		}
 		if t.write {
 			o.Write = append(o.Write, t.path)
 		} else {

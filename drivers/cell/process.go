@@ -44,6 +44,7 @@ type Process struct {
 	told     chan Refused    // that are to be told of
 	telling  sync.WaitGroup
 	wall     Wall
+	laid     laid
 	ca       *ca.Authority // of Wall.Inspect
 	child    *os.Process   // the cell's init
 	init     int           // its pid
@@ -127,6 +128,9 @@ func (p *Process) live() {
 	p.control.Close()
 	p.clear()
 	p.heardAll() // what a run tried is known once it is over
+	if p.sup.opt.Laid != nil {
+		p.tellLaid()
+	}
 	close(p.gone)
 	p.ways.Wait()
 	p.sup.forget(p)

@@ -51,6 +51,9 @@ type Wall struct {
 	// More are further places that a person has named, which can't be the
 	// engine's own.
 	More filerules.Places
+	// Guard are names at the top of shared directories that it can't change, beside those
+	// of package guarded. The rules of the run say which.
+	Guard []string
 	// Named gives a reader's user a name, in a list of users that holds nobody
 	// else: some programs do not start without. Workers always have one.
 	Named bool

@@ -26,6 +26,9 @@ type Options struct {
 	// Hide are files and directories of the engine's own, which no walled run
 	// sees. A name that ends in "*" stands for all that begin so.
 	Hide []string
+	// Private are directories of the engine's own in which runs may work, beside those
+	// of Hide: what lies there no person's tools run.
+	Private []string
 	// Files tells what the rules say of a run's files. Nil is that there are no
 	// rules.
 	Files func(Whose) (filerules.Places, error)
@@ -43,6 +46,9 @@ type Options struct {
 	// Refused is told of the first deed of each kind that a run was refused; the
 	// run is not over before it returns. Nil is nobody.
 	Refused func(Refused)
+	// Laid is told of what a run could have laid for a person's tools to run, as Refused
+	// is. Nil is nobody.
+	Laid func(Laid)
 	// Keep is a directory of the engine's own, which it makes, for what inits keep
 	// of runs when the engine dies; "" keeps nothing. No walled run may see it.
 	Keep string

@@ -16,6 +16,7 @@ type Places struct {
 	Read  []string `json:"read,omitempty"`  // what it may read besides
 	Write []string `json:"write,omitempty"` // and write
 	Hide  []string `json:"hide,omitempty"`  // what of all this is not there
+	Guard []string `json:"-"`               // names at the top of shared directories that stay as they are, beside those of package guarded
 }
 
 // Bounds of places.
@@ -38,7 +39,7 @@ func OfOptions(options core.Raw) (p Places) {
 
 // With are the places together with others.
 func (p Places) With(o Places) Places {
-	return Places{slices.Concat(p.Read, o.Read), slices.Concat(p.Write, o.Write), slices.Concat(p.Hide, o.Hide)}
+	return Places{Read: slices.Concat(p.Read, o.Read), Write: slices.Concat(p.Write, o.Write), Hide: slices.Concat(p.Hide, o.Hide)}
 }
 
 // Full are the places by absolute paths. The error names the list that is

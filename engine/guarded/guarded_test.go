@@ -21,6 +21,17 @@ func TestEachRuleSaysWhenAndNamesPathsBelowADirectory(t *testing.T) {
 	}
 }
 
+func TestWhatAProjectAddsIsPathsBelowADirectory(t *testing.T) {
+	if err := Check([]string{"justfile", "scripts/*.sh", ".tool/[ab]"}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range [][]string{{""}, {"."}, {"../x"}, {"/x"}, {"a//b"}, {"a/"}, {"[a"}, {"a\nb"}, {strings.Repeat("x", 201)}, make([]string, 51)} {
+		if Check(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
 func TestWhenFindsAPathAnywhereInAChange(t *testing.T) {
 	for file, want := range map[string]string{
 		".envrc":                       "you enter the directory with direnv, mise or asdf",
@@ -43,7 +54,7 @@ func TestWhenFindsAPathAnywhereInAChange(t *testing.T) {
 		"src/.claude":                  "you start Claude Code there",
 		"src/notclaude/.claudeish/x.y": "",
 	} {
-		if got := When(file); got != want {
+		if got := When(file, nil); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/guarded"
 	"swarmdeck/engine/reach"
 	"swarmdeck/engine/tree"
 )
@@ -15,6 +16,7 @@ func projects() []*Op {
 		projectChecks(),
 		projectTree(),
 		projectRemote(),
+		projectGuard(),
 		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
 				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
@@ -206,6 +208,41 @@ func projectRemote() *Op {
 			return c.Trees.ChecksOf(c.By.Tenant, project), nil
 		}
 		return c.Trees.PutRemote(ctx, c.By, project, name, url)
+	})
+	return o
+}
+
+func projectGuard() *Op {
+	var project string
+	var paths []string
+	var clear bool
+	var o *Op
+	o = define(Op{
+		Name: "project guard", Short: "Show or set what of a project's files runs on your machine, beside the common list", Effect: Reads,
+		Long: "Show what a project adds to the list of files that your tools run because they lie there, or set it: paths in which\n" +
+			"* ? and [] stand for parts of a name; a name covers what lies below it. Workers can't write them at the top of a\n" +
+			"directory that they share with you, and a merge that changes one names it first. --path sets all of them, --none\n" +
+			"removes them.",
+		Example: "project guard web --path justfile --path 'scripts/*.sh'\nproject guard web --none",
+		Params: []*Param{
+			place(&project, "PROJECT", "project"),
+			{Name: "path", About: "`PATTERN` of paths; may be repeated", Into: &paths, Whole: true},
+			flag(&clear, "none", "the project adds nothing any more"),
+		},
+		Check: func(*Call) error {
+			if len(paths) > 0 && clear {
+				return usage("none", "project guard: --path or --none, not both")
+			}
+			if len(paths) > 0 || clear {
+				o.Effect, o.Role = Writes, Admin
+			}
+			return guarded.Check(paths)
+		},
+	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
+		if len(paths) == 0 && !clear {
+			return c.Trees.ChecksOf(c.By.Tenant, project), nil
+		}
+		return c.Trees.PutGuard(ctx, c.By, project, paths)
 	})
 	return o
 }

@@ -9,12 +9,15 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Held is what a process of a run asked of the kernel and its wall refused.
+// Held is what a process of a run asked of the kernel and its wall refused, or what was
+// laid for a person's tools where the wall could not.
 type Held struct {
 	Deed     string   `json:"deed"` // one word: mount, spaces, module, …
 	Call     string   `json:"call"` // of the kernel
 	Severity Severity `json:"severity"`
 	Tried    string   `json:"-"`                 // as it follows "tried to"
+	Laid     string   `json:"laid,omitempty"`    // the path, in place of all of these
+	When     string   `json:"-"`                 // as it follows "runs on your machine when"
 	Program  string   `json:"program,omitempty"` // as the process calls itself
 	PID      int      `json:"pid,omitzero"`      // as its cell counts; 0 is unknown
 	Role     string   `json:"role,omitempty"`    // of the agent
@@ -37,6 +40,9 @@ const (
 
 // String is the refusal in words.
 func (h Held) String() string {
+	if h.Laid != "" {
+		return fmt.Sprintf("%s was made or changed where this run can write: it runs on your machine when %s", h.Laid, h.When)
+	}
 	who := h.Program
 	if who == "" {
 		who = "a program"
@@ -51,8 +57,11 @@ func (h Held) String() string {
 	return text
 }
 
-// heldEvent is the type of its events.
-const heldEvent = "cell.refused"
+// The types of its events.
+const (
+	heldEvent = "cell.refused"
+	laidEvent = "cell.laid"
+)
 
 // HeldIn is what an event says in words of a run that was held, "" for an event
 // of another type.
@@ -62,7 +71,7 @@ func HeldIn(e *audit.Event) string {
 			Says string `json:"says"`
 		} `json:"detail"`
 	}
-	if e.EventType != heldEvent || core.DecodeStored(e.Payload, &p) != nil {
+	if e.EventType != heldEvent && e.EventType != laidEvent || core.DecodeStored(e.Payload, &p) != nil {
 		return ""
 	}
 	return p.Detail.Says
@@ -76,13 +85,17 @@ func (o *Operators) Held(ctx context.Context, run Run, h Held) error {
 	if by.Name == "" {
 		by.Name, by.Kind = "process", core.Engine
 	}
+	event := heldEvent
+	if h.Laid != "" {
+		event = laidEvent
+	}
 	tenants := []string{run.Tenant}
 	if run.Tenant == "" {
 		tenants = o.entered()
 	}
 	var errs []error
 	for _, by.Tenant = range tenants {
-		err := o.ledger.Refuse(ctx, by, audit.Entry{Type: heldEvent, Trace: h.TraceID, Subject: "cell", ID: run.Name, Detail: h}, nil)
+		err := o.ledger.Refuse(ctx, by, audit.Entry{Type: event, Trace: h.TraceID, Subject: "cell", ID: run.Name, Detail: h}, nil)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("in %s: %w", by.Tenant, err))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/guarded"
 	"swarmdeck/engine/record"
 )
 
@@ -30,6 +31,7 @@ type Checks struct {
 	Env       map[string]string `json:"env,omitempty"`     // of the trees, see EnvOf
 	Setup     []string          `json:"setup,omitempty"`   // shell lines that run once in a new tree
 	Remotes   map[string]string `json:"remotes,omitempty"` // URLs by name, see ReadRemote
+	Guarded   []string          `json:"guarded,omitempty"` // beside the list of package guarded
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
@@ -41,7 +43,8 @@ func (c *Checks) state() any {
 		Env     map[string]string `json:"env,omitempty"`
 		Setup   []string          `json:"setup,omitempty"`
 		Remotes map[string]string `json:"remotes,omitempty"`
-	}{c.Lines, c.Env, c.Setup, c.Remotes}
+		Guarded []string          `json:"guarded,omitempty"`
+	}{c.Lines, c.Env, c.Setup, c.Remotes, c.Guarded}
 }
 
 // ChecksOf are those of a project.
@@ -81,6 +84,23 @@ func (s *Trees) PutChecks(ctx context.Context, by core.Caller, project string, l
 	return s.putProject(ctx, by, project, "project.checks", func(c *Checks) { c.Lines = lines })
 }
 
+// PutGuard has a project guard these paths beside the common ones; none is no more.
+func (s *Trees) PutGuard(ctx context.Context, by core.Caller, project string, paths []string) (Checks, error) {
+	if err := guarded.Check(paths); err != nil {
+		return Checks{}, err
+	}
+	out, _, err := s.putProject(ctx, by, project, "project.guard", func(c *Checks) { c.Guarded = paths })
+	return out, err
+}
+
+// GuardedOf are the paths that the project of an agent adds.
+func (s *Trees) GuardedOf(tenant, agent string) []string {
+	if agent == "" {
+		return nil
+	}
+	return s.ChecksOf(tenant, s.opt.Project(tenant, agent)).Guarded
+}
+
 // putProject changes what is kept of a project.
 func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event string, change func(*Checks)) (out Checks, action string, err error) {
 	if err := s.lists.ByOperator(ctx, by, project); err != nil {
@@ -93,11 +113,12 @@ func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event s
 			return err
 		}
 		if old != nil {
-			out.Lines, out.Env, out.Setup, out.Remotes = old.Lines, old.Env, old.Setup, old.Remotes
+			out.Lines, out.Env, out.Setup, out.Remotes, out.Guarded = old.Lines, old.Env, old.Setup, old.Remotes, old.Guarded
 		}
 		change(&out)
 		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, func(a, b *Checks) bool {
-			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup) && maps.Equal(a.Remotes, b.Remotes)
+			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup) && maps.Equal(a.Remotes, b.Remotes) &&
+				slices.Equal(a.Guarded, b.Guarded)
 		})
 		return err
 	})

@@ -214,7 +214,7 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 		}
 	}
 	fmt.Fprintf(&b, "all files are then %s\n\n", short(j.Tree))
-	lies, parts := laid(all)
+	lies, parts := laid(all, s.GuardedOf(t.TenantID, t.Agent))
 	out := &Bounded{Buffer: &b, Most: maxPreview}
 	for _, paths := range parts { // what a person must see stands first
 		if err == nil {
@@ -242,12 +242,13 @@ const (
 )
 
 // laid tells what of changes runs on a person's machine by lying there, and in which
-// parts they are shown: those first. A part of nil is all of them.
-func laid(all []Change) (lies string, parts [][]string) {
+// parts they are shown: those first. A part of nil is all of them. More is what the
+// project adds to the list.
+func laid(all []Change, more []string) (lies string, parts [][]string) {
 	var said, first, rest []string
 	size := 0
 	for _, c := range all {
-		when := guarded.When(c.Path)
+		when := guarded.When(c.Path, more)
 		if when == "" {
 			rest, size = append(rest, c.Path), size+len(c.Path)+1
 			continue

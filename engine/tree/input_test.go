@@ -14,7 +14,7 @@ func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
 		}
 		return all
 	}
-	lies, parts := laid(changes("a.go", "web/.vscode/tasks.json", ".envrc", "z.go"))
+	lies, parts := laid(changes("a.go", "web/.vscode/tasks.json", ".envrc", "z.go"), nil)
 	if want := "web/.vscode/tasks.json runs on your machine when you open the folder in VS Code or an editor made of it\n" +
 		".envrc runs on your machine when you enter the directory with direnv, mise or asdf"; lies != want {
 		t.Errorf("told %q", lies)
@@ -22,17 +22,20 @@ func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
 	if want := [][]string{{"web/.vscode/tasks.json", ".envrc"}, {"a.go", "z.go"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("shown as %q", parts)
 	}
-	if lies, parts = laid(changes("a.go")); lies != "" || !reflect.DeepEqual(parts, [][]string{nil}) {
+	if lies, parts = laid(changes("a.go"), nil); lies != "" || !reflect.DeepEqual(parts, [][]string{nil}) {
 		t.Errorf("%q, %q", lies, parts)
 	}
-	if lies, parts = laid(changes(".envrc")); lies == "" || !reflect.DeepEqual(parts, [][]string{{".envrc"}}) {
+	if lies, parts = laid(changes(".envrc"), nil); lies == "" || !reflect.DeepEqual(parts, [][]string{{".envrc"}}) {
+		t.Errorf("%q, %q", lies, parts)
+	}
+	if lies, parts = laid(changes("a.go", "web/justfile"), []string{"justfile"}); lies != "web/justfile runs on your machine when you work on the project, whose guard names it" || len(parts) != 2 {
 		t.Errorf("%q, %q", lies, parts)
 	}
 	var many []string
 	for i := range 60 {
 		many = append(many, fmt.Sprintf("%d/.envrc", i))
 	}
-	if lies, parts = laid(changes(many...)); strings.Count(lies, "\n") != maxLies || !strings.HasSuffix(lies, "\n10 more files run on your machine") || !reflect.DeepEqual(parts, [][]string{nil}) {
+	if lies, parts = laid(changes(many...), nil); strings.Count(lies, "\n") != maxLies || !strings.HasSuffix(lies, "\n10 more files run on your machine") || !reflect.DeepEqual(parts, [][]string{nil}) {
 		t.Errorf("%q, %q", lies, parts)
 	}
 }

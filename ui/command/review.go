@@ -188,6 +188,7 @@ func checksColumns(*call) []column[trees.Checks] {
 		{title: "ENV", most: 120, text: func(p C) string { return assigned(p.Env) }},
 		{title: "SETUP", most: 120, text: func(p C) string { return strings.Join(p.Setup, "; ") }},
 		{title: "REMOTES", most: 200, text: func(p C) string { return assigned(p.Remotes) }},
+		{title: "GUARDED", most: 200, text: func(p C) string { return strings.Join(p.Guarded, " ") }},
 	}
 }
 

@@ -154,6 +154,14 @@ func (w *walk) trees() {
 	w.do("project remote trees mirror " + url + ".mirror")
 	w.do("project remote trees mirror --none")
 	w.fails(1, "project remote trees mirror --none")
+	w.fails(2, "project guard trees --path ../a")
+	w.fails(2, "project guard trees --path a --none")
+	w.do("project guard trees --path justfile --path 'scripts/*.sh'")
+	w.text("project guard trees", "justfile scripts/*.sh", "origin="+url)
+	w.do("project guard trees --none")
+	if c := w.do("project guard trees"); c["guarded"] != nil {
+		w.t.Errorf("%v", c)
+	}
 	w.approved(w.do("push tess --to fix"))
 	if log := w.git("ls-remote", "origin", "fix"); log == "" {
 		w.t.Error("nothing was pushed")

@@ -1,0 +1,149 @@
+package cell
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"swarmdeck/engine/guarded"
+)
+
+// Laid is a file that a person's tools run, or take their orders from, because it lies
+// there, and that was made or changed while a run could.
+type Laid struct {
+	Run   string // as in Spec
+	Whose Whose
+	Path  string
+	When  string // as it follows "runs on your machine when"
+}
+
+// shares reports whether a tree may be one in which a person's tools come as well:
+// not so one of the engine's own.
+func (s *Supervisor) shares(spec Spec, t tree, own ownFiles) bool {
+	return spec.Wall.Profile == Worker && t.write && !t.cache && t.path != resolved(spec.Wall.Home) && t.as != "/tmp" && !own.has(t.path) &&
+		!slices.ContainsFunc(s.opt.Private, func(dir string) bool { return within(t.path, resolved(dir)) })
+}
+
+// guardsAt are the names at the top of a directory that workers leave as they are, and
+// when each is run.
+func guardsAt(dir string, more []string) map[string]string {
+	all := map[string]string{}
+	if info, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && !info.IsDir() { // it leads to a repository
+		all[".git"] = "you run git there"
+	}
+	for _, r := range guarded.With(more) {
+		for _, p := range r.Paths {
+			if r.Named {
+				continue
+			}
+			names, _ := fs.Glob(os.DirFS(dir), p)
+			for _, name := range names {
+				all[name] = r.When
+			}
+		}
+	}
+	return all
+}
+
+// guards are those of a tree that are there, as a worker sees them, to be mounted
+// read only.
+func (t tree) guards(more []string) (all []string) {
+	for name := range guardsAt(t.path, more) {
+		if real, err := filepath.EvalSymlinks(filepath.Join(t.path, name)); err == nil && real != t.path && within(real, t.path) {
+			all = append(all, t.as+strings.TrimPrefix(real, t.path))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// laid looks after what no mount holds: because it was not there yet, because somebody
+// outside has put another file in its place, or because there are no name spaces.
+type laid struct {
+	mu   sync.Mutex
+	dirs []laidDir
+}
+
+type laidDir struct {
+	path string
+	more []string
+	was  map[string]string // by name: how it looked
+}
+
+func (l *laid) add(dir string, more []string) {
+	d := laidDir{path: dir, more: more, was: map[string]string{}}
+	for name := range guardsAt(dir, more) {
+		d.was[name] = looks(filepath.Join(dir, name))
+	}
+	l.dirs = append(l.dirs, d)
+}
+
+// changed are those that look different from before, by path: when each is run.
+func (l *laid) changed() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]string{}
+	for _, d := range l.dirs {
+		for name, when := range guardsAt(d.path, d.more) {
+			path := filepath.Join(d.path, name)
+			if now := looks(path); now != d.was[name] {
+				d.was[name], all[path] = now, when
+			}
+		}
+	}
+	return all
+}
+
+// maxSeen bounds how many files below a name are looked at.
+const maxSeen = 1000
+
+// looks is how a file looks from outside, with those below it, and where a link leads:
+// what differs once it was written. Whoever writes can't set the time that is looked at.
+func looks(path string) string {
+	var b strings.Builder
+	see := func(st unix.Stat_t) { fmt.Fprintln(&b, st.Dev, st.Ino, st.Ctim.Nano()) }
+	var st unix.Stat_t
+	if unix.Stat(path, &st) == nil {
+		see(st)
+	}
+	n := 0
+	_ = filepath.WalkDir(path, func(at string, _ fs.DirEntry, err error) error {
+		if n++; err != nil || n > maxSeen || unix.Lstat(at, &st) != nil {
+			return fs.SkipAll
+		}
+		see(st)
+		return nil
+	})
+	return b.String()
+}
+
+// tellLaid tells of what has changed since the last time.
+func (p *Process) tellLaid() {
+	for path, when := range p.laid.changed() {
+		p.sup.opt.Laid(Laid{Run: p.whose.Name, Whose: p.work, Path: printable(path, unix.PathMax), When: when})
+	}
+}
+
+// laidEvery is how often it is looked at, beside at the end of a run.
+const laidEvery = 2 * time.Second
+
+// lookAfter tells of it while the run lives.
+func (p *Process) lookAfter() {
+	for wait := laidEvery; ; {
+		select {
+		case <-p.gone:
+			return
+		case <-time.After(wait):
+			began := time.Now()
+			p.tellLaid()
+			wait = max(laidEvery, 20*time.Since(began)) // of a directory that the run has filled
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package cell
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"swarmdeck/drivers/cell/celltest"
+	filerules "swarmdeck/engine/files"
+)
+
+// sharedYard is a repository of a person's in which agents work.
+func sharedYard(t *testing.T) string {
+	t.Helper()
+	dir := yard(t)
+	if err := os.Chown(dir, os.Geteuid(), os.Getegid()); err != nil {
+		t.Fatal(err)
+	}
+	script := `git init -q . && mkdir -p .vscode .claude sub && echo mine >.envrc && echo mine >.vscode/tasks.json && echo mine >.claude/settings.json && echo mine >.mcp.json &&
+		ln -s sub/real .exrc && echo mine >sub/real && echo x >f && git add . && git -c user.name=x -c user.email=x@x commit -qm first`
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if os.Geteuid() == 0 {
+		if out, err := exec.Command("chown", "-R", "65534:65534", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	return dir
+}
+
+func TestWhatAPersonsToolsRunIsReadOnlyInASharedDirectory(t *testing.T) {
+	for name, without := range map[string][]string{"all": nil, "no other owner": {layerIDMap}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSupervisor(t, without...)
+			if !s.spaced(t) {
+				t.Skip("there are no name spaces")
+			}
+			dir := sharedYard(t)
+			guarded := []string{".git/config", ".git/hooks", ".envrc", ".vscode/tasks.json", ".claude/settings.json", ".mcp.json", "sub/real"}
+			before := map[string]string{}
+			for _, g := range guarded {
+				data, _ := os.ReadFile(filepath.Join(dir, g))
+				before[g] = string(data)
+			}
+			run := func(script string) string {
+				return said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("exec 2>&1; " + script)}))
+			}
+			for _, script := range []string{
+				`for f in .git/config .envrc .vscode/tasks.json .claude/settings.json .mcp.json .exrc sub/real; do echo pwned >>$f && echo "wrote $f"; done`,
+				`for f in .git/hooks/pre-commit .vscode/new .claude/new; do echo pwned >$f && echo "made $f"; done`,
+				`git config core.fsmonitor ./pwned && echo set; git remote add x /tmp && echo added`,
+				`for f in .git .git/config .git/hooks .envrc .vscode .claude .mcp.json sub; do mv $f moved && echo "moved $f"; done`,
+				`for f in .git .git/config .git/hooks .envrc .vscode .claude .mcp.json sub/real; do rm -rf $f; [ -e $f ] || echo "removed $f"; done`,
+				`for f in .git/config .envrc .mcp.json; do echo pwned >n; mv -f n $f && echo "over $f"; ln -f n $f && echo "linked $f"; done; rm -f n`,
+				`chmod 777 .git/config .envrc && echo chmod; touch -d @1 .envrc && echo touched; truncate -s 0 .mcp.json && echo cut`,
+			} {
+				out := run(script)
+				for line := range strings.Lines(out) {
+					if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains("wrote made set added moved removed over linked chmod touched cut", word) {
+						t.Errorf("%s: %s", script, line)
+					}
+				}
+			}
+			for _, g := range guarded {
+				if data, _ := os.ReadFile(filepath.Join(dir, g)); string(data) != before[g] {
+					t.Errorf("%s is %q, was %q", g, data, before[g])
+				}
+			}
+		})
+	}
+}
+
+func TestWorkInASharedDirectoryGoesOn(t *testing.T) {
+	s := newSupervisor(t)
+	dir := sharedYard(t)
+	id := `git -c user.name=x -c user.email=x@x `
+	out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`set -e; exec 2>&1; git status --short; echo y >f; mkdir new; echo z >new/f; git checkout -q -b other; ` +
+		`git add -A; ` + id + `commit -qm second; ` + id + `commit -q --amend -m third; git stash list; git gc -q; git worktree list >/dev/null; git log --format=%s | head -1; cat .envrc; echo done`)}))
+	if !strings.HasSuffix(out, "third\nmine\ndone\n") {
+		t.Error(out)
+	}
+}
+
+// lays collects what a supervisor is told was laid.
+type lays struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func (l *lays) take(one Laid) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[one.Path] = one.When
+}
+
+// laying is a supervisor that tells of it, with what a project adds.
+func laying(t *testing.T, l *lays, more []string, without ...string) *Supervisor {
+	t.Helper()
+	l.all = map[string]string{}
+	s, err := NewSupervisor(Options{
+		Instance: "lays" + strconv.Itoa(os.Getpid()), Without: without, Laid: l.take,
+		Files: func(Whose) (filerules.Places, error) { return filerules.Places{Guard: more}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestWhatNoMountHoldsIsTold(t *testing.T) {
+	for name, without := range map[string][]string{"all": nil, "no name spaces": {layerSpaces}} {
+		t.Run(name, func(t *testing.T) {
+			var told lays
+			s := laying(t, &told, []string{"justfile"}, without...)
+			dir := sharedYard(t)
+			said(t, start(t, s, Spec{Dir: dir, Whose: Whose{Tenant: "t", Agent: "eve"}, Wall: Wall{Profile: Worker}, Argv: sh(
+				`exec 2>&1; echo x >.bashrc; mkdir .husky; echo x >.husky/pre-commit; echo .. >.git/commondir; rm .exrc; echo x >.exrc; echo x >justfile; echo x >README; echo x >>.envrc; mkdir node_modules; touch node_modules/.bin`)}))
+			want := map[string]string{
+				".bashrc": "a shell of yours has its home there", ".husky": "you commit there and its hooks are installed", ".git/commondir": "you run git there",
+				".exrc": "you open the folder in Vim, Neovim or Emacs", "justfile": "you work on the project, whose guard names it",
+			}
+			if !s.spaced(t) {
+				want[".envrc"] = "you enter the directory with direnv, mise or asdf"
+			}
+			got := map[string]string{}
+			for path, when := range told.all {
+				got[strings.TrimPrefix(path, dir+"/")] = when
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsPutInTheWayOfAMountIsTold(t *testing.T) {
+	var told lays
+	s := laying(t, &told, nil)
+	dir := sharedYard(t)
+	p := start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("echo ready; cat")})
+	if _, err := p.Stdout.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ".envrc")
+	if err := errors.Join(os.WriteFile(path+".new", []byte("x"), 0o600), os.Rename(path+".new", path)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is told while the run lives", func() bool {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		return told.all[path] != ""
+	})
+	said(t, p)
+	if len(told.all) != 1 {
+		t.Errorf("told %q", told.all)
+	}
+}
+
+func TestWhatAProjectGuardsIsReadOnly(t *testing.T) {
+	var told lays
+	s := laying(t, &told, []string{"f", "sub/*"})
+	if !s.spaced(t) {
+		t.Skip("there are no name spaces")
+	}
+	dir := sharedYard(t)
+	out := said(t, start(t, s, Spec{Dir: dir, Whose: Whose{Tenant: "t", Agent: "eve"}, Wall: Wall{Profile: Worker}, Argv: sh(
+		`echo x >f && echo wrote; echo x >sub/real && echo wrote; mv sub other && echo moved; rm -f f && echo removed; echo x >g && echo done`)}))
+	if out != "done\n" || len(told.all) > 0 {
+		t.Errorf("%q, told %q", out, told.all)
+	}
+}
+
+func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
+	for _, opt := range []func(dir string, o *Options){
+		func(dir string, o *Options) { o.Hide = []string{dir} },
+		func(dir string, o *Options) { o.Private = []string{dir} },
+	} {
+		dir := sharedYard(t)
+		o := Options{Instance: "own"}
+		opt(filepath.Dir(dir), &o)
+		celltest.Passable(t, dir)
+		s, err := NewSupervisor(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`exec 2>&1; git config a.b c && echo x >>.envrc && echo done`)}))
+		if out != "done\n" {
+			t.Error(out)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestASharedDirectoryIsGuardedInEverySetting(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user; the other tests run as an ordinary one already")
+	}
+	for _, c := range celltest.Settings() {
+		t.Run(c.Name, func(t *testing.T) {
+			said := inSetting(t, c, "^TestWhat(APersonsToolsRun|NoMountHolds|IsPutInTheWay|AProjectGuards)|^TestWorkInAShared")
+			if n := strings.Count(said, "\n--- PASS:"); n != 5 && c.Spaces || n < 3 {
+				t.Errorf("%d passed:\n%s", n, said)
+			}
+		})
+	}
+}
