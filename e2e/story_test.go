@@ -34,18 +34,18 @@ func story(t *testing.T) (script, begin string, play func(script string)) {
 	return script, begin, func(script string) { play(patient.Replace(script)) }
 }
 
-// TestFourAgentsWorkIsReviewedAndTakenOver plays the story, and then at the screen: a
-// small one, and with SWARMDECK_STORY_SIZES=all a large one too, where somebody has more
-// time. One plays at once, as four agents are as much as a small machine bears.
+// TestFourAgentsWorkIsReviewedAndTakenOver plays the story, and with
+// SWARMDECK_STORY_SIZES=all by keys too, at a small screen and at a large one. One plays
+// at once, as four agents are as much as a small machine bears.
 func TestFourAgentsWorkIsReviewedAndTakenOver(t *testing.T) {
 	t.Parallel()
 	t.Run("script", func(t *testing.T) {
 		script, _, play := story(t)
 		play(script)
 	})
-	sizes := []string{"80x24"}
+	var sizes []string
 	if os.Getenv("SWARMDECK_STORY_SIZES") == "all" {
-		sizes = append(sizes, "200x50")
+		sizes = []string{"80x24", "200x50"}
 	}
 	for _, size := range sizes {
 		t.Run(size, func(t *testing.T) {
