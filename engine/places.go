@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -91,7 +90,7 @@ func (e *Engine) Names(ctx context.Context, by core.Caller, field string, use re
 	case reach.Env:
 		err = scope.Runs(field, e.dir, "", value)
 	default:
-		if value == e.dir { // where nobody named anything
+		if value == e.dir && by.Kind == core.Operator { // where nobody named anything
 			return nil
 		}
 		_, err = scope.Named(field, value)
@@ -119,15 +118,18 @@ func (e *Engine) placed(ctx context.Context, by core.Caller, input core.Raw) (co
 	if scope.Free || core.DecodeStored(input, &fields) != nil || core.DecodeStored(input, &in) != nil {
 		return input, nil // its runner says what is wrong with it
 	}
-	dir, err := scope.Dir("dir", in.Dir)
+	field := "dir"
+	dir, err := scope.Dir(field, in.Dir)
+	if err == nil && len(in.Argv) > 0 {
+		field = "argv"
+		err = scope.Runs(field, dir, in.Argv[0], "")
+	}
+	if err == nil {
+		field = "env"
+		err = scope.Runs(field, dir, "", in.Env["PATH"])
+	}
 	if err != nil {
-		return nil, e.unreached(ctx, by, "dir", err)
-	}
-	if len(in.Argv) > 0 {
-		err = scope.Runs("argv", dir, in.Argv[0], "")
-	}
-	if err = errors.Join(err, scope.Runs("env", dir, "", in.Env["PATH"])); err != nil {
-		return nil, e.unreached(ctx, by, "argv", err)
+		return nil, e.unreached(ctx, by, field, err)
 	}
 	fields["dir"] = core.MustEncode(dir)
 	return core.Encode(fields)

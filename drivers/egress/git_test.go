@@ -52,15 +52,7 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	server := httptest.NewTLSServer(&cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}})
 	t.Cleanup(server.Close)
 
-	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	no(err)
-	t.Cleanup(func() { _ = db.Close() })
-	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	no(err)
-	t.Cleanup(func() { _ = eng.Close() })
-	alice := core.Caller{Tenant: ada.Tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	_, err = eng.Swarm.CreateTenant(t.Context(), alice, ada.Tenant)
-	no(err)
+	eng, alice := realEngine(t)
 	w := inspected(t, eng.Egress, server)
 	no(os.WriteFile(trust, w.authority.Bundle(), 0o600))
 	env = append(env, "https_proxy=http://"+w.http)
@@ -120,4 +112,25 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 		t.Errorf("%v", page.Items)
 	}
 	no(w.proxy.Close())
+}
+
+// realEngine is one with a tenant, and an operator of that.
+func realEngine(t *testing.T) (*engine.Engine, core.Caller) {
+	t.Helper()
+	no := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
+	no(err)
+	t.Cleanup(func() { _ = db.Close() })
+	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
+	no(err)
+	t.Cleanup(func() { _ = eng.Close() })
+	alice := core.Caller{Tenant: ada.Tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
+	_, err = eng.Swarm.CreateTenant(t.Context(), alice, ada.Tenant)
+	no(err)
+	return eng, alice
 }

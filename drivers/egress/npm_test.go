@@ -17,11 +17,9 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cell/ca"
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
-	"swarmdeck/store"
 )
 
 // packages is a registry of npm that has every package.
@@ -67,15 +65,7 @@ func TestNPMInstallsThirtyPackagesWithOneQuestion(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 
-	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	no(err)
-	t.Cleanup(func() { _ = db.Close() })
-	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	no(err)
-	t.Cleanup(func() { _ = eng.Close() })
-	alice := core.Caller{Tenant: ada.Tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	_, err = eng.Swarm.CreateTenant(t.Context(), alice, ada.Tenant)
-	no(err)
+	eng, alice := realEngine(t)
 	w := newWorld(t, eng.Egress, local(server.Listener.Addr().String()))
 	trust := filepath.Join(t.TempDir(), "trust.pem")
 	no(os.WriteFile(trust, authority.Bundle(), 0o600))

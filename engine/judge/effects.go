@@ -234,7 +234,7 @@ func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
 		if k.Effect == effectRead && (depth > 0 || !c.fromSystem(cmd.words[0])) {
 			continue
 		}
-		if k.matches(cmd, c.roots) {
+		if k.matches(cmd, c) {
 			found.add(k.Effect)
 			known = known || k.Effect == effectRead
 		}

@@ -223,6 +223,7 @@ type commandClass struct {
 	OperandsStart string `yaml:"operands_start" json:"operands_start,omitempty"`
 	MaxOperands   int    `yaml:"max_operands" json:"max_operands,omitempty"` // 0 means any number
 	Root          bool   `yaml:"root" json:"root,omitempty"`                 // an operand is one of the table's roots
+	Device        bool   `yaml:"device" json:"device,omitempty"`             // an operand is one of the table's devices
 }
 
 // wrapper is a program that runs the command line after its own options.
@@ -284,20 +285,21 @@ func (c command) has(option string) bool {
 	return false
 }
 
-func (k *commandClass) matches(c command, roots map[string]bool) bool {
+func (k *commandClass) matches(c command, in *classifier) bool {
 	switch {
 	case len(k.Sub) > 0 && !k.subcommand(c),
 		len(k.With) > 0 && !slices.ContainsFunc(k.With, c.has),
 		slices.ContainsFunc(k.Without, c.has):
 		return false
-	case len(k.OperandPrefix) == 0 && k.OperandsStart == "" && k.MaxOperands == 0 && !k.Root:
+	case len(k.OperandPrefix) == 0 && k.OperandsStart == "" && k.MaxOperands == 0 && !k.Root && !k.Device:
 		return true
 	}
 	operands := c.operands()
 	return (k.MaxOperands == 0 || len(operands) <= k.MaxOperands) &&
 		(k.OperandsStart == "" || !slices.ContainsFunc(operands, func(o string) bool { return !strings.HasPrefix(o, k.OperandsStart) })) &&
 		(len(k.OperandPrefix) == 0 || slices.ContainsFunc(operands, func(o string) bool { return startsWithAny(o, k.OperandPrefix) })) &&
-		(!k.Root || slices.ContainsFunc(operands, func(o string) bool { return roots[cleaned(o, c.dir)] }))
+		(!k.Root || slices.ContainsFunc(operands, func(o string) bool { return in.roots[cleaned(o, c.dir)] })) &&
+		(!k.Device || slices.ContainsFunc(operands, func(o string) bool { return startsWithAny(o, in.devices) }))
 }
 
 // subcommand reports whether the command may be one of Sub.
