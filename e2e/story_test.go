@@ -13,7 +13,7 @@ import (
 // first phase alone, and what plays one.
 func story(t *testing.T) (script, begin string, play func(script string)) {
 	t.Helper()
-	play, dir, m := withModel(t, "review", "gemini-cli", "codex-acp", "opencode")
+	run, dir, m := withModel(t, "review", "gemini-cli", "codex-acp", "opencode")
 	swarm := filepath.Join(dir, "review", "swarm.yaml")
 	codexOnModel(t, swarm, m)
 	replaceIn(t, filepath.Join(dir, "codex-acp", "home/.codex/config.toml"), "approval_policy", strings.ReplaceAll(realAgents["codex-acp"].to, "MODEL", m.URL))
@@ -31,7 +31,7 @@ func story(t *testing.T) (script, begin string, play func(script string)) {
 	begin, _, _ = strings.Cut(script, "\n# Four tasks at once")
 	// Where other tests keep the machine busy, agents take minutes for a step.
 	patient := strings.NewReplacer("await -t 60s", "await -t 600s", "await -t 120s", "await -t 600s")
-	return script, begin, func(script string) { play(patient.Replace(script)) }
+	return script, begin, func(script string) { run(patient.Replace(script)) }
 }
 
 // TestFourAgentsWorkIsReviewedAndTakenOver plays the story, and with
