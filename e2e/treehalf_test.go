@@ -57,7 +57,7 @@ func (k *treeKills) begun(n, files int) {
 	k.serve()
 	for i := range files / 2 {
 		k.write(k.tree, fmt.Sprintf("many/%d/%d", i%30, i), lines(fmt.Sprint("round ", n), 20))
-		k.write(k.tree, fmt.Sprintf("new%d/%d/%d", n, i%30, i), lines("new", 20))
+		k.write(k.tree, fmt.Sprintf("new%d/%d/%d", n, i%30, i), lines("new", 20+80_000/files)) // more than a card shows
 	}
 	k.must(os.RemoveAll(filepath.Join(k.tree, fmt.Sprint("new", n-1))))
 	before, status := k.git(k.src, "rev-parse", "main"), k.git(k.src, "status", "--porcelain", "-uall")

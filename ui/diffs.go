@@ -79,7 +79,7 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 			return review.Stored{}, err
 		}
 		var b bytes.Buffer
-		if err := d.trees.Write(ctx, c, &tree.Bounded{Buffer: &b, Most: maxWork}); err != nil {
+		if err := d.trees.Write(ctx, c, &tree.Bounded{To: &b, Most: maxWork}); err != nil {
 			return review.Stored{}, err
 		}
 		out := review.Stored{Title: "of " + agent + "'s tree", Version: c.From + c.To, Text: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}

@@ -3,6 +3,7 @@ package op
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -136,7 +137,7 @@ func (c *Call) viewed(ctx context.Context, agent string) (map[string][]string, e
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := c.Trees.Write(ctx, now, &tree.Bounded{Buffer: &b, Most: tree.MaxPatch}); err != nil {
+	if err := c.Trees.Write(ctx, now, &tree.Bounded{To: &b, Most: tree.MaxPatch}); err != nil {
 		return nil, err
 	}
 	return r.Seen(tree.Parts(b.Bytes())), nil
@@ -246,7 +247,10 @@ func agentDiff() *Op {
 			return p, err
 		}
 		var b bytes.Buffer
-		err = c.Trees.Write(ctx, p.Compared, &tree.Bounded{Buffer: &b, Most: tree.MaxPatch})
+		out := &tree.Bounded{To: &b, Most: tree.MaxPatch}
+		if err = c.Trees.Write(ctx, p.Compared, out); out.Over > 0 {
+			fmt.Fprintf(&b, "\n… and %d bytes more: name some of the files\n", out.Over)
+		}
 		p.Text = b.String()
 		return p, err
 	})

@@ -171,8 +171,9 @@ const MaxPatch = 32 << 20
 // preview says what a task would do, and first what of it runs on a person's machine.
 func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (text []byte, lies string, err error) {
 	var b bytes.Buffer
+	out := &Bounded{To: &b, Most: maxPreview}
 	if kind == KindUndo {
-		fmt.Fprintf(&b, "%s back to what it was before %s\n", into(t), in.Task)
+		fmt.Fprintf(out, "%s back to what it was before %s\n", into(t), in.Task)
 		_, err := s.undoable(ctx, t, in.Task)
 		return b.Bytes(), "", err
 	}
@@ -184,24 +185,25 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	if err != nil {
 		return nil, "", err
 	}
-	fmt.Fprintf(&b, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
+	fmt.Fprintf(out, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
 	if kind == KindPush {
 		to, err := ReadRemote(in.URL)
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(&b, "goes to branch %s of %s: %s\n", in.Branch, in.Remote, to)
+		fmt.Fprintf(out, "goes to branch %s of %s: %s\n", in.Branch, in.Remote, to)
 	}
 	for _, c := range j.Commits {
-		fmt.Fprintf(&b, "commit (%s): %s\n", in.Mode, c)
+		fmt.Fprintf(out, "commit (%s): %s\n", in.Mode, c)
 	}
 	if len(j.Conflicts) > 0 {
-		fmt.Fprintf(&b, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
+		fmt.Fprintf(out, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
 		return b.Bytes(), "", nil
 	}
+	fmt.Fprintf(out, "all files are then %s\n", short(j.Tree))
 	if kind == KindMerge && !in.Unchecked {
 		for _, line := range s.ChecksOf(t.TenantID, s.opt.Project(t.TenantID, t.Agent)).Lines {
-			fmt.Fprintf(&b, "first runs: %s\n", line)
+			fmt.Fprintf(out, "first runs: %s\n", line)
 		}
 	}
 	all, err := s.opt.Driver.Changes(ctx, t, tip, j.Commit)
@@ -210,12 +212,11 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	}
 	for _, c := range all {
 		if c.LFS > 0 {
-			fmt.Fprintf(&b, "%s: LFS object, %d bytes\n", c.Path, c.LFS)
+			fmt.Fprintf(out, "%s: LFS object, %d bytes\n", c.Path, c.LFS)
 		}
 	}
-	fmt.Fprintf(&b, "all files are then %s\n\n", short(j.Tree))
+	b.WriteByte('\n')
 	lies, parts := laid(all, s.GuardedOf(t.TenantID, t.Agent))
-	out := &Bounded{Buffer: &b, Most: maxPreview}
 	for _, paths := range parts { // what a person must see stands first
 		if err == nil {
 			err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, paths, out)
@@ -273,16 +274,17 @@ func laid(all []Change, more []string) (lies string, parts [][]string) {
 	return lies, [][]string{first, rest}
 }
 
-// Bounded keeps the first Most bytes, and counts those beyond.
+// Bounded keeps the first Most bytes, and counts those beyond. The buffer is no embedded
+// one: io.Copy would write to it past the bound.
 type Bounded struct {
-	*bytes.Buffer
+	To         *bytes.Buffer
 	Most, Over int
 }
 
 // Write implements io.Writer; it never fails.
 func (w *Bounded) Write(p []byte) (int, error) {
-	fits := max(0, min(w.Most-w.Len(), len(p)))
-	w.Buffer.Write(p[:fits])
+	fits := max(0, min(w.Most-w.To.Len(), len(p)))
+	w.To.Write(p[:fits])
 	w.Over += len(p) - fits
 	return len(p), nil
 }

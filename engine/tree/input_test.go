@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -37,6 +39,15 @@ func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
 	}
 	if lies, parts = laid(changes(many...), nil); strings.Count(lies, "\n") != maxLies || !strings.HasSuffix(lies, "\n10 more files run on your machine") || !reflect.DeepEqual(parts, [][]string{nil}) {
 		t.Errorf("%q, %q", lies, parts)
+	}
+}
+
+func TestABoundHoldsHoweverADiffIsCopied(t *testing.T) {
+	var b bytes.Buffer
+	out := &Bounded{To: &b, Most: 10}
+	_, _ = io.WriteString(out, "12345")
+	if _, err := io.Copy(out, strings.NewReader("6789abcdef")); err != nil || b.String() != "123456789a" || out.Over != 5 {
+		t.Errorf("%q and %d more, %v", b.String(), out.Over, err)
 	}
 }
 

@@ -72,7 +72,7 @@ func (s *Trees) symbols(ctx context.Context, t Tree, files []string) map[string]
 		return out
 	}
 	var patch bytes.Buffer
-	whole := &Bounded{Buffer: &patch, Most: maxWhole}
+	whole := &Bounded{To: &patch, Most: maxWhole}
 	if err := s.opt.Driver.Whole(ctx, t, of.since, of.state, missing, whole); err != nil {
 		return out
 	}
