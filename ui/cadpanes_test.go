@@ -134,7 +134,6 @@ func TestCADLooksRight(t *testing.T) {
 		{"workspaces", "C w"},
 		{"workspace", "C w enter"},
 		{"solid", "C w v"},
-		{"solid-cut", "C w v tab s + l"},
 		{"solid-four", "C w v v"},
 		{"workflows", "C f"},
 		{"workflow", "C f enter"},
@@ -265,8 +264,8 @@ func TestTrueColourShowsShades(t *testing.T) {
 		if shades != want {
 			t.Errorf("%v: shades %v, want %v", profile, shades, want)
 		}
-		if got := cellRole(c, "hybrid"); (got != 0) != want {
-			t.Errorf("%v: the title names hybrid: %v", profile, got != 0)
+		if got := cellRole(c, "shaded"); (got != 0) != want {
+			t.Errorf("%v: the title names shaded: %v", profile, got != 0)
 		}
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 // solidView is what `cad view` is asked for.
 type solidView struct {
-	angle, view, section, size, mode string
-	density                          float64
+	angle, view, size, mode string
+	density                 float64
 
 	w, h int
 	solid.Look
@@ -36,14 +36,13 @@ func (t *tree) cadView() *cobra.Command {
 		use: "view WORKSPACE [ENTITY]", short: "Draw the solids of a workspace as text", effect: Reads, args: []string{"workspace", "entity"},
 		long: "Draw the solids of a workspace, or one of them, as text: visible edges in braille, shaded on a terminal with true\n" +
 			"colour, in plain characters with --ascii, and not at all with --accessible. Below stand the size, volume, mass and\n" +
-			"validity of each. Millimetres. A section takes away what lies on the viewer's side of a plane and hatches the cut.",
-		example: "cad view main\ncad view housing lid --view all --size 120x40\ncad view main --angle 30,20 --section x=5",
+			"validity of each. Millimetres.",
+		example: "cad view main\ncad view housing lid --view all --size 120x40\ncad view main --angle 30,20",
 		flags: func(f *pflag.FlagSet) {
 			enumVar(f, &l.view, "view", "", "", "from where: front|top|right|iso|all (default iso)", "front", "top", "right", "iso", "all")
 			f.StringVar(&l.angle, "angle", "", "from where, in degrees: `YAW`[,PITCH[,ROLL]]; yaw from the front to the right, pitch up")
-			f.StringVar(&l.section, "section", "", "cut at right angles to an axis, such as `x=5`")
 			f.StringVar(&l.size, "size", "80x24", "size of the picture, `WxH` cells")
-			enumVar(f, &l.mode, "mode", "", "auto", "auto|lines|shaded|hybrid", "auto", "lines", "shaded", "hybrid")
+			enumVar(f, &l.mode, "mode", "", "auto", "auto|lines|shaded", "auto", "lines", "shaded")
 			f.Float64Var(&l.density, "density", 1, "density in `G/CM3` for the mass")
 		},
 		check: func(*call, []string) error { return l.read() },
@@ -71,11 +70,6 @@ func (l *solidView) read() (err error) {
 	default:
 		l.Camera, _ = solid.ViewOf(cmp.Or(l.view, "iso"))
 	}
-	if l.section != "" {
-		if l.Section, err = solid.ParseSection(l.section); err != nil {
-			return err
-		}
-	}
 	w, h, _ := strings.Cut(l.size, "x")
 	if l.w, err = strconv.Atoi(w); err == nil {
 		l.h, err = strconv.Atoi(h)
@@ -93,7 +87,6 @@ func (l *solidView) read() (err error) {
 type viewed struct {
 	WorkspaceID string       `json:"workspace_id"`
 	View        string       `json:"view"`
-	Section     string       `json:"section,omitempty"`
 	MMPerCell   float64      `json:"mm_per_cell"`
 	Bounds      solid.Bounds `json:"bounding_box"`
 	Solids      []viewedOne  `json:"solids"`
@@ -123,7 +116,7 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 	scene := solid.OfSurfaces(surfaces)
 	box := scene.Box()
 	out := viewed{
-		WorkspaceID: workspace, View: l.Camera.Name(), Section: l.Section.String(), More: more, Picture: []string{},
+		WorkspaceID: workspace, View: l.Camera.Name(), More: more, Picture: []string{},
 		Bounds: solid.Bounds{Min: box.Min, Max: box.Max}, Solids: []viewedOne{},
 	}
 	if l.Four {
@@ -205,9 +198,6 @@ func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) 
 func (v *viewed) legend(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s, a cell is %s mm wide", v.View, solid.Short(v.MMPerCell))
-	if v.Section != "" {
-		fmt.Fprintf(&b, ", cut at %s", v.Section)
-	}
 	b.WriteByte('\n')
 	table(&b, v.Solids, []column[viewedOne]{
 		{title: "", text: func(s viewedOne) string { return s.Sign }},

@@ -65,9 +65,9 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 	if strings.ContainsFunc(out, func(r rune) bool { return r > '~' || r < ' ' && r != '\n' }) {
 		t.Errorf("more than ASCII in\n%s", out)
 	}
-	one := d.object("cad view ws_ann block --view front --section z=10 --size 40x12")
+	one := d.object("cad view ws_ann block --view front --size 40x12")
 	solids := one["solids"].([]any)
-	if len(solids) != 1 || one["view"] != "front" || one["section"] != "z=10" || len(one["picture"].([]any)) != 12 || one["mm_per_cell"].(float64) <= 0 {
+	if len(solids) != 1 || one["view"] != "front" || len(one["picture"].([]any)) != 12 || one["mm_per_cell"].(float64) <= 0 {
 		t.Errorf("one solid: %v", one)
 	}
 	if s := solids[0].(map[string]any); s["entity_id"] != "block" || s["volume"].(float64) != 24000 || s["mass"].(float64) != 24 || s["valid"] != true {
@@ -105,9 +105,6 @@ func TestCADViewRefusesWhatItCantDraw(t *testing.T) {
 		"cad view ws_ann p":                     "a solid",
 		"cad view ws_ann --angle up":            "degrees",
 		"cad view ws_ann --angle 1 --view top":  "use one",
-		"cad view ws_ann --section w=1":         "such as x=5",
-		"cad view ws_ann --section xy=1":        "such as x=5",
-		"cad view ws_ann --section x=NaN":       "such as x=5",
 		"cad view ws_ann --size 3x3":            "10x5 to 320x160",
 		"cad view ws_ann --size 80":             "10x5 to 320x160",
 		"cad view ws_ann --size 99999999999x40": "10x5 to 320x160",

@@ -53,7 +53,7 @@ func BenchmarkHuge(b *testing.B) {
 		cam, _ := solid.ViewOf("iso")
 		for b.Loop() {
 			cam.Turn(3, 0, 0)
-			v.Draw(c, c.Bounds(), s, solid.Look{Camera: cam, Mode: solid.Hybrid, Tints: true})
+			v.Draw(c, c.Bounds(), s, solid.Look{Camera: cam, Mode: solid.Shaded, Tints: true})
 		}
 	})
 	b.Log(s.Note())

@@ -10,25 +10,6 @@ import (
 	"swarmdeck/ui/solid"
 )
 
-func TestSectionsAreReadAsTheyAreWritten(t *testing.T) {
-	for text, want := range map[string]solid.Section{
-		"x=5": {On: true, Axis: 0, Offset: 5}, "y=0": {On: true, Axis: 1}, "z=-2.5": {On: true, Axis: 2, Offset: -2.5},
-	} {
-		got, err := solid.ParseSection(text)
-		if err != nil || got != want || got.String() != text {
-			t.Errorf("%q is %+v (%s), %v", text, got, got, err)
-		}
-	}
-	for _, text := range []string{"", "x", "x=", "w=1", "xy=1", "=1", "x=NaN", "x=Inf", "x=1e300", "x=1=2"} {
-		if got, err := solid.ParseSection(text); err == nil {
-			t.Errorf("%q is %+v, want an error", text, got)
-		}
-	}
-	if got := (solid.Section{}).String(); got != "" {
-		t.Errorf("no section reads %q", got)
-	}
-}
-
 func TestFactsOfASolid(t *testing.T) {
 	f, err := solid.ReadFacts(core.Raw(`{"volume":152566.37,"bounding_box":{"min":[0,0,0],"max":[100,80,20]},"topology":{"face_count":7,"is_closed":true,"is_manifold":true},"tolerance":0.01,"more":1}`))
 	if err != nil {

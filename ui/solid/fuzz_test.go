@@ -41,7 +41,6 @@ func FuzzDraw(f *testing.F) {
 		look := solid.Look{
 			Camera: solid.Camera{Yaw: yaw, Pitch: pitch, Roll: pitch, Zoom: zoom, PanX: offset, PanY: zoom},
 			Mode:   solid.Mode(bits & 3), Tints: bits&4 != 0, Four: bits&8 != 0, Part: int(bits >> 5),
-			Section: solid.Section{On: bits&16 != 0, Axis: int(bits>>5) - 1, Offset: offset},
 		}
 		s := solid.New(parts)
 		c := screen.New(30, 10)

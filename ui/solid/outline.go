@@ -1,7 +1,6 @@
 package solid
 
-// outline draws the edges that are seen: creases, the rims of curved faces,
-// and those of the section.
+// outline draws the edges that are seen: creases and the rims of curved faces.
 func (v *View) outline() {
 	s := v.scene
 	for i := range s.edges {
@@ -12,41 +11,10 @@ func (v *View) outline() {
 			right = v.facing[e.right]
 		}
 		rim := left > 0 && right <= 0 || left <= 0 && right > 0
-		if !e.crease && !rim || left < 0 && right < 0 && !v.cut.on {
+		if !e.crease && !rim || left < 0 && right < 0 {
 			continue
 		}
-		part := s.tris[e.left].part
-		a, b := v.points[e.a], v.points[e.b]
-		if v.cut.on {
-			da, db := v.side[e.a], v.side[e.b]
-			switch {
-			case da > 0 && db > 0:
-				continue
-			case da > 0:
-				a = between(a, b, da, db)
-			case db > 0:
-				b = between(a, b, da, db)
-			}
-		}
-		v.line(a, b, part)
-	}
-	if !v.cut.on {
-		return
-	}
-	for i := range s.tris {
-		t := &s.tris[i]
-		n := 0
-		for _, c := range [3]int32{t.a, t.b, t.c} {
-			if v.side[c] > 0 {
-				n++
-			}
-		}
-		if n == 0 || n == 3 {
-			continue
-		}
-		if _, _, at, lines := v.clip(t); lines == 2 {
-			v.line(at[0], at[1], t.part)
-		}
+		v.line(v.points[e.a], v.points[e.b], s.tris[e.left].part)
 	}
 }
 

@@ -52,7 +52,7 @@ func (v *View) surface(x, y, from, to int) surface {
 			switch {
 			case votes == 0:
 				s.pixel, votes = p, 1
-			case s.part == p.part && s.seen == p.seen && s.cut == p.cut:
+			case s.part == p.part && s.seen == p.seen:
 				votes++
 			default:
 				votes--
@@ -78,10 +78,6 @@ type brush struct {
 func (b *brush) cell(x, y, cx, cy int, s surface) {
 	k := &b.cells[cy*(b.w/2)+cx]
 	edge := k.edge[0] | k.edge[1]
-	hatch := uint8(0)
-	if s.cut && s.n > 0 {
-		hatch = b.hatch(cx, cy)
-	}
 	full := s.n >= 4
 	sign := b.sign(s, cx, cy)
 	switch {
@@ -89,37 +85,17 @@ func (b *brush) cell(x, y, cx, cy int, s surface) {
 		b.shaded(x, y, cx, cy, s, sign)
 		return
 	case b.look.Mode == Shaded:
-		edge, hatch = 0, 0
-	case b.look.Mode == Hybrid && b.tints && full:
-		b.tinted(x, y, edge, hatch, k, s, sign)
-		return
+		edge = 0
 	}
 	switch {
 	case edge != 0:
-		b.c.Set(x, y, b.line(edge|hatch, edge), b.edgeRole(k), 0, 0)
-	case !full && hatch == 0:
+		b.c.Set(x, y, b.line(edge), b.edgeRole(k), 0, 0)
+	case !full:
 	case sign != 0:
 		b.c.Set(x, y, sign, b.role(s.pixel), 0, 0)
 	case b.look.Mode != Lines:
 		b.c.Set(x, y, b.ramp(b.level(s)), b.role(s.pixel), 0, 0)
-	case hatch != 0 && !b.plain:
-		b.c.Set(x, y, 0x2800+rune(hatch), b.role(s.pixel), 0, 0)
-	case s.cut && (cx+cy)%2 == 0:
-		b.c.Set(x, y, '/', b.role(s.pixel), 0, 0)
 	}
-}
-
-// hatch is the dots of the section in a cell: every fourth diagonal.
-func (v *View) hatch(cx, cy int) (bits uint8) {
-	for dy := range 4 {
-		for dx := range 2 {
-			x, y := 2*cx+dx, 4*cy+dy
-			if v.face[y*v.w+x].cut && (x+y)%4 == 0 {
-				bits |= dotBit[dy][dx]
-			}
-		}
-	}
-	return bits
 }
 
 // sign is the character that marks a face of one side only, on every second
@@ -137,31 +113,12 @@ func (b *brush) sign(s surface, cx, cy int) rune {
 	return 0
 }
 
-// tinted is a cell with a shaded ground and edges on it.
-func (b *brush) tinted(x, y int, edge, hatch uint8, k *cell, s surface, sign rune) {
-	role := b.role(s.pixel)
-	ground := screen.TintOf(role, b.level(s)*5/8)
-	switch {
-	case edge != 0:
-		b.c.Set(x, y, b.line(edge|hatch, edge), role, screen.TintOf(b.edgeRole(k), screen.TintLevels), ground)
-	case sign != 0:
-		b.c.Set(x, y, sign, role, screen.TintOf(role, screen.TintLevels), ground)
-	case hatch != 0 && !b.plain:
-		b.c.Set(x, y, 0x2800+rune(hatch), role, screen.TintOf(role, screen.TintLevels), ground)
-	default:
-		b.c.Set(x, y, ' ', role, 0, ground)
-	}
-}
-
 // shaded is a cell of two halves.
 func (b *brush) shaded(x, y, cx, cy int, s surface, sign rune) {
 	if s.n == 0 {
 		return
 	}
 	role := b.role(s.pixel)
-	if sign == 0 && s.cut && s.n >= 4 && (cx+cy)%2 == 0 {
-		sign = '/'
-	}
 	if sign != 0 {
 		b.c.Set(x, y, sign, role, screen.TintOf(role, screen.TintLevels), screen.TintOf(role, b.level(s)/2))
 		return
@@ -255,9 +212,9 @@ func (b *brush) ramp(level int) rune {
 }
 
 // line is the character of edge dots.
-func (b *brush) line(dots, edge uint8) rune {
+func (b *brush) line(dots uint8) rune {
 	if b.plain {
-		return stroke(edge)
+		return stroke(dots)
 	}
 	return 0x2800 + rune(dots)
 }

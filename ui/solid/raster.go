@@ -2,28 +2,17 @@ package solid
 
 import "math"
 
-// triangle fills the dots of one triangle, as far as the section leaves it.
+// triangle fills the dots of one triangle that looks towards the viewer.
 func (v *View) triangle(i int32) {
 	t := &v.scene.tris[i]
-	if v.facing[i] == 0 || !v.cut.on && v.facing[i] < 0 {
+	if v.facing[i] <= 0 {
 		return
-	}
-	mark := i + 1
-	if v.facing[i] < 0 {
-		mark = -mark
 	}
 	l := &v.dots[0]
 	if v.scene.parts[t.part-1].Side == After {
 		l = &v.dots[1]
 	}
-	if !v.cut.on || v.side[t.a] <= 0 && v.side[t.b] <= 0 && v.side[t.c] <= 0 {
-		v.fill(l, v.points[t.a], v.points[t.b], v.points[t.c], mark)
-		return
-	}
-	p, n, _, _ := v.clip(t)
-	for k := 2; k < n; k++ {
-		v.fill(l, p[0], p[k-1], p[k], mark)
-	}
+	v.fill(l, v.points[t.a], v.points[t.b], v.points[t.c], i+1)
 }
 
 // fill puts a triangle into a layer: every dot whose middle lies in it, once,
@@ -35,11 +24,6 @@ func (v *View) fill(l *layer, a, b, c [3]float32, mark int32) {
 	}
 	dzx := ((b[2]-a[2])*(c[1]-a[1]) - (c[2]-a[2])*(b[1]-a[1])) / det
 	dzy := ((c[2]-a[2])*(b[0]-a[0]) - (b[2]-a[2])*(c[0]-a[0])) / det
-	behind := float32(0)
-	if mark < 0 { // where both faces of a rim fall on a dot, the front is seen
-		g := v.grade[-mark-1]
-		behind = -1 - min(abs(g[0])+abs(g[1]), 5)
-	}
 	top, bottom := row(min(a[1], b[1], c[1]), v.h), row(max(a[1], b[1], c[1]), v.h)
 	if v.left -= bottom - top; v.left < 0 {
 		v.short = true
@@ -56,7 +40,7 @@ func (v *View) fill(l *layer, a, b, c [3]float32, mark int32) {
 			continue
 		}
 		v.left -= to - from
-		z := behind + a[2] + (float32(from)+0.5-a[0])*dzx + (yc-a[1])*dzy
+		z := a[2] + (float32(from)+0.5-a[0])*dzx + (yc-a[1])*dzy
 		at := y * v.w
 		depth, tri := l.z[at+from:at+to], l.tri[at+from:at+to]
 		tri = tri[:len(depth)]
@@ -94,52 +78,37 @@ func span(p, q [3]float32, y, low, high float32) (float32, float32) {
 	return min(low, x), max(high, x)
 }
 
-// compose finds what is seen at each dot: the nearest face, or the section
-// where the nearest face is seen from inside, since the line of sight enters
-// the material there.
+// compose finds what is seen at each dot: the nearest face.
 func (v *View) compose() {
-	for y := range v.h {
-		cy := float32(y) + 0.5 - v.midY
-		for x := range v.w {
-			i := y*v.w + x
-			cx := float32(x) + 0.5 - v.midX
-			p, z, owner := v.seen(&v.dots[0], i, cx, cy)
-			if v.scene.sides {
-				p.seen = seenBefore
-				q, zq, ownerq := v.seen(&v.dots[1], i, cx, cy)
-				q.seen = seenAfter
-				switch {
-				case q.part == 0:
-				case p.part == 0 || zq > z+sameDepth:
-					p, z, owner = q, zq, ownerq
-				case zq >= z-sameDepth:
-					p.seen |= seenAfter
-				}
+	for i := range v.face {
+		p, z, owner := v.seen(&v.dots[0], i)
+		if v.scene.sides {
+			p.seen = seenBefore
+			q, zq, ownerq := v.seen(&v.dots[1], i)
+			q.seen = seenAfter
+			switch {
+			case q.part == 0:
+			case p.part == 0 || zq > z+sameDepth:
+				p, z, owner = q, zq, ownerq
+			case zq >= z-sameDepth:
+				p.seen |= seenAfter
 			}
-			v.face[i], v.wall[i], v.owner[i] = p, z, owner
 		}
+		v.face[i], v.wall[i], v.owner[i] = p, z, owner
 	}
 }
 
 // sameDepth is within how many dots two surfaces count as one.
 const sameDepth = 0.35
 
-// seen is what one layer has at a dot: its look, its depth, and the triangle,
-// -1 for the section.
-func (v *View) seen(l *layer, i int, cx, cy float32) (p pixel, z float32, owner int32) {
-	mark := l.tri[i]
-	if mark == 0 {
+// seen is what one layer has at a dot: its look, its depth, and the triangle.
+func (v *View) seen(l *layer, i int) (p pixel, z float32, owner int32) {
+	owner = l.tri[i]
+	if owner == 0 {
 		return pixel{}, far, 0
 	}
-	owner = max(mark, -mark)
 	tri := &v.scene.tris[owner-1]
-	p.part = tri.part
-	if mark < 0 && v.cut.seen {
-		p.cut, p.level = true, v.cut.level
-		return p, v.cut.at(cx, cy), -1
-	}
-	p.level = bright(max(dot(tri.normal, v.light), 0))
-	return p, l.z[i], owner
+	return pixel{part: tri.part, level: bright(dot(tri.normal, v.light))}, l.z[i], owner
 }
 
 // hides tells whether what is seen at a dot lies before a point of it. The
@@ -150,10 +119,7 @@ func (v *View) hides(i int, x, y, z float32, dx, dy int) bool {
 	if owner == 0 {
 		return false
 	}
-	g := [2]float32{v.cut.dx, v.cut.dy}
-	if owner > 0 {
-		g = v.grade[owner-1]
-	}
+	g := v.grade[owner-1]
 	rise := (x-float32(dx)-0.5)*g[0] + (y-float32(dy)-0.5)*g[1]
 	return z < v.wall[i]+min(max(rise, -mostRise), 1)-edgeBefore
 }

@@ -1,6 +1,5 @@
-// Package solid draws solids on a canvas: hidden-line drawings in braille,
-// shaded pictures in half blocks, or both, and plain characters where there is
-// nothing else. The projection is parallel, as in a drawing.
+// Package solid draws solids on a canvas: hidden-line drawings in braille or
+// shaded pictures in half blocks, and plain characters where there is nothing else. The projection is parallel, as in a drawing.
 //
 // A Scene is what there is to see: it is made once, outside of the frame, and
 // never changes. A Look says how it is seen. A View owns the buffers and draws;
@@ -51,7 +50,6 @@ type Mode uint8
 const (
 	Lines  Mode = iota // visible edges
 	Shaded             // faces by the light on them
-	Hybrid             // edges over faces
 	Modes              // how many there are
 )
 
@@ -62,25 +60,14 @@ func (m Mode) String() string {
 		return "lines"
 	case Shaded:
 		return "shaded"
-	case Hybrid:
-		return "hybrid"
 	}
 	return "unknown"
 }
 
-// Section cuts the scene at right angles to an axis and takes away what lies
-// on the viewer's side, so that the cut is seen. The cut is hatched.
-type Section struct {
-	On     bool
-	Axis   int     // 0 x, 1 y, 2 z
-	Offset float64 // mm along the axis
-}
-
 // Look is how a scene is seen.
 type Look struct {
-	Camera  Camera
-	Section Section
-	Mode    Mode
+	Camera Camera
+	Mode   Mode
 	// Tints draws shades of colour; without them characters shade.
 	Tints bool
 	// Part is the number of the part that stands out, from 1; 0 is none.
@@ -89,11 +76,10 @@ type Look struct {
 	Four bool
 }
 
-// Best is the mode for a screen: both where there are shades of colour, else
-// edges alone.
+// Best is the mode for a screen: faces where there are shades of colour, else edges.
 func Best(tints bool) Mode {
 	if tints {
-		return Hybrid
+		return Shaded
 	}
 	return Lines
 }

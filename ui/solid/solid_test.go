@@ -52,23 +52,19 @@ func comparison() *solid.Scene {
 
 func TestPictures(t *testing.T) {
 	iso := view(t, "iso")
-	cut := solid.Section{On: true, Axis: 0, Offset: 5}
 	for _, p := range []struct {
 		name  string
 		scene *solid.Scene
 		look  solid.Look
 	}{
 		{"lines", single(), solid.Look{Camera: iso}},
-		{"hybrid", single(), solid.Look{Camera: iso, Mode: solid.Hybrid, Tints: true}},
 		{"shaded", single(), solid.Look{Camera: iso, Mode: solid.Shaded, Tints: true}},
 		{"grey", single(), solid.Look{Camera: iso, Mode: solid.Shaded}},
-		{"section", single(), solid.Look{Camera: iso, Section: cut}},
-		{"section-shaded", single(), solid.Look{Camera: iso, Section: cut, Mode: solid.Shaded, Tints: true}},
 		{"parts", pair(), solid.Look{Camera: iso}},
 		{"part", pair(), solid.Look{Camera: iso, Part: 2}},
 		{"four", pair(), solid.Look{Four: true}},
 		{"diff", comparison(), solid.Look{Camera: iso}},
-		{"diff-hybrid", comparison(), solid.Look{Camera: iso, Mode: solid.Hybrid, Tints: true}},
+		{"diff-shaded", comparison(), solid.Look{Camera: iso, Mode: solid.Shaded, Tints: true}},
 		{"zoomed", single(), solid.Look{Camera: solid.Camera{Yaw: 20, Pitch: 50, Roll: 15, Zoom: 3, PanX: 0.4}}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {40, 12}} {
@@ -139,31 +135,6 @@ func TestAHiddenPartIsNotDrawn(t *testing.T) {
 		if cellsWith(right, screen.Marked) == 0 {
 			t.Errorf("%s: from the side the part is not seen", mode)
 		}
-	}
-}
-
-func TestASectionOpensWhatIsInside(t *testing.T) {
-	s := solid.New([]solid.Part{
-		{Name: "shell", Mesh: ring(48, circle(40), circle(30), -40, 40), Role: screen.Accent},
-		{Name: "core", Mesh: cuboid([3]float64{-10, -10, -10}, [3]float64{20, 20, 20}), Role: screen.Marked},
-	})
-	look := solid.Look{Camera: view(t, "front")}
-	if n := cellsWith(draw(60, 20, screen.Unicode(), s, look), screen.Marked); n != 0 {
-		t.Fatalf("%d cells of the core are seen from outside", n)
-	}
-	for _, offset := range []float64{0, -20} { // through the core, and before it
-		look.Section = solid.Section{On: true, Axis: 1, Offset: offset}
-		if cellsWith(draw(60, 20, screen.Unicode(), s, look), screen.Marked) == 0 {
-			t.Errorf("cut at y=%v, the core is not seen", offset)
-		}
-	}
-	look.Section.Offset = 100 // takes nothing away
-	if n := cellsWith(draw(60, 20, screen.Unicode(), s, look), screen.Marked); n != 0 {
-		t.Errorf("a section beside the scene opens it: %d cells", n)
-	}
-	look.Section.Offset = math.NaN()
-	if n := cellsWith(draw(60, 20, screen.Unicode(), s, look), screen.Marked); n != 0 {
-		t.Errorf("a section that is no number opens the scene: %d cells", n)
 	}
 }
 
@@ -239,7 +210,7 @@ func TestFramesAllocateNothing(t *testing.T) {
 	var v solid.View
 	for _, look := range []solid.Look{
 		{Camera: view(t, "iso")},
-		{Camera: view(t, "iso"), Mode: solid.Hybrid, Tints: true, Section: solid.Section{On: true, Axis: 2, Offset: 10}},
+		{Camera: view(t, "iso"), Mode: solid.Shaded, Tints: true},
 		{Camera: view(t, "iso"), Mode: solid.Shaded},
 		{Four: true},
 	} {

@@ -12,28 +12,25 @@ type View struct {
 	w, h  int // dots: two to a cell across, four down
 	dots  [2]layer
 	wall  []float32 // depth of what is seen at each dot, at its middle
-	owner []int32   // triangle that is seen there, from 1; 0 nothing, -1 the section
+	owner []int32   // triangle that is seen there, from 1; 0 nothing
 	face  []pixel
 	cells []cell
 
-	points     [][3]float32 // the scene's corners in the picture: dots right, dots down, dots near
-	side       []float32    // how far each corner lies in front of the section
-	facing     []int8       // of each triangle: 1 towards the viewer, -1 away, 0 edge on
-	grade      [][2]float32 // of each triangle: how its depth changes from dot to dot, right and down
-	light      [3]float32
-	midX, midY float32 // of the scene in the picture
-	left       int     // work that may still be done
-	short      bool    // it was not enough
-	scene      *Scene
-	cut        cut
-	scale      float64 // dots per mm
+	points [][3]float32 // the scene's corners in the picture: dots right, dots down, dots near
+	facing []int8       // of each triangle: 1 towards the viewer, -1 away, 0 edge on
+	grade  [][2]float32 // of each triangle: how its depth changes from dot to dot, right and down
+	light  [3]float32
+	left   int  // work that may still be done
+	short  bool // it was not enough
+	scene  *Scene
+	scale  float64 // dots per mm
 }
 
 // layer is what is nearest at each dot: of the whole scene, or of one side of
 // a comparison.
 type layer struct {
 	z   []float32
-	tri []int32 // from 1; 0 nothing; below 0 the inside of a face
+	tri []int32 // from 1; 0 nothing
 }
 
 // pixel is what is seen at a dot.
@@ -41,7 +38,6 @@ type pixel struct {
 	part  uint8 // from 1; 0 nothing
 	level uint8 // brightness, 1 to screen.TintLevels
 	seen  uint8 // seenBefore, seenAfter: the sides that it belongs to
-	cut   bool  // material in the plane of the section
 }
 
 const (
@@ -142,10 +138,7 @@ func (v *View) picture(c *screen.Canvas, r screen.Rect, s *Scene, look Look, sca
 	v.resize(2*r.W, 4*r.H)
 	pan := float64(min(v.w, v.h))
 	midX, midY := float64(v.w)/2+look.Camera.PanX*pan, float64(v.h)/2-look.Camera.PanY*pan
-	v.midX, v.midY = float32(midX), float32(midY)
 	v.project(f, v.scale, midX, midY)
-	v.cut = newCut(look.Section, s, f, v.scale)
-	v.measureSection(look.Section)
 	for i := range s.tris {
 		v.triangle(int32(i))
 	}
@@ -174,7 +167,7 @@ func (v *View) resize(w, h int) {
 	for i := range v.cells {
 		v.cells[i] = cell{z: far}
 	}
-	v.points, v.side = sized(v.points, len(v.scene.verts)), sized(v.side, len(v.scene.verts))
+	v.points = sized(v.points, len(v.scene.verts))
 	v.facing, v.grade = sized(v.facing, len(v.scene.tris)), sized(v.grade, len(v.scene.tris))
 }
 

@@ -3,7 +3,6 @@ package cad
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -75,9 +74,6 @@ func (p *Solid) Title(env pane.Env) string {
 		view = "four views"
 	}
 	parts := []string{"solids of " + p.it.ID, view}
-	if s := p.look.Section.String(); s != "" {
-		parts = append(parts, "cut at "+s)
-	}
 	if z := p.look.Camera.Zoom; z != 1 {
 		parts = append(parts, fmt.Sprintf("%.3gx", z))
 	}
@@ -96,7 +92,6 @@ func (p *Solid) suit(env pane.Env) {
 func (p *Solid) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if it.Kind != p.it.Kind || it.ID != p.it.ID {
 		p.got, p.err, p.find, p.look.Part = nil, nil, "", 0
-		p.look.Section = solid.Section{}
 	}
 	if it.Workspace == "" {
 		it.Workspace, it.Part, _ = strings.Cut(it.ID, "/")
@@ -213,7 +208,6 @@ const (
 	turnStep = 10.0 // degrees
 	panStep  = 0.08 // of the picture
 	zoomStep = 1.25
-	cutSteps = 40 // of the box
 )
 
 // Do implements pane.Pane.
@@ -241,15 +235,9 @@ func (p *Solid) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 		p.front(strings.TrimPrefix(action, "view-"))
 	case "top":
 		p.front("iso")
-		p.look.Part, p.look.Section, p.best = 0, solid.Section{}, true
+		p.look.Part, p.best = 0, true
 	case "view-four":
 		p.look.Four = !p.look.Four
-	case "section":
-		p.section()
-	case "section-back":
-		p.cut(-1)
-	case "section-on":
-		p.cut(1)
 	case "mode":
 		p.look.Mode, p.best = (p.look.Mode+1)%solid.Modes, false
 	case "next-part":
@@ -261,38 +249,3 @@ func (p *Solid) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 	}
 	return nil, true
 }
-
-// section goes on from no cut to one through the middle along x, y and z.
-func (p *Solid) section() {
-	s := &p.look.Section
-	switch {
-	case p.got == nil || p.got.scene == nil:
-		return
-	case !s.On:
-		*s = solid.Section{On: true}
-	case s.Axis == 2:
-		*s = solid.Section{}
-		return
-	default:
-		s.Axis++
-	}
-	box := p.got.scene.Box()
-	s.Offset = rounded((box.Min[s.Axis] + box.Max[s.Axis]) / 2)
-}
-
-// cut moves the section.
-func (p *Solid) cut(by float64) {
-	s := &p.look.Section
-	if p.got == nil || p.got.scene == nil {
-		return
-	}
-	if !s.On {
-		p.section()
-	}
-	box := p.got.scene.Box()
-	step := rounded((box.Max[s.Axis] - box.Min[s.Axis]) / cutSteps)
-	s.Offset = min(max(rounded(s.Offset+by*step), box.Min[s.Axis]), box.Max[s.Axis])
-}
-
-// rounded keeps three digits after the point, so that offsets read well.
-func rounded(v float64) float64 { return math.Round(v*1000) / 1000 }
