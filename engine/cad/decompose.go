@@ -16,58 +16,12 @@ import (
 // decompose_task).
 type Decompose struct {
 	Goal string // 1-1000 characters
-	// Agent is an agent of the fleet that is asked; "" uses the built-in patterns.
+	// Agent is an agent of the fleet that is asked; "" uses the built-in templates.
 	Agent string
 	// Run starts it at once, with agents and workspaces of its own. Otherwise it
 	// waits until its tasks are assigned one by one.
 	Run bool
 	StartWorkflow
-}
-
-// pattern is one way that a goal is decomposed without asking anybody.
-type pattern struct {
-	name  string
-	nouns []string // words for the part
-	is    []string // qualities that the part has anyway
-	told  string   // what it is told by
-	plan  func(*goal) ([]PlannedTask, error)
-}
-
-var patterns = [...]pattern{
-	{"box", []string{"box", "enclosure", "case", "housing"}, []string{"hollow", "rectangle", assembled}, "its outer size, wall, lid, supports and corner radius", boxes},
-	{"block", []string{"block", "cuboid"}, []string{"solid", "rectangle"}, flatTold, plate},
-	{"plate", []string{"plate", "sheet", "panel"}, []string{"flat", "rectangle", "solid"}, flatTold, plate},
-	{"bracket", []string{"bracket", "angle"}, []string{"L"}, "its legs, width and thickness as a size, and its holes with their number and diameter", bracket},
-	{"shaft", []string{"shaft", "axle", "spindle", "rod"}, []string{"round"}, shaftTold, shaft},
-	{"cylinder", []string{"cylinder", "disc", "disk"}, []string{"round"}, shaftTold, shaft},
-	{"tube", []string{"tube", "pipe", "sleeve", "bushing"}, []string{"round", "hollow"}, "two of outer diameter, inner diameter and wall, and its length", tube},
-	{"washer", []string{"washer", "ring"}, []string{"round", "flat"}, "its outer diameter, inner diameter and thickness", washer},
-	{"flange", []string{"flange"}, []string{"round", "flat"}, "its diameter, thickness, bore, and holes with their number, diameter and bolt circle", flange},
-}
-
-func patternOf(noun string) *pattern {
-	return first(patterns[:], func(p *pattern) bool { return slices.Contains(p.nouns, noun) })
-}
-
-// planFor decomposes a goal by the built-in patterns. One that is ambiguous is
-// refused with what is missing, and one with a word that no plan carries out with
-// that word.
-func planFor(text string) (Scenario, error) {
-	g, err := readGoal(text)
-	if err != nil {
-		return Scenario{}, err
-	}
-	tasks, err := g.part.plan(&g)
-	if err == nil {
-		err = g.left()
-	}
-	if err != nil {
-		return Scenario{}, err
-	}
-	return Scenario{
-		Name: "goal_" + g.part.name, Description: text, Pattern: Mixed, Agents: seatsOf(tasks), Tasks: tasks,
-		SuccessCriteria: "Every part is a closed solid of the volume that its sizes give",
-	}, nil
 }
 
 // Decompose turns a goal into a workflow: one that runs, or one that waits for

@@ -72,9 +72,9 @@ func cadDecompose() *Op {
 	return change(Op{
 		Name: "cad decompose", Short: "Turn a goal into tasks for CAD agents", Undo: "cad workflow cancel", Done: "started",
 		Long: "Turn a goal into tasks whose operations can be carried out, and print them. Known without asking anybody: box with or without\n" +
-			"lid and supports, block, plate, bracket, shaft, cylinder, tube, washer, flange, their holes, bores, rounded corners, keyway,\n" +
-			"slot and boss, with sizes in mm, cm or in. A word or number that no plan carries out is refused by name. With --agent an\n" +
-			"agent of the fleet is asked about anything else; its answer is checked like a scenario, and against every parameter.\n" +
+			"lid and supports, block, plate, bracket, shaft, cylinder, tube, washer, flange, their holes and bores, with sizes in mm, cm,\n" +
+			"m or inch. Any other word or number is refused, with the ways to tell the part. With --agent an agent of the fleet is asked\n" +
+			"about anything else; its answer is checked like a scenario, and against every parameter.\n" +
 			"The tasks then wait: `cad assign TASK AGENT` gives one to an agent, `cad workflow cancel ID` drops them. With --run\n" +
 			"they get agents and workspaces of their own and begin at once, and the workflow is printed.",
 		Example: "cad decompose 'a box with lid, 100x80x20 mm, wall 2 mm'\ncad decompose 'bracket 60x40x5 mm with 2 holes diameter 6' --run --wait --out parts",

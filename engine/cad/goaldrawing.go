@@ -3,7 +3,7 @@ package cad
 import (
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"swarmdeck/engine/core"
 )
@@ -49,28 +49,24 @@ func (d *drawing) extrude(name string, curves []string, distance float64, along 
 	return name
 }
 
-// box2 is a rectangle from x0, y0 to x1, y1.
-type box2 struct{ x0, y0, x1, y1 float64 }
-
-// prism raises a rectangle from z, its upright corners rounded.
-func (d *drawing) prism(name string, b box2, z, height, radius float64) string {
-	if radius == 0 {
-		return d.extrude(name, d.rectangle(name+"_outline", b.x0, b.y0, b.x1, b.y1, z), height, nil)
-	}
-	across, along := name+"_across", name+"_along"
-	solids := []string{
-		d.extrude(across, d.rectangle(across+"_outline", b.x0+radius, b.y0, b.x1-radius, b.y1, z), height, nil),
-		d.extrude(along, d.rectangle(along+"_outline", b.x0, b.y0+radius, b.x1, b.y1-radius, z), height, nil),
-	}
-	for i, at := range []spot{{b.x0 + radius, b.y0 + radius}, {b.x1 - radius, b.y0 + radius}, {b.x1 - radius, b.y1 - radius}, {b.x0 + radius, b.y1 - radius}} {
-		corner := fmt.Sprintf("%s_corner_%d", name, i+1)
-		solids = append(solids, d.extrude(corner, d.circle(corner+"_outline", at[0], at[1], z, radius), height, nil))
-	}
-	return d.boolean("union", name, solids...)
+// prism raises a rectangle from z.
+func (d *drawing) prism(name string, x0, y0, x1, y1, z, height float64) string {
+	return d.extrude(name, d.rectangle(name+"_outline", x0, y0, x1, y1, z), height, nil)
 }
 
-// rounded is the area of a rectangle with rounded corners.
-func rounded(x, y, radius float64) float64 { return x*y - (4-math.Pi)*radius*radius }
+func (d *drawing) cylinder(name string, x, y, z, radius, height float64) string {
+	return d.extrude(name, d.circle(name+"_outline", x, y, z, radius), height, nil)
+}
+
+// drilled is the plan of an outline that is raised with round holes: x, y and radius.
+func drilled(name, about string, d *drawing, outline []string, height, volume float64, holes []spot) []PlannedTask {
+	for i, h := range holes {
+		outline = append(outline, d.circle(fmt.Sprintf("hole_%d", i+1), h[0], h[1], 0, h[2])...)
+		volume -= disc(h[2]) * height
+	}
+	d.extrude(name, outline, height, nil)
+	return alone(name, about, d, volume)
+}
 
 func (d *drawing) boolean(operation, name string, solids ...string) string {
 	d.add(name, "solid.boolean", map[string]any{"entity_id": name, "operation": operation, "entity_ids": solids})
@@ -133,17 +129,18 @@ func (d *drawing) export(file string) {
 	d.add("", "file.export", map[string]any{"file_path": file + ".stl", "format": "STL"})
 }
 
-func toldSize(size []float64) string {
-	var all []string
-	for _, v := range size {
-		all = append(all, mm(v))
+// seatsOf are the agents that the tasks of a plan name, each with a workspace of its own.
+func seatsOf(tasks []PlannedTask) []Seat {
+	var seats []Seat
+	for _, t := range tasks {
+		if slices.ContainsFunc(seats, func(s Seat) bool { return s.AgentID == t.AgentID }) {
+			continue
+		}
+		role := "modeler"
+		if t.AgentID == "integrator" {
+			role = "integrator"
+		}
+		seats = append(seats, Seat{AgentID: t.AgentID, RoleName: role, WorkspaceID: "ws_" + t.AgentID})
 	}
-	return strings.Join(all, "x")
-}
-
-func toldCorner(radius float64) string {
-	if radius == 0 {
-		return ""
-	}
-	return ", corner radius " + mm(radius) + " mm"
+	return seats
 }

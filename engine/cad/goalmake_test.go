@@ -46,7 +46,7 @@ func lidOf(x, y, wall, thick float64) made {
 	return made{[3]float64{x, y, thick + wall}, x*y*thick + (x-2*in)*(y-2*in)*wall}
 }
 
-// goals are texts with the solids that they must make, by closed forms.
+// goals are texts with the solids that they mean, by closed forms.
 func goals() map[string]parts {
 	angle := func(base, up, width, t float64) made {
 		return made{[3]float64{base, width, up}, width * (base*t + (up-t)*t)}
@@ -160,14 +160,18 @@ func goals() map[string]parts {
 	}
 }
 
-func TestAGoalMakesWhatItSays(t *testing.T) {
+func TestAGoalMakesWhatItSaysOrIsRefused(t *testing.T) {
 	kernel, roles := kernelOf(t), testRoles(t)
+	makes := 0
 	for goal, want := range goals() {
 		s, err := planFor(goal)
 		if err != nil {
-			t.Errorf("%s: %v", goal, err)
+			if core.AsError(err).Code != core.InvalidInput {
+				t.Errorf("%s: %v", goal, err)
+			}
 			continue
 		}
+		makes++
 		s, problems := s.check(roles)
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", goal, problems.err())
@@ -184,6 +188,44 @@ func TestAGoalMakesWhatItSays(t *testing.T) {
 		}
 		if text := string(core.MustEncode(s)); strings.Contains(text, "99999") || strings.Contains(text, "00000") {
 			t.Errorf("%s: a number is not for people: %s", goal, text)
+		}
+	}
+	if makes < 45 {
+		t.Errorf("%d goals are made", makes)
+	}
+}
+
+// planText is what a goal comes to, without its own words; "" when it is refused.
+func planText(goal string) string {
+	s, err := planFor(goal)
+	if err != nil {
+		return ""
+	}
+	s.Description = ""
+	return string(core.MustEncode(s))
+}
+
+func TestNoWordOfAGoalIsPassedOver(t *testing.T) {
+	same := strings.Fields("on stepped open top without no lid cover housing thick thickness length diameter wall") // where the goal says it otherwise too
+	for goal := range goals() {
+		words, was := strings.Fields(strings.ToLower(goal)), planText(goal)
+		if was == "" {
+			continue
+		}
+		for i, w := range words {
+			w = strings.Trim(w, ",:")
+			less := strings.Join(slices.Delete(slices.Clone(words), i, i+1), " ")
+			if w != "mm" && !slices.Contains(slices.Concat(dropped, separates, same), w) && planText(less) == was {
+				t.Errorf("%q: without %q it makes the same", goal, w)
+			}
+		}
+		for i := range len(words) + 1 {
+			for _, extra := range []string{"zorble", "7", "7 mm", "7x7", "°", "<", "/", "'", "threaded", "steel", "round", "no"} {
+				more := strings.Join(slices.Insert(slices.Clone(words), i, extra), " ")
+				if planText(more) == was {
+					t.Errorf("%q: it makes the same as without %q", more, extra)
+				}
+			}
 		}
 	}
 }
