@@ -123,7 +123,6 @@ func (h *house) names(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// For implements mcp.Engines.
 func (d *deck) For(ctx context.Context, tenant string) (*engine.Engine, error) {
 	eng, err := d.Of(ctx, tenant)
 	if errors.As(err, new(*socket.OtherEngineError)) {
@@ -132,7 +131,6 @@ func (d *deck) For(ctx context.Context, tenant string) (*engine.Engine, error) {
 	return eng, err
 }
 
-// Here implements mcp.Engines.
 func (d *deck) Here(tenant string) (*engine.Engine, bool) {
 	d.mu.Lock()
 	h := d.houses[tenant]

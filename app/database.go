@@ -22,7 +22,6 @@ type onDatabase struct {
 	lock *os.File // nil for who watches: it keeps nobody from it
 }
 
-// Close implements store.Store.
 func (o onDatabase) Close() error {
 	err := o.DB.Close()
 	if o.lock != nil {

@@ -85,12 +85,10 @@ func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, 
 	return d.engine(ctx, at, false)
 }
 
-// Of implements command.Engines.
 func (d *deck) Of(ctx context.Context, tenant string) (*engine.Engine, error) {
 	return d.openFor(ctx, command.Need{Tenant: tenant})
 }
 
-// All implements command.Engines.
 func (d *deck) All() (all []*engine.Engine) {
 	for _, h := range d.all() {
 		if eng, err := h.working(); err == nil {

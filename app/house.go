@@ -125,7 +125,6 @@ func (h *house) working() (*engine.Engine, error) {
 // Of implements command.Engines: the one engine has all tenants.
 func (h *house) Of(context.Context, string) (*engine.Engine, error) { return h.working() }
 
-// All implements command.Engines.
 func (h *house) All() []*engine.Engine {
 	if eng, err := h.working(); err == nil {
 		return []*engine.Engine{eng}

@@ -27,7 +27,6 @@ type surroundings struct{ e *Engine }
 
 var _ judge.Surroundings = surroundings{}
 
-// Around implements judge.Surroundings.
 func (s surroundings) Around(ctx context.Context, a *judge.Approval, past []judge.Approval) (_ *judge.Around, err error) {
 	out := &judge.Around{}
 	past = past[:min(len(past), aroundLike)]

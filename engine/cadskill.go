@@ -31,7 +31,6 @@ var (
 	_ skill.Forgetter = (*cadSkills)(nil)
 )
 
-// Check implements skill.Runner.
 func (*cadSkills) Check(spec skill.Spec) error {
 	if _, ok := cad.FindMethod(spec.Method); !ok {
 		return core.Invalid("runner.method", spec.Method, strings.Join(cad.MethodNames(), ", "))
@@ -50,7 +49,6 @@ func (*cadSkills) Effects(spec skill.Spec) []skill.Effect {
 	return []skill.Effect{skill.Read}
 }
 
-// Start implements skill.Runner.
 func (s *cadSkills) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
 	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
 		var params map[string]core.Raw

@@ -20,7 +20,6 @@ type forkable struct {
 
 var _ resource.Agents = forkable{}
 
-// Agent implements resource.Agents.
 func (f forkable) Agent(ctx context.Context, tenant, name string) (resource.Agent, error) {
 	a, err := f.e.Fleet.Agent(ctx, tenant, name)
 	if err != nil {
@@ -85,7 +84,6 @@ func (f forkable) create(ctx context.Context, tenant string, m resource.Made) (f
 	return c, nil
 }
 
-// Check implements resource.Agents.
 func (f forkable) Check(ctx context.Context, tenant string, m resource.Made) error {
 	m.Dir = "" // it is not there yet
 	c, err := f.create(ctx, tenant, m)
@@ -101,7 +99,6 @@ func (f forkable) Check(ctx context.Context, tenant string, m resource.Made) err
 	return nil
 }
 
-// Fork implements resource.Agents.
 func (f forkable) Fork(ctx context.Context, by core.Caller, m resource.Made) error {
 	if a, err := f.e.Fleet.Agent(ctx, by.Tenant, m.Name); err == nil && a.Forked != nil && a.Forked.Intent == m.Origin.Intent {
 		return nil
@@ -113,7 +110,6 @@ func (f forkable) Fork(ctx context.Context, by core.Caller, m resource.Made) err
 	return err
 }
 
-// Undo implements resource.Agents.
 func (f forkable) Undo(ctx context.Context, tenant, name, intent string) error {
 	a, err := f.e.Fleet.Agent(ctx, tenant, name)
 	if err != nil {
@@ -128,7 +124,6 @@ func (f forkable) Undo(ctx context.Context, tenant, name, intent string) error {
 	return f.e.Fleet.Delete(ctx, core.Self(tenant, "resources"), name)
 }
 
-// Assign implements resource.Agents.
 func (f forkable) Assign(ctx context.Context, by core.Caller, name, text, key string) error {
 	_, err := f.e.Swarm.Dispatch(ctx, by, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Agent: name, Input: core.MustEncode(map[string]string{"agent": name, "message": text}), IdempotencyKey: key,

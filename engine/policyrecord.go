@@ -28,7 +28,6 @@ const (
 	activeURI    = "resource://approval-policy/policy.json"
 )
 
-// PolicyStated implements judge.Book.
 func (b policyBook) PolicyStated(tx *audit.Tx, p judge.Policy, step judge.PolicyStep) error {
 	l := &policyLife{tx: tx, p: p}
 	if err := b.find(l); err != nil {

@@ -98,7 +98,6 @@ type recording struct {
 	ties   ties
 }
 
-// Event implements fleet.Observed.
 func (r *recording) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "message", "result":
@@ -165,7 +164,6 @@ func (r *recording) call(ctx context.Context, e fleet.Event) {
 
 func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }
 
-// Judged implements fleet.Observed.
 func (r *recording) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
 	said := decidedAs(a, d)
 	if a.CallID != "" && a.Server != "" && !r.run.Known(a.CallID) { // a door asks
@@ -203,7 +201,6 @@ type decided struct {
 	CallID        string         `json:"call_id,omitempty"` // of the door that was called
 }
 
-// Answered implements fleet.Observed.
 func (r *recording) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
 	switch a.Decision {
 	case "approve":
@@ -224,7 +221,6 @@ func same(a, b core.Raw) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Ended implements fleet.Observed.
 func (r *recording) Ended(ctx context.Context, out task.Outcome) error {
 	why := map[task.Status]dag.Reason{
 		task.Cancelled: dag.ReasonCanceled, task.TimedOut: dag.ReasonTimeout, task.Blocked: dag.ReasonApprovalDenied, task.Failed: dag.ReasonCrash,
@@ -259,7 +255,6 @@ func (e *Engine) closeRuns(ctx context.Context) error {
 	return e.Health.Tenants(ctx, "record", tenants, func(t string) error { return e.DAG.Recover(ctx, t) })
 }
 
-// Overheard implements fleet.Overhearer.
 func (r recorder) Overheard(tx *audit.Tx, a fleet.Agent, e fleet.Event) (fresh bool, err error) {
 	turn := dag.Elsewhere{Agent: a.Name, Session: a.SessionID, Turn: a.Name + "/" + e.Turn}
 	if e.Type == "prompt" {

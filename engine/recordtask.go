@@ -81,7 +81,6 @@ func infoOf(agent string, t *task.Task) dag.RunInfo {
 	}
 }
 
-// Judged implements swarm.Recorder.
 func (r recorder) Judged(tx *audit.Tx, t *task.Task, d judge.GateDecision) error {
 	run, _, err := r.runOf(tx, t)
 	if err != nil {
@@ -101,7 +100,6 @@ type concluded struct {
 	Output     string      `json:"output_sha256,omitempty"`
 }
 
-// Concluded implements swarm.Recorder.
 func (r recorder) Concluded(tx *audit.Tx, t *task.Task, res task.Result) error {
 	run, ends, err := r.runOf(tx, t)
 	if err != nil {
@@ -176,7 +174,6 @@ func (r recorder) allowed(tx *audit.Tx, w *dag.Within, t *task.Task) error {
 	return w.Note(dag.ListDecisions, t.TaskID, "decision", by)
 }
 
-// Subagent implements skill.Recorder.
 func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
 	if old == nil {
 		info := dag.RunInfo{
@@ -228,7 +225,6 @@ func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
 	})
 }
 
-// Execution implements skill.Recorder.
 func (r recorder) Execution(tx *audit.Tx, old, e *skill.Execution) error {
 	run, err := r.dag.OpenRun(tx, e.AgentID)
 	if err != nil {
@@ -256,7 +252,6 @@ func (r recorder) Execution(tx *audit.Tx, old, e *skill.Execution) error {
 	})
 }
 
-// CADAgent implements cad.Recorder.
 func (r recorder) CADAgent(tx *audit.Tx, a *cad.Agent) error {
 	if a.Status != cad.Terminated {
 		_, err := r.dag.StartIn(tx, dag.RunInfo{AgentID: a.AgentID, Reason: "subagent", AskedBy: a.CreatedBy, AskedKind: string(tx.By.Kind)}, false)
@@ -269,7 +264,6 @@ func (r recorder) CADAgent(tx *audit.Tx, a *cad.Agent) error {
 	return r.tell(tx, run, func(w *dag.Within) error { return w.Finish(true) })
 }
 
-// Operation implements cad.Recorder.
 func (r recorder) Operation(tx *audit.Tx, o cad.Operated) error {
 	run, err := r.dag.OpenRun(tx, o.AgentID)
 	if err != nil {

@@ -91,7 +91,6 @@ func (o *observing) wrote(ctx context.Context, begins, ends string, also ...stri
 // maxActing bounds the calls of which it is known that they are carried out.
 const maxActing = 1000
 
-// Event implements fleet.Observed.
 func (o *observing) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "tool_request", "tool_call": // one that was not asked for may have begun
@@ -112,7 +111,6 @@ func (o *observing) Event(ctx context.Context, e fleet.Event) {
 	}
 }
 
-// Answered implements fleet.Observed.
 func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAnswer) {
 	if a.Decision != "approve" {
 		o.calls(e, false)
@@ -124,7 +122,6 @@ func (o *observing) Answered(ctx context.Context, e fleet.Event, a fleet.ToolAns
 	o.wrote(ctx, callOf(e), "")
 }
 
-// Ended implements fleet.Observed.
 func (o *observing) Ended(ctx context.Context, out task.Outcome) error {
 	defer o.stop()
 	o.keep(ctx, false, "")

@@ -25,7 +25,6 @@ type treeRunner struct {
 
 var _ swarm.Runner = treeRunner{}
 
-// Check implements swarm.Runner.
 func (r treeRunner) Check(tenant string, input core.Raw) (string, judge.Action, error) {
 	return r.e.Trees.Check(tenant, r.kind, input)
 }
@@ -35,7 +34,6 @@ func (r treeRunner) Bind(tenant string, action judge.Action) []judge.File {
 	return r.e.Trees.Bind(context.Background(), tenant, action)
 }
 
-// Slot implements swarm.Runner.
 func (r treeRunner) Slot(tenant, _ string) (bool, string) {
 	if r.kind == tree.KindCheck || r.kind == tree.KindSetup {
 		return true, ""
@@ -47,7 +45,6 @@ func (r treeRunner) Slot(tenant, _ string) (bool, string) {
 // once more it goes on where it was.
 func (treeRunner) Resumes(core.Raw) bool { return true }
 
-// Start implements swarm.Runner.
 func (r treeRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &treeWork{cancel: cancel, done: make(chan struct{})}
@@ -69,7 +66,6 @@ type treeWork struct {
 	out    task.Outcome // valid after done
 }
 
-// Pass implements tree.Hold.
 func (w *treeWork) Pass(ctx context.Context) error {
 	w.state.Change(func() { w.still = true })
 	defer w.state.Change(func() { w.still = false })

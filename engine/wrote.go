@@ -115,7 +115,6 @@ func within(place, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Worked implements swarm.Recorder.
 func (r recorder) Worked(ctx context.Context, t *task.Task, places []string, since time.Time) {
 	r.worked(ctx, t.TenantID, places, since, t.TaskID, func(tx *audit.Tx) (string, error) {
 		run, _, err := r.runOf(tx, t)
@@ -149,7 +148,6 @@ func (r recorder) worked(ctx context.Context, tenant string, places []string, si
 // skillRecorder tells what skills do.
 type skillRecorder struct{ recorder }
 
-// Worked implements skill.Recorder.
 func (r skillRecorder) Worked(ctx context.Context, e *skill.Execution, places []string, since time.Time) {
 	r.worked(ctx, e.TenantID, places, since, e.ExecutionID, func(tx *audit.Tx) (string, error) { return r.dag.OpenRun(tx, e.AgentID) })
 }

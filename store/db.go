@@ -58,17 +58,14 @@ func (db *DB) Epoch() uint64 { return db.epoch }
 // Schema is the number of migrations that the file has been through.
 func (db *DB) Schema() int { return db.schema }
 
-// Update implements Store.
 func (db *DB) Update(ctx context.Context, tenant string, fn func(Tx) error) error {
 	return db.submit(ctx, tenant, false, fn)
 }
 
-// CreateTenant implements Store.
 func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
 	return db.submit(ctx, tenant, true, nil)
 }
 
-// View implements Store.
 func (db *DB) View(ctx context.Context, tenant string, fn func(Tx) error) error {
 	if err := db.away(tenant); err != nil {
 		return err
@@ -100,7 +97,6 @@ func (ts *tables) open(tx *bbolt.Tx, tenant string) (err error) {
 	return nil
 }
 
-// Tenants implements Store.
 func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	var out []string
 	err := db.read(ctx, func(tx *bbolt.Tx) (err error) {

@@ -119,17 +119,14 @@ type room struct {
 	before  atomic.Int64 // ns of the outages that are over
 }
 
-// Full implements Room.
 func (db *DB) Full() *FullError { return db.room.full.Load() }
 
-// Outage implements Room.
 func (db *DB) Outage() Outage {
 	db.room.mu.Lock()
 	defer db.room.mu.Unlock()
 	return db.room.outage
 }
 
-// Stalled implements Room.
 func (db *DB) Stalled() time.Duration {
 	r := &db.room
 	if r.full.Load() != nil {
@@ -142,7 +139,6 @@ func (db *DB) Stalled() time.Duration {
 	return time.Duration(r.before.Load())
 }
 
-// Hurry implements Room.
 func (db *DB) Hurry() {
 	r := &db.room
 	r.mu.Lock()

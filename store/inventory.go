@@ -16,7 +16,6 @@ type Inventory interface {
 
 var _ Inventory = (*readTx)(nil)
 
-// Buckets implements Inventory.
 func (tx *readTx) Buckets() (names []Bucket, err error) {
 	if err := tx.Over(); err != nil {
 		return nil, err
@@ -31,7 +30,6 @@ func (tx *readTx) Buckets() (names []Bucket, err error) {
 	return names, err
 }
 
-// Counters implements Inventory.
 func (tx *readTx) Counters(visit func(name string, n int64)) error {
 	if err := tx.Over(); err != nil {
 		return err

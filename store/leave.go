@@ -82,17 +82,14 @@ func (l *leaving) Cut(ctx context.Context, fn func(Tx, []Row) error) error {
 	})
 }
 
-// Hold implements Leaving.
 func (l *leaving) Hold(ctx context.Context) error {
 	return l.db.between(ctx, func(*writer) error { l.tail.Hold(); return nil })
 }
 
-// Gone implements Leaving.
 func (l *leaving) Gone(ctx context.Context, to AwayError) error {
 	return l.db.mark(ctx, l.tenant, &to, nil)
 }
 
-// End implements Leaving.
 func (l *leaving) End() {
 	l.tail.Release()
 	// Where the writer has ended there is nothing to stop.

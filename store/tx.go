@@ -25,18 +25,14 @@ var (
 	_ group.WriteBase[Bucket, *table] = (*tenant)(nil)
 )
 
-// Find implements group.Base.
 func (ts *tables) Find(name Bucket) (*table, error) { return ts.find(name) }
 
-// Get implements group.Base.
 func (ts *tables) Get(t *table, key []byte) ([]byte, error) { return t.get(key) }
 
-// Scan implements group.Base.
 func (ts *tables) Scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
 	return scan(t, o, from, to, reverse, fn)
 }
 
-// Count implements group.Base.
 func (ts *tables) Count(name string) (int64, error) {
 	t, err := ts.counters()
 	if err != nil {
@@ -45,5 +41,4 @@ func (ts *tables) Count(name string) (int64, error) {
 	return group.ReadCounter(name, t.get)
 }
 
-// Cell implements group.WriteBase.
 func (t *tenant) Cell(name string) (*group.Counter, error) { return t.ledger.Cell(name, t.Count) }

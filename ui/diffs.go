@@ -38,7 +38,6 @@ type works interface {
 // maxWork bounds what is shown of the work in a tree, in bytes.
 const maxWork = 128 << 20
 
-// Diff implements review.Source.
 func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, error) {
 	kind, id, _ := strings.Cut(ref, ":")
 	var text strings.Builder

@@ -110,7 +110,6 @@ func (m *Model) look() {
 	m.counts = count(m.snap)
 }
 
-// Init implements tea.Model.
 func (m *Model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.listen(), m.tick()}
 	if m.opt.Sync {

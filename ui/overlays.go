@@ -90,7 +90,6 @@ func (m *Model) menu(title string, choices []string, then func(int) tea.Cmd) tea
 // filterLine is the `/` line: the list narrows while it is typed.
 type filterLine struct{ input overlay.Input }
 
-// Update implements overlay.Overlay.
 func (f *filterLine) Update(msg tea.Msg) overlay.Action {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch k.String() {
@@ -106,10 +105,8 @@ func (f *filterLine) Update(msg tea.Msg) overlay.Action {
 	return overlay.Action{}
 }
 
-// Typing implements overlay.Typist.
 func (f *filterLine) Typing() bool { return true }
 
-// Draw implements overlay.Overlay.
 func (f *filterLine) Draw(c *screen.Canvas) {
 	y := c.H() - 1
 	x := c.Text(0, y, screen.FooterKey, "/")

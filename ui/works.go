@@ -41,7 +41,6 @@ type treeLooks interface {
 	Review(tenant, agent string) tree.Review
 }
 
-// Looks implements review.Work.
 func (r *reviews) Looks(ctx context.Context, tenant string, f core.Filter) (page core.Page[tree.Look], err error) {
 	trees, err := core.Pick(r.trees.All(tenant), nil, f, func(t tree.Tree) core.Traits {
 		return core.Traits{Status: string(t.Phase), Agent: t.Agent, At: t.CreatedAt, Text: t.Agent + " " + t.Source + " " + t.Base}
@@ -55,7 +54,6 @@ func (r *reviews) Looks(ctx context.Context, tenant string, f core.Filter) (page
 	return page, err
 }
 
-// Look implements review.Work.
 func (r *reviews) Look(ctx context.Context, tenant, agent string) (l tree.Look, err error) {
 	key, now := tenant+"/"+agent, r.clock.Now()
 	r.mu.Lock()
@@ -82,16 +80,13 @@ func (r *reviews) Look(ctx context.Context, tenant, agent string) (l tree.Look, 
 	return l, nil
 }
 
-// Turn implements review.Work.
 func (r *reviews) Turn(tenant, agent string) uint64 {
 	of, _ := r.trees.Has(tenant, agent)
 	return max(of.AuditSeq, r.turn(tenant, agent))
 }
 
-// Review implements review.Work.
 func (r *reviews) Review(tenant, agent string) tree.Review { return r.trees.Review(tenant, agent) }
 
-// Asked implements review.Work.
 func (r *reviews) Asked(ctx context.Context, tenant, agent string) (all []tree.Input, err error) {
 	for _, status := range []task.Status{task.Running, task.Queued} {
 		page, err := r.tasks.List(ctx, tenant, core.Filter{Kind: tree.KindMerge, Status: string(status), Size: core.MaxPageSize})

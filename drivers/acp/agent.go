@@ -329,7 +329,6 @@ func (a *agent) giveUp(pe *peer) {
 	go func() { _ = a.r.pool.leave(context.Background(), pe, a) }()
 }
 
-// Interrupt implements fleet.Handle.
 func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Stop implements fleet.Handle. Prompts are refused until Restart.
@@ -346,7 +345,6 @@ func (a *agent) Restart(ctx context.Context) error {
 	})
 }
 
-// Close implements fleet.Handle.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	a.keep.Close()

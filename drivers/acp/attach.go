@@ -25,7 +25,6 @@ const (
 
 var _ fleet.Attacher = (*Runtime)(nil)
 
-// Attaches implements fleet.Attacher.
 func (r *Runtime) Attaches(a fleet.Agent, path string) error {
 	p, err := r.placeOf(a)
 	if err == nil && p.there != nil {

@@ -149,7 +149,6 @@ func (a *agent) said(t *turn) *fleet.Message {
 // that works, so that it hears at the end of its turn.
 func (a *agent) Hears() error { return fleet.ErrNextPrompt }
 
-// Steer implements fleet.Steerer.
 func (a *agent) Steer(string, string) error { return fleet.ErrNextPrompt }
 
 // finished makes the outcome of a turn whose answer has come, or can't come

@@ -24,10 +24,8 @@ type knob struct {
 // wants is what an agent is to be set to, "" for what it chooses by itself.
 type wants struct{ mode, model string }
 
-// Configures implements fleet.Configurable.
 func (*Runtime) Configures(fleet.Setting) bool { return true }
 
-// Choose implements fleet.Chooser.
 func (a *agent) Choose(ctx context.Context, what fleet.Setting, value string) error {
 	a.mu.Lock()
 	if what == fleet.SetModel {

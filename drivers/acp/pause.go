@@ -31,7 +31,6 @@ func (a *agent) Pause(ctx context.Context) error {
 	return keeper.UnlessOver(ctx, pe.ended, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, keeper.Process.Pause)))
 }
 
-// Resume implements fleet.Handle.
 func (a *agent) Resume(ctx context.Context) error {
 	a.mu.Lock()
 	pe, s := a.pe, a.sess

@@ -107,7 +107,6 @@ func readSettings(options core.Raw) (settings, error) {
 	return s, err
 }
 
-// Reach implements fleet.Homely.
 func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	var s settings
 	if core.DecodeStored(options, &s) != nil {
@@ -123,7 +122,6 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	return places, nil
 }
 
-// Profile implements fleet.Walled.
 func (*Runtime) Profile() string { return string(cell.Worker) }
 
 // account is whom the agent runs as; nil for the engine's own user.

@@ -76,7 +76,6 @@ func (t *there) learn() error {
 	return nil
 }
 
-// Within implements machine.
 func (t *there) Within(path string) (string, error) {
 	real := t.Real()
 	if real == "" {
@@ -85,19 +84,16 @@ func (t *there) Within(path string) (string, error) {
 	return workdir.Within(path, real, cmp.Or(t.spec.Dir, real))
 }
 
-// Sub implements machine.
 func (t *there) Sub(path string) (string, error) {
 	a, err := t.ask(workdir.Request{Op: workdir.OpSub, Path: path})
 	return a.Path, err
 }
 
-// Read implements machine.
 func (t *there) Read(path string, most int) ([]byte, error) {
 	a, err := t.ask(workdir.Request{Op: workdir.OpRead, Path: path, Most: most})
 	return a.Content, err
 }
 
-// Write implements machine.
 func (t *there) Write(path string, content []byte) (old []byte, err error) {
 	a, err := t.ask(workdir.Request{Op: workdir.OpWrite, Path: path, Content: content})
 	return a.Content, err
@@ -125,7 +121,6 @@ func (t *there) start(spec cell.Spec, files []judge.File) (keeper.Process, func(
 
 func (t *there) available() error { return t.hosts.Available(t.spec.Whose.Tenant, t.name) }
 
-// Hosted implements fleet.Hosted.
 func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 
 // placeThere is where an agent of a host runs. What needs this machine is refused.

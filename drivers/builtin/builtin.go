@@ -71,7 +71,6 @@ func New(opt Options) *Runner {
 	return r
 }
 
-// Check implements skill.Runner.
 func (r *Runner) Check(spec skill.Spec) error {
 	if _, ok := r.funcs[spec.Name]; !ok {
 		return core.Invalid("runner.name", spec.Name, strings.Join(names(), ", "))
@@ -90,7 +89,6 @@ func (r *Runner) Effects(spec skill.Spec) []skill.Effect {
 	return nil
 }
 
-// Start implements skill.Runner.
 func (r *Runner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
 	if err := r.Check(call.Skill.Runner); err != nil {
 		return nil, err

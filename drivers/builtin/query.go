@@ -61,7 +61,6 @@ func (w *queryWork) line(level, line string) {
 	}
 }
 
-// Outcome implements swarm.Work.
 func (w *queryWork) Outcome() task.Outcome {
 	o := w.Work.Outcome()
 	if o.Status == task.Failed && strings.HasPrefix(o.Error.Message, "exit status ") {

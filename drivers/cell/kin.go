@@ -23,7 +23,6 @@ func (w Whose) run(name string) operator.Run {
 
 var _ origin.Runs = (*Supervisor)(nil)
 
-// Self implements origin.Runs.
 func (s *Supervisor) Self() int { return os.Getpid() }
 
 // Lookup implements origin.Runs: every process of a cell descends from its init.

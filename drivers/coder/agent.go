@@ -305,7 +305,6 @@ func (a *agent) Pause(context.Context) error {
 	return nil
 }
 
-// Resume implements fleet.Handle.
 func (a *agent) Resume(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -351,7 +350,6 @@ func (a *agent) endTurn(why keeper.Ending) {
 	}
 }
 
-// Leave implements fleet.Leaver.
 func (a *agent) Leave() {
 	a.mu.Lock()
 	t := a.turn
@@ -362,7 +360,6 @@ func (a *agent) Leave() {
 	}
 }
 
-// Interrupt implements fleet.Handle.
 func (a *agent) Interrupt() {
 	a.mu.Lock()
 	t := a.turn

@@ -22,7 +22,6 @@ const (
 
 var _ fleet.Overheard = (*agent)(nil)
 
-// Overhear implements fleet.Overheard.
 func (a *agent) Overhear(hear func(context.Context, fleet.Event) error) {
 	a.mu.Lock()
 	a.hear = hear

@@ -72,7 +72,6 @@ func elsewhere(u *url.URL) error {
 		core.OneLine(u.Scheme+"://"+u.Host, 200)).With("field", "url")
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.send(req)
 	if err != nil && req.Body != nil {

@@ -163,21 +163,18 @@ type counting struct {
 	once           sync.Once
 }
 
-// Read implements net.Conn.
 func (c *counting) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.received.Add(int64(n))
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *counting) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.sent.Add(int64(n))
 	return n, err
 }
 
-// Close implements net.Conn.
 func (c *counting) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(c.over)

@@ -15,7 +15,6 @@ import (
 // name that was allowed is the name that is looked up.
 type system struct{}
 
-// LookupNetIP implements Resolver.
 func (system) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, network, host+".")
 }

@@ -29,7 +29,6 @@ type client struct {
 	busy      sync.Mutex    // held while a request is carried
 }
 
-// Close implements net.Conn.
 func (c *client) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() { close(c.done) })
@@ -58,7 +57,6 @@ func (l *incoming) put(c net.Conn) bool {
 
 func (l *incoming) shut() { l.once.Do(func() { close(l.over) }) }
 
-// Accept implements net.Listener.
 func (l *incoming) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -68,13 +66,11 @@ func (l *incoming) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (l *incoming) Close() error {
 	l.shut()
 	return nil
 }
 
-// Addr implements net.Listener.
 func (l *incoming) Addr() net.Addr { return &net.TCPAddr{} }
 
 type clientKey struct{}

@@ -87,7 +87,6 @@ type replayed struct {
 	first []byte
 }
 
-// Read implements net.Conn.
 func (r *replayed) Read(b []byte) (int, error) {
 	if len(r.first) == 0 {
 		return r.Conn.Read(b)

@@ -236,7 +236,6 @@ func (a *agent) launch(parent string) error {
 	return nil
 }
 
-// Tell implements fleet.Listener.
 func (a *agent) Tell(callID, text string) error {
 	a.mu.Lock()
 	s := a.sess
@@ -251,7 +250,6 @@ func (a *agent) Tell(callID, text string) error {
 	return s.send(line)
 }
 
-// Interrupt implements fleet.Handle.
 func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Pause implements fleet.Handle. An agent without a process is paused by
@@ -260,7 +258,6 @@ func (a *agent) Pause(ctx context.Context) error {
 	return keeper.Pause(ctx, &a.keep, &a.mu, &a.sess)
 }
 
-// Resume implements fleet.Handle.
 func (a *agent) Resume(ctx context.Context) error {
 	return keeper.Resume(ctx, &a.keep, &a.mu, &a.sess)
 }
@@ -279,7 +276,6 @@ func (a *agent) Restart(ctx context.Context) error {
 	})
 }
 
-// Close implements fleet.Handle.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	a.keep.Close()

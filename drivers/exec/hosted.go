@@ -10,7 +10,6 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-// Hosted implements fleet.Hosted.
 func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 
 // checkHosted is Check of an agent on another machine. What needs this one there,

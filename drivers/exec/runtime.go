@@ -87,7 +87,6 @@ func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
 	return &Runtime{keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits}, opt}, nil
 }
 
-// Reach implements fleet.Homely.
 func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	o, err := readOptions(options)
 	if err != nil {
@@ -96,7 +95,6 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	return o.Outside(), nil
 }
 
-// Check implements fleet.Runtime.
 func (r *Runtime) Check(c fleet.Create) error {
 	o, err := readOptions(c.Options)
 	if err != nil {

@@ -79,7 +79,6 @@ func (r *SkillRunner) Places(spec skill.Spec, _ core.Raw) []string {
 	return []string{dir}
 }
 
-// Bind implements skill.Binder.
 func (r *SkillRunner) Bind(tenant string, spec skill.Spec) []judge.File {
 	dir, err := r.dirOf(spec)
 	if err != nil || len(spec.Argv) == 0 {

@@ -11,7 +11,6 @@ import (
 	"swarmdeck/engine/host"
 )
 
-// Clear implements host.Driver.
 func (p *Pool) Clear(ctx context.Context, h host.Host) error {
 	l, gone := p.begin(h)
 	defer gone()

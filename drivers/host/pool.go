@@ -127,7 +127,6 @@ func (p *Pool) link(at place) *link {
 	return p.links[at]
 }
 
-// Keep implements host.Driver.
 func (p *Pool) Keep(ctx context.Context, h host.Host) error {
 	l, gone := p.begin(h)
 	defer l.close()
@@ -149,7 +148,6 @@ func (p *Pool) begin(h host.Host) (l *link, gone func()) {
 	}
 }
 
-// Link implements host.Driver.
 func (p *Pool) Link(tenant, name string) host.Link {
 	if l := p.link(place{tenant, name}); l != nil {
 		return l.state()
@@ -165,7 +163,6 @@ func away(name, why string) error {
 	return core.Errorf(core.Unavailable, "host %s can't be reached: %s", name, why).With("field", "host")
 }
 
-// Start implements keeper.Hosts.
 func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keeper.Screened, error) {
 	l := p.link(place{tenant, name})
 	if l == nil {
@@ -178,7 +175,6 @@ func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keep
 	return run, nil
 }
 
-// Available implements keeper.Hosts.
 func (p *Pool) Available(tenant, name string) error {
 	l := p.link(place{tenant, name})
 	if l == nil {
@@ -187,7 +183,6 @@ func (p *Pool) Available(tenant, name string) error {
 	return l.available()
 }
 
-// Program implements keeper.Hosts.
 func (p *Pool) Program(tenant, name string) string {
 	l := p.link(place{tenant, name})
 	if l == nil {
@@ -198,7 +193,6 @@ func (p *Pool) Program(tenant, name string) string {
 	return l.program
 }
 
-// Follow implements keeper.Hosts.
 func (p *Pool) Follow(tenant, name string, tell func(error)) (stop func()) {
 	f, at := &tell, place{tenant, name}
 	p.mu.Lock()

@@ -188,10 +188,8 @@ func (p *Process) end() {
 	p.turn.Broadcast()
 }
 
-// Streams implements keeper.Process.
 func (p *Process) Streams() (stdin, stdout, stderr *os.File) { return p.ours[0], p.ours[1], p.ours[2] }
 
-// CloseIO implements keeper.Process.
 func (p *Process) CloseIO() {
 	for _, f := range p.ours {
 		if f != nil {
@@ -205,10 +203,8 @@ func (p *Process) CloseIO() {
 	p.l.forget(p)
 }
 
-// Done implements keeper.Process.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended implements keeper.Process.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -218,7 +214,6 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Exit implements keeper.Process.
 func (p *Process) Exit() cell.Exit {
 	<-p.done
 	return p.exit
@@ -231,31 +226,26 @@ func (p *Process) PID() int {
 	return p.pid
 }
 
-// Missing implements keeper.Process.
 func (p *Process) Missing() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lacks
 }
 
-// Loose implements keeper.Process.
 func (p *Process) Loose() string { return cell.Loose(p.profile, p.Missing(), nil) }
 
-// Unread implements keeper.Process.
 func (p *Process) Unread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unread
 }
 
-// Serves implements keeper.Process.
 func (p *Process) Serves(task string, on bool) {
 	if p.start.Keep != nil {
 		p.want(wire.Item{Kind: wire.Serve, Task: task, On: on})
 	}
 }
 
-// Interrupt implements keeper.Process.
 func (p *Process) Interrupt(sig syscall.Signal) {
 	p.want(wire.Item{Kind: wire.Signal, Signal: int(sig)})
 }
@@ -267,24 +257,20 @@ func (p *Process) Resize(to cell.Size) error {
 	return nil
 }
 
-// Unseen implements keeper.Screened.
 func (p *Process) Unseen() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.looked.Unseen
 }
 
-// Foreground implements keeper.Screened.
 func (p *Process) Foreground() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.looked.Foreground
 }
 
-// Mark implements keeper.Process.
 func (p *Process) Mark() { p.want(wire.Item{Kind: wire.Mark}) }
 
-// Prune implements keeper.Process.
 func (p *Process) Prune(grace time.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), stopPatience)
 	defer stop()
@@ -331,7 +317,6 @@ const (
 // is back.
 func (p *Process) Pause(ctx context.Context) error { return p.settle(ctx, wire.Pause) }
 
-// Resume implements keeper.Process.
 func (p *Process) Resume(ctx context.Context) error { return p.settle(ctx, wire.Resume) }
 
 func (p *Process) settle(ctx context.Context, what string) error {

@@ -46,13 +46,11 @@ func (f *far) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (f *far) Write(b []byte) (int, error) { return f.t.Write(b) }
 
 // CloseWrite says that nothing else comes.
 func (f *far) CloseWrite() error { return f.t.CloseWrite() }
 
-// Close implements net.Conn.
 func (f *far) Close() error {
 	err := f.t.Close()
 	_ = f.SetDeadline(time.Unix(1, 0)) // who reads or writes wakes up

@@ -45,7 +45,6 @@ func (c Choices) Outside() (places []string) {
 	return places
 }
 
-// Profile implements fleet.Walled.
 func (Local) Profile() string { return string(cell.Worker) }
 
 // Check reports what keeps an agent from being one: the command must be there and

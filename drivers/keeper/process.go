@@ -98,11 +98,8 @@ type Here struct {
 // NewHere makes it of a run.
 func NewHere(p *cell.Process) *Here { return &Here{Process: p} }
 
-// Unread implements Process.
 func (*Here) Unread() bool { return false }
 
-// Mark implements Process.
 func (h *Here) Mark() { h.mark = h.Census() }
 
-// Prune implements Process.
 func (h *Here) Prune(grace time.Duration) { h.Process.Prune(h.mark.Has, grace) }

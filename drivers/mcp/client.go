@@ -147,7 +147,6 @@ func (c *Client) link(s tools.Server) (*link, error) {
 	return l, nil
 }
 
-// Tools implements tools.Source.
 func (c *Client) Tools(ctx context.Context, s tools.Server) ([]tools.Tool, error) {
 	l, err := c.link(s)
 	if err != nil {

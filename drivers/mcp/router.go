@@ -69,7 +69,6 @@ func (r *Router) Close() error {
 	return errors.Join(errs...)
 }
 
-// ServeHTTP implements http.Handler.
 func (r *Router) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if q.URL.Path != Path {
 		http.NotFound(w, q)

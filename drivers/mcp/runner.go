@@ -116,13 +116,11 @@ func (r Runner) Bind(tenant string, action judge.Action) []judge.File {
 	}}
 }
 
-// Slot implements swarm.Runner.
 func (Runner) Slot(_, _ string) (bool, string) { return true, "" }
 
 // beatEvery keeps the lease of a call alive.
 const beatEvery = 250 * time.Millisecond
 
-// Start implements swarm.Runner.
 func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	_, action, err := r.Check(job.Task.TenantID, job.Task.Input)
 	if err != nil {
@@ -173,14 +171,12 @@ func (c *Client) held(ctx context.Context, hold *skill.Hold, tenant string, in c
 	return out, err
 }
 
-// Check implements skill.Runner.
 func (SkillRunner) Check(spec skill.Spec) error { return checkNames("runner.", spec.Server, spec.Tool) }
 
 // Effects implements skill.Effecter: a server is a program that can do
 // anything.
 func (SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
 
-// Start implements skill.Runner.
 func (r SkillRunner) Start(ctx context.Context, call skill.Call) (swarm.Work, error) {
 	in := callInput{Server: call.Skill.Runner.Server, Tool: call.Skill.Runner.Tool, Args: call.Params, traceparent: call.Traceparent()}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {

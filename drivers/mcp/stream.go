@@ -32,7 +32,6 @@ func readLines(from io.ReadCloser, mask *secret.Mask, longest int, each func(rea
 	return r
 }
 
-// Read implements io.Reader.
 func (r *lineReader) Read(p []byte) (int, error) {
 	for r.ready.Len() == 0 && r.err == nil {
 		var n int
@@ -121,7 +120,6 @@ type lockedWriter struct {
 	io.WriteCloser
 }
 
-// Write implements io.Writer.
 func (w *lockedWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -80,7 +80,6 @@ func (b *body) keepBack(p []byte) int {
 	return n
 }
 
-// Close implements io.Closer.
 func (b *body) Close() error {
 	if b.close {
 		return b.from.Close()

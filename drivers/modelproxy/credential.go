@@ -222,7 +222,6 @@ type maskedBody struct {
 	err   error
 }
 
-// Read implements io.Reader.
 func (m *maskedBody) Read(p []byte) (int, error) {
 	for m.ready.Len() == 0 && m.err == nil {
 		var n int

@@ -85,7 +85,6 @@ func (p *Proxy) Open(to Upstreams, env map[string]string, listen Listener) (*Lin
 	return l, nil
 }
 
-// ServeHTTP implements http.Handler.
 func (l *Lines) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	one := l.tokens[sha256.Sum256([]byte(token))]

@@ -47,7 +47,6 @@ func (s *Sender) Close() error {
 	return nil
 }
 
-// Send implements notice.Sender.
 func (s *Sender) Send(ctx context.Context, n notice.Notice, m notice.Message) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opt.Patience, fmt.Errorf("no answer within %s", s.opt.Patience))
 	defer cancel()

@@ -23,7 +23,6 @@ type Kept struct {
 	cut  bool
 }
 
-// Write implements io.Writer.
 func (k *Kept) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,6 @@ import (
 // errMuch ends a program that answers more than it may.
 var errMuch = fmt.Errorf("it answered more than %d bytes", judge.MaxAnswer)
 
-// Decide implements judge.Programs.
 func (r *Runner) Decide(ctx context.Context, p *judge.Program, input []byte) judge.Reply {
 	if p.Serve {
 		return r.ask(ctx, p, input)

@@ -96,7 +96,6 @@ func (r *Runner) Close() error {
 	return os.RemoveAll(r.dir)
 }
 
-// Jailed implements judge.Programs.
 func (r *Runner) Jailed(ctx context.Context) (bool, string) {
 	jailed, err := r.jail(ctx)
 	if err != nil {

@@ -137,7 +137,6 @@ func (s *servers) close() {
 	s.ending.Wait()
 }
 
-// Release implements judge.Programs.
 func (r *Runner) Release(p *judge.Program) { r.servers.release(p.Name, nil) }
 
 // ask puts one line to a program that stays and reads one.

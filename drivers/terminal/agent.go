@@ -134,7 +134,6 @@ func (a *agent) over(s *session) {
 // settleTime is how long a program lives that could be started.
 const settleTime = time.Second
 
-// Interrupt implements fleet.Handle.
 func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
 
 // Pause implements fleet.Handle. An agent without a program is paused by being
@@ -143,7 +142,6 @@ func (a *agent) Pause(ctx context.Context) error {
 	return keeper.Pause(ctx, &a.keep, &a.mu, &a.sess)
 }
 
-// Resume implements fleet.Handle.
 func (a *agent) Resume(ctx context.Context) error {
 	return keeper.Resume(ctx, &a.keep, &a.mu, &a.sess)
 }
@@ -162,7 +160,6 @@ func (a *agent) Restart(ctx context.Context) error {
 	})
 }
 
-// Close implements fleet.Handle.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	a.keep.Close()

@@ -20,7 +20,6 @@ func (a *agent) changes() {
 	}
 }
 
-// Changed implements terminal.Terminal.
 func (a *agent) Changed() <-chan struct{} {
 	a.seen.Lock()
 	defer a.seen.Unlock()
@@ -28,7 +27,6 @@ func (a *agent) Changed() <-chan struct{} {
 	return a.changed
 }
 
-// Screen implements terminal.Terminal.
 func (a *agent) Screen(known uint64, back int) *terminal.Screen {
 	a.mu.Lock()
 	s, size := a.shown, a.size
@@ -48,7 +46,6 @@ func (a *agent) Screen(known uint64, back int) *terminal.Screen {
 	return pic
 }
 
-// Rev implements terminal.Terminal.
 func (a *agent) Rev() uint64 {
 	if s := a.newest(); s != nil {
 		return s.screen.Rev()
@@ -56,7 +53,6 @@ func (a *agent) Rev() uint64 {
 	return 0
 }
 
-// Unseen implements terminal.Terminal.
 func (a *agent) Unseen() bool {
 	s := a.newest()
 	return s != nil && !s.proc.Ended() && s.proc.Unseen()
@@ -96,7 +92,6 @@ func masked(pic *terminal.Screen, mask *secret.Mask) {
 	}
 }
 
-// Begin implements terminal.Terminal.
 func (a *agent) Begin(ctx context.Context) error {
 	for {
 		a.mu.Lock()
@@ -132,7 +127,6 @@ func (a *agent) Begin(ctx context.Context) error {
 	}
 }
 
-// Type implements terminal.Terminal.
 func (a *agent) Type(in []terminal.Input) error {
 	a.mu.Lock()
 	s, paused := a.sess, a.keep.Paused() != nil
@@ -150,7 +144,6 @@ func (a *agent) Type(in []terminal.Input) error {
 	return s.typeIn(data)
 }
 
-// Masked implements terminal.Terminal.
 func (a *agent) Masked(text string) string {
 	if s := a.newest(); s != nil {
 		return s.mask.String(text)
@@ -158,7 +151,6 @@ func (a *agent) Masked(text string) string {
 	return text
 }
 
-// Resize implements terminal.Terminal.
 func (a *agent) Resize(to terminal.Size) error {
 	to = to.Bounded()
 	a.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-// Hosted implements fleet.Hosted.
 func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 
 // checkHosted reports why an agent can't have its place on a host, or the profile of its

@@ -26,7 +26,6 @@ func leafOf(ctx context.Context, r git.Repository, state, path string) (mode, ob
 	return words[0], words[2], nil
 }
 
-// File implements tree.Driver.
 func (d *Driver) File(ctx context.Context, t tree.Tree, state, path string) ([]byte, error) {
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -46,7 +45,6 @@ func (d *Driver) File(ctx context.Context, t tree.Tree, state, path string) ([]b
 	return r.Call(ctx, git.Call{Args: []string{"cat-file", "blob", object}})
 }
 
-// Edit implements tree.Driver.
 func (d *Driver) Edit(ctx context.Context, t tree.Tree, key, state, path string, content []byte) error {
 	ctx, stop := patiently(ctx)
 	defer stop()

@@ -35,7 +35,6 @@ func landed(key string) string { return "refs/landed/" + strings.ReplaceAll(key,
 // onto is the ref that keeps what it was put on top of.
 func onto(key string) string { return "refs/onto/" + strings.ReplaceAll(key, ":", "-") }
 
-// Join implements tree.Driver.
 func (d *Driver) Join(ctx context.Context, t tree.Tree, q tree.Join) (out tree.Joined, err error) {
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -119,7 +118,6 @@ func (j *joining) tree(ctx context.Context, commit string) (string, error) {
 
 var errConflicts = errors.New("conflicts")
 
-// Update implements tree.Driver.
 func (d *Driver) Update(ctx context.Context, t tree.Tree, key, state, onto string) ([]string, error) {
 	ctx, stop := patiently(ctx)
 	defer stop()

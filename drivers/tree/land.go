@@ -40,7 +40,6 @@ func (d *Driver) Land(ctx context.Context, t tree.Tree, key, from, to string) er
 	})
 }
 
-// Back implements tree.Driver.
 func (d *Driver) Back(ctx context.Context, t tree.Tree, key, from, to string) (done bool, err error) {
 	if _, err := os.Lstat(t.Source); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // and all of it with it
@@ -324,7 +323,6 @@ func synced(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Published implements tree.Driver.
 func (d *Driver) Published(ctx context.Context, t tree.Tree, commit string) (string, error) {
 	if t.Kind != tree.Git {
 		return "", nil

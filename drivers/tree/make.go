@@ -363,7 +363,6 @@ func copied(from *safeopen.Root, stage, name string, left *int64) (int64, error)
 	return info.Size(), errors.Join(err, out.Close())
 }
 
-// Remove implements tree.Driver.
 func (d *Driver) Remove(ctx context.Context, t tree.Tree) error {
 	if r, err := d.repo(ctx, t); err == nil && t.Host == "" { // else its source is gone: nothing there is read any more
 		subs, _ := d.nested(r, git.Worktree{Path: t.Path}, "", 0)

@@ -88,13 +88,11 @@ func markRef(t tree.Tree, label string) string {
 	return "refs/trees/" + t.Agent + "/marks/" + hex.EncodeToString(sum[:16])
 }
 
-// Mark implements tree.Driver.
 func (d *Driver) Mark(ctx context.Context, t tree.Tree, label string) error {
 	_, err := d.now(ctx, t, markRef(t, label))
 	return err
 }
 
-// Marked implements tree.Driver.
 func (d *Driver) Marked(ctx context.Context, t tree.Tree, label string) (string, error) {
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -111,7 +109,6 @@ func (d *Driver) Marked(ctx context.Context, t tree.Tree, label string) (string,
 	return "", core.Errorf(core.NotFound, "since: nothing is kept of the tree of %s from %q; allowed: base, task, the id of a task or call since it has a tree, a commit", t.Agent, core.Clip(label)).With("field", "since").With("value", label)
 }
 
-// Tip implements tree.Driver.
 func (d *Driver) Tip(ctx context.Context, t tree.Tree) (string, error) {
 	if t.Kind == tree.Plain {
 		r, err := d.repo(ctx, t)
@@ -130,7 +127,6 @@ func (d *Driver) Tip(ctx context.Context, t tree.Tree) (string, error) {
 	return refOf(w, t.Base)
 }
 
-// Changes implements tree.Driver.
 func (d *Driver) Changes(ctx context.Context, t tree.Tree, from, to string) ([]tree.Change, error) {
 	r, err := d.repo(ctx, t)
 	if err != nil {
@@ -201,7 +197,6 @@ func changes(out []byte) (all []tree.Change, ids []string, err error) {
 	return all, ids, nil
 }
 
-// Diff implements tree.Driver.
 func (d *Driver) Diff(ctx context.Context, t tree.Tree, from, to string, paths []string, out io.Writer) error {
 	r, err := d.repo(ctx, t)
 	if err == nil {

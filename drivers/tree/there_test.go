@@ -50,7 +50,6 @@ func (a *asking) Done() <-chan struct{}                     { return a.done }
 func (a *asking) Exit() cell.Exit                           { return a.exit }
 func (a *asking) CloseIO()                                  { a.in[1].Close(); a.out[0].Close() }
 
-// Start implements keeper.Hosts.
 func (h *aHost) Start(_, host string, spec cell.Spec, o keeper.Hosted) (keeper.Screened, error) {
 	if host != "box" {
 		return nil, core.Errorf(core.Unavailable, "host %s can't be reached", host)

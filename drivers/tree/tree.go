@@ -209,7 +209,6 @@ func (d *Driver) Repository(dir string) bool {
 	return commit != ""
 }
 
-// Look implements tree.Driver.
 func (d *Driver) Look(ctx context.Context, tenant string, w tree.Wanted) (t tree.Tree, err error) {
 	if t, err = d.find(ctx, tenant, w); err != nil || t.Host == "" {
 		return t, err
@@ -310,7 +309,6 @@ func (d *Driver) place(t tree.Tree) string {
 	return filepath.Join(d.home(t), strings.TrimLeft(filepath.Base(t.Source), "."))
 }
 
-// Reads implements tree.Driver.
 func (d *Driver) Reads(t tree.Tree) []string {
 	if t.Kind != tree.Git || t.Host != "" {
 		return nil

@@ -40,7 +40,6 @@ var _ witness.Driver = (*Driver)(nil)
 // New makes a driver.
 func New(opt Options) *Driver { return &Driver{opt: opt, git: git.Git{Cells: opt.Cells}} }
 
-// Publish implements witness.Driver.
 func (d *Driver) Publish(ctx context.Context, w witness.Witness, l witness.Line) error {
 	switch w.Kind {
 	case witness.File:
@@ -51,7 +50,6 @@ func (d *Driver) Publish(ctx context.Context, w witness.Witness, l witness.Line)
 	return d.tell(ctx, w, l)
 }
 
-// Held implements witness.Driver.
 func (d *Driver) Held(ctx context.Context, w witness.Witness) iter.Seq2[audit.Kept, error] {
 	if w.Kind == witness.Git {
 		return d.commits(ctx, w)

@@ -82,7 +82,6 @@ var Gone = gone{}
 
 type gone struct{}
 
-// MarshalJSON implements json.Marshaler.
 func (gone) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }

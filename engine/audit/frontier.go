@@ -97,7 +97,6 @@ func leafHash(buf, data []byte) (tlog.Hash, []byte) {
 // storedHashes is the tlog.HashReader of a stored tree.
 type storedHashes struct{ tx store.Tx }
 
-// ReadHashes implements tlog.HashReader.
 func (r storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {

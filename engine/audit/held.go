@@ -179,7 +179,6 @@ type derivedTx struct {
 	tx *Tx
 }
 
-// Add implements store.Tx.
 func (d *derivedTx) Add(name string, delta int64) int64 {
 	n := d.Tx.Add(name, delta)
 	d.tx.hold(name, n)

@@ -45,12 +45,10 @@ func (l *lattice) root() string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (l *lattice) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, l.bytes()), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (l *lattice) UnmarshalText(text []byte) error {
 	b, err := base64.StdEncoding.Strict().DecodeString(string(text))
 	if err != nil || len(b) != 2*len(l) {

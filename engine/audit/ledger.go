@@ -75,7 +75,6 @@ func (l *Ledger) Clock() core.Clock { return ledgerClock{l} }
 // is measured with the same.
 type ledgerClock struct{ l *Ledger }
 
-// Now implements core.Clock.
 func (c ledgerClock) Now() time.Time {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()

@@ -49,21 +49,18 @@ func (tx *Tx) Now() time.Time { return tx.at }
 // ReadOnly says whether it is one of View.
 func (tx *Tx) ReadOnly() bool { return tx.readOnly }
 
-// Put implements store.Tx.
 func (tx *Tx) Put(b store.Bucket, key, value []byte) error {
 	tx.wrote = true
 	tx.keep(b, key, value, false)
 	return tx.Tx.Put(b, key, value)
 }
 
-// Delete implements store.Tx.
 func (tx *Tx) Delete(b store.Bucket, key []byte) error {
 	tx.wrote = true
 	tx.keep(b, key, nil, true)
 	return tx.Tx.Delete(b, key)
 }
 
-// Add implements store.Tx.
 func (tx *Tx) Add(name string, delta int64) int64 {
 	tx.wrote = true
 	if delta != 0 {

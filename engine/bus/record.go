@@ -213,12 +213,10 @@ func (unsettled) Subject() string { return "mailbox" }
 
 func (unsettled) States(store.Tx, func(string, any) error) error { return nil }
 
-// Derives implements audit.Deriver.
 func (unsettled) Derives() []string {
 	return []string{string(boxes), string(boxSizes), string(asks), "#" + countOpen, "#" + countAsks}
 }
 
-// Derive implements audit.Deriver.
 func (unsettled) Derive(tx store.Tx, d *audit.Derivation) error {
 	sizes := map[string]uint64{}
 	unread, asked := int64(0), int64(0)

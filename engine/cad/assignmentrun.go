@@ -49,7 +49,6 @@ type cutShort struct{ reason string }
 
 func (e *cutShort) Error() string { return e.reason }
 
-// Start implements swarm.Runner.
 func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	in, err := readAssignment(job.Task.Input)
 	if err != nil {

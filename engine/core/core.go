@@ -13,7 +13,6 @@ type Clock interface{ Now() time.Time }
 // read back from JSON equals the one written.
 type SystemClock struct{}
 
-// Now implements Clock.
 func (SystemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Change says that one record of a tenant changed in a commit. Record is the

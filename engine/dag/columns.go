@@ -218,12 +218,10 @@ func (w *writer) setReturned(call uint64, status func(now byte) byte) error {
 	return returns.Put(w.tx.Derived(), record.Seq(n), next)
 }
 
-// Derives implements audit.Deriver.
 func (auditedStreams) Derives() []string {
 	return []string{string(columns), string(returns), string(pieces)}
 }
 
-// Derive implements audit.Deriver.
 func (auditedStreams) Derive(tx store.Tx, d *audit.Derivation) error {
 	r := reader{tx}
 	for n := range uint64(r.Counter(countBlocks)) {

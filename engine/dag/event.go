@@ -308,10 +308,8 @@ func (e Event) JSON() core.Raw {
 	return append(out, e.raw[1:]...)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (e Event) MarshalJSON() ([]byte, error) { return e.JSON(), nil }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (e *Event) UnmarshalJSON(data []byte) (err error) {
 	*e, err = Parse(data)
 	return err

@@ -40,7 +40,6 @@ type PolicyActivated struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Kind implements Body.
 func (*PolicyActivated) Kind() Kind { return KindPolicyActivated }
 
 func (b *PolicyActivated) check(f *problems) { f.name("policy_ref", b.PolicyRef) }
@@ -77,7 +76,6 @@ type VolumePlan struct {
 	SnapshotRef *ExtRef `json:"snapshot_ref,omitzero"`
 }
 
-// Kind implements Body.
 func (*AgentForked) Kind() Kind { return KindAgentForked }
 
 func (b *AgentForked) check(f *problems) {
@@ -116,7 +114,6 @@ type Interruption struct {
 	Affects []EventRef `json:"affects"`
 }
 
-// Kind implements Body.
 func (*Interruption) Kind() Kind { return KindInterruption }
 
 func (b *Interruption) check(f *problems) {
@@ -138,7 +135,6 @@ type Substitution struct {
 	Reason           string   `json:"reason,omitempty"`
 }
 
-// Kind implements Body.
 func (*Substitution) Kind() Kind { return KindSubstitution }
 
 func (b *Substitution) check(f *problems) {
@@ -157,7 +153,6 @@ type RunStarted struct {
 	Attempt   int64  `json:"attempt,omitzero"`     // of the task, from 0
 }
 
-// Kind implements Body.
 func (*RunStarted) Kind() Kind { return KindRunStarted }
 
 func (b *RunStarted) check(f *problems) {
@@ -188,7 +183,6 @@ type HostUse struct {
 
 const maxHosts = 65
 
-// Kind implements Body.
 func (*RunFinished) Kind() Kind { return KindRunFinished }
 
 func (b *RunFinished) check(f *problems) {
@@ -228,7 +222,6 @@ type SnapshotMaterialized struct {
 	ContentRef  *ExtRef `json:"content_ref,omitzero"`
 }
 
-// Kind implements Body.
 func (*SnapshotMaterialized) Kind() Kind { return KindSnapshotMaterialized }
 
 func (b *SnapshotMaterialized) check(f *problems) {

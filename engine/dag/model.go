@@ -14,7 +14,6 @@ type ModelRequest struct {
 	ToolsSpec core.Raw   `json:"tools_spec,omitzero"`
 }
 
-// Kind implements Body.
 func (*ModelRequest) Kind() Kind { return KindModelRequest }
 
 func (b *ModelRequest) check(f *problems) {
@@ -55,7 +54,6 @@ type Usage struct {
 	CachedTokens     int64 `json:"cached_tokens,omitzero"` // of the prompt's, read from a cache
 }
 
-// Kind implements Body.
 func (*ModelResponse) Kind() Kind { return KindModelResponse }
 
 func (b *ModelResponse) check(f *problems) {
@@ -81,7 +79,6 @@ type HistoryAppend struct {
 	MessageRef string `json:"message_ref"`
 }
 
-// Kind implements Body.
 func (*HistoryAppend) Kind() Kind { return KindHistoryAppend }
 
 func (b *HistoryAppend) check(f *problems) {
@@ -98,7 +95,6 @@ type ToolCall struct {
 	RequestedBy EventRef `json:"requested_by"` // usually a model_response
 }
 
-// Kind implements Body.
 func (*ToolCall) Kind() Kind { return KindToolCall }
 
 func (b *ToolCall) check(f *problems) {
@@ -117,7 +113,6 @@ type ToolResult struct {
 	Error  *Fault     `json:"error,omitzero"`
 }
 
-// Kind implements Body.
 func (*ToolResult) Kind() Kind { return KindToolResult }
 
 func (b *ToolResult) check(f *problems) {
@@ -136,7 +131,6 @@ type MCPResourceUpdated struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// Kind implements Body.
 func (*MCPResourceUpdated) Kind() Kind { return KindMCPResourceUpdated }
 
 func (b *MCPResourceUpdated) check(f *problems) {
@@ -154,7 +148,6 @@ type MCPListChanged struct {
 	Server string `json:"server"`
 }
 
-// Kind implements Body.
 func (*MCPListChanged) Kind() Kind { return KindMCPListChanged }
 
 func (b *MCPListChanged) check(f *problems) { f.name("server", b.Server) }

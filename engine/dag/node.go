@@ -171,7 +171,6 @@ func (n *Node) UnmarshalJSON(data []byte) error {
 	return core.Decode(head.Rest, n.Body)
 }
 
-// MarshalJSON implements json.Marshaler.
 func (n Node) MarshalJSON() ([]byte, error) {
 	if n.Body == nil {
 		return nil, fmt.Errorf("encode a node of type %q: it has no fields", n.Type)

@@ -20,7 +20,6 @@ type Recorded struct {
 	Event      Event
 }
 
-// MarshalJSON implements json.Marshaler.
 func (r Recorded) MarshalJSON() ([]byte, error) { return r.json(r.Event.raw), nil }
 
 func (r Recorded) json(event core.Raw) core.Raw {
@@ -43,7 +42,6 @@ type Detail struct {
 	Edges []Edge
 }
 
-// MarshalJSON implements json.Marshaler.
 func (d Detail) MarshalJSON() ([]byte, error) {
 	event, err := without(d.Event.raw, "edges")
 	if err != nil {

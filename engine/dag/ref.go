@@ -55,7 +55,6 @@ type InputRef struct {
 	Message string
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (r *InputRef) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return core.Decode(data, &r.Message)
@@ -71,7 +70,6 @@ func (r *InputRef) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON implements json.Marshaler.
 func (r InputRef) MarshalJSON() ([]byte, error) {
 	if r.Event != "" {
 		return core.Encode(EventRef{r.Event})
@@ -102,14 +100,12 @@ func (t Time) IsZero() bool { return t.at.IsZero() }
 // String is the time as the record writes it.
 func (t Time) String() string { return t.at.Format(time.RFC3339Nano) }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Time) UnmarshalText(text []byte) error {
 	at, err := ParseTime(string(text))
 	*t = at
 	return err
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // ParseTime reads a timestamp. Years are those that keys can sort by.

@@ -123,7 +123,6 @@ type SnapshotCreated struct {
 	Error       *Fault  `json:"error,omitzero"`
 }
 
-// Kind implements Body.
 func (*SnapshotCreated) Kind() Kind { return KindSnapshotCreated }
 
 func (b *SnapshotCreated) check(f *problems) {
@@ -140,7 +139,6 @@ type ResourceAttached struct {
 	Mount       string `json:"mount,omitempty"` // where, for MOUNTS_RESOURCE
 }
 
-// Kind implements Body.
 func (*ResourceAttached) Kind() Kind { return KindResourceAttached }
 
 func (b *ResourceAttached) check(f *problems) {
@@ -154,7 +152,6 @@ type ResourceDetached struct {
 	ResourceRef string `json:"resource_ref"`
 }
 
-// Kind implements Body.
 func (*ResourceDetached) Kind() Kind { return KindResourceDetached }
 
 func (b *ResourceDetached) check(f *problems) { f.name("resource_ref", b.ResourceRef) }
@@ -165,7 +162,6 @@ type LivenessProbe struct {
 	Status      Liveness `json:"status"`
 }
 
-// Kind implements Body.
 func (*LivenessProbe) Kind() Kind { return KindLivenessProbe }
 
 func (b *LivenessProbe) check(f *problems) {
@@ -182,7 +178,6 @@ type RestoreAttempted struct {
 	Error          *Fault  `json:"error,omitzero"`
 }
 
-// Kind implements Body.
 func (*RestoreAttempted) Kind() Kind { return KindRestoreAttempted }
 
 func (b *RestoreAttempted) check(f *problems) {

@@ -43,7 +43,6 @@ func (m *Moment) Took() (ms int64, ok bool) {
 	return 0, false
 }
 
-// MarshalJSON implements json.Marshaler.
 func (m Moment) MarshalJSON() ([]byte, error) {
 	if m.Event.raw == nil {
 		return nil, core.Errorf(core.Internal, "event %s was shortened and has no JSON", m.Event.EventID)

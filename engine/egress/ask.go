@@ -300,7 +300,6 @@ func (s *Service) Validate(judge.Approval, core.Raw) (core.Raw, error) {
 	return nil, core.Errorf(core.InvalidInput, "edit: a connection can't be changed; approve or deny it").With("field", "edit")
 }
 
-// Settle implements judge.Settler.
 func (s *Service) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
 	return s.asked.Settle(tx, a, out)
 }

@@ -69,7 +69,6 @@ func (r *rig) Freeze(_ context.Context, tenant string) []string {
 	return []string{"agent:ada"}
 }
 
-// Thaw implements estop.Freezer.
 func (r *rig) Thaw(_ context.Context, tenant string) { r.note("thaw " + tenant) }
 
 func TestAStopIsOnDiskBeforeAnybodyFreezes(t *testing.T) {

@@ -243,7 +243,6 @@ func (f *Fleet) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	return f.asked.Validate(ap, args)
 }
 
-// Bind implements judge.Binder.
 func (f *Fleet) Bind(ap judge.Approval) []judge.File { return f.asked.Bind(ap) }
 
 // Settle implements judge.Settler: the agent no longer waits, and its run is

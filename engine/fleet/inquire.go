@@ -16,7 +16,6 @@ type Listener interface {
 
 var _ judge.Inquirer = (*Fleet)(nil)
 
-// Listens implements judge.Inquirer.
 func (f *Fleet) Listens(a *judge.Approval) error {
 	if f.listener(a) != nil {
 		return nil

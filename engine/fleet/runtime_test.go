@@ -259,7 +259,6 @@ func (h *handle) Hears() error {
 	return h.hears
 }
 
-// Steer implements fleet.Steerer.
 func (h *handle) Steer(text, _ string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -267,7 +266,6 @@ func (h *handle) Steer(text, _ string) error {
 	return nil
 }
 
-// Choose implements fleet.Chooser.
 func (h *handle) Choose(_ context.Context, what fleet.Setting, value string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -84,7 +84,6 @@ type facts struct {
 	args    ref.Val
 }
 
-// Parent implements cel.Activation.
 func (f *facts) Parent() interpreter.Activation { return nil }
 
 // ResolveName implements cel.Activation. What is absent (result.confidence of
@@ -193,7 +192,6 @@ func (f *facts) arguments() ref.Val {
 // none, and some read one often. It keeps them by where their JSON begins.
 type onReading map[*byte]ref.Val
 
-// NativeToValue implements types.Adapter.
 func (o onReading) NativeToValue(value any) ref.Val {
 	raw, ok := value.(core.Raw)
 	if !ok || len(raw) == 0 {

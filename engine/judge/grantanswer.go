@@ -89,7 +89,6 @@ func (j *Judge) proposeGranted(ctx context.Context, by core.Caller, a *Approval)
 // of the answer, as that of an always is.
 type grantSettler struct{ j *Judge }
 
-// Settle implements Settler.
 func (grantSettler) Settle(*audit.Tx, Approval, Outcome) error { return nil }
 
 // Validate implements Settler: an edit narrows a grant. What it leaves out stays.

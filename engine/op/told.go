@@ -11,7 +11,6 @@ type Told[T any] struct {
 // String tells it.
 func (t Told[T]) String() string { return t.Text }
 
-// MarshalJSON implements json.Marshaler.
 func (t Told[T]) MarshalJSON() ([]byte, error) { return core.Encode(t.Record) }
 
 // told says of a record what came of it.
@@ -31,7 +30,6 @@ func (e Either[A, B]) Value() any {
 	return *e.Other
 }
 
-// MarshalJSON implements json.Marshaler.
 func (e Either[A, B]) MarshalJSON() ([]byte, error) { return core.Encode(e.Value()) }
 
 // one is the first of two, with an error on the way to it.

@@ -21,7 +21,6 @@ func (a auditable[P]) States(tx store.Tx, visit func(id string, state any) error
 	return a.k.states(tx, visit)
 }
 
-// Derives implements audit.Deriver.
 func (a auditable[P]) Derives() []string { return a.k.derives() }
 
 // Derive implements audit.Deriver: the counts and the indexes.

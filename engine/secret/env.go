@@ -27,7 +27,6 @@ func (e Env) Shown() map[string]string {
 	return shown
 }
 
-// MarshalJSON implements json.Marshaler.
 func (e Env) MarshalJSON() ([]byte, error) { return core.Encode(e.Shown()) }
 
 // EnvOf is the environment that a task's input has, nil for none; what is

@@ -57,7 +57,6 @@ type Writer struct {
 // hit is a part to replace; from may lie before what is held.
 type hit struct{ from, to, pattern int }
 
-// Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.m == nil {
 		return w.to.Write(p)

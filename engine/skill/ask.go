@@ -105,7 +105,6 @@ func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 	return core.MustEncode(was), nil
 }
 
-// Bind implements judge.Binder.
 func (s *Skills) Bind(ap judge.Approval) []judge.File { return s.asked.Bind(ap) }
 
 // pinnedSkill is the definition that a step's question is about.

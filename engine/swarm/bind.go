@@ -29,7 +29,6 @@ func (s *Swarm) bind(tenant string, ask *judge.Ask) {
 
 var _ judge.Binder = (*Swarm)(nil)
 
-// Bind implements judge.Binder.
 func (s *Swarm) Bind(a judge.Approval) []judge.File {
 	if a.Gate != judge.GateStart {
 		return nil

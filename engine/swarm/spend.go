@@ -15,13 +15,10 @@ import (
 
 var _ budget.Work = (*Swarm)(nil)
 
-// BudgetChanged implements budget.Work.
 func (s *Swarm) BudgetChanged(tenant string) { s.poke(tenant) }
 
-// BudgetUsed implements budget.Work.
 func (s *Swarm) BudgetUsed() { s.ring() }
 
-// CancelSpenders implements budget.Work.
 func (s *Swarm) CancelSpenders(tx *audit.Tx, subject, why string) error {
 	var seqs []uint64
 	s.mu.Lock()

@@ -22,7 +22,6 @@ func (s *Swarm) SessionChanged(tenant, id string, now session.State) {
 	s.poke(tenant)
 }
 
-// CutOffSession implements session.Work.
 func (s *Swarm) CutOffSession(tenant, id, why string) {
 	s.cutOff(tenant, why, func(l *lease) bool { return l.session == id })
 }

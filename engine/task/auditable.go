@@ -26,7 +26,6 @@ func (audited) States(tx store.Tx, each func(id string, state any) error) error 
 	return errors.Join(err, bad)
 }
 
-// Derives implements audit.Deriver.
 func (audited) Derives() []string {
 	names := []string{"#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
 	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {

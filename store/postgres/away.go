@@ -213,12 +213,10 @@ func (l *leaving) Cut(ctx context.Context, fn func(store.Tx, []store.Row) error)
 	return m.view(ctx, l.t.name, func(tx store.Tx) error { return fn(tx, rows) })
 }
 
-// Hold implements store.Leaving.
 func (l *leaving) Hold(ctx context.Context) error {
 	return l.t.aside(ctx, func() error { l.tail.Hold(); return nil })
 }
 
-// Gone implements store.Leaving.
 func (l *leaving) Gone(ctx context.Context, to store.AwayError) error {
 	t := l.t
 	t.handed.Store(true) // or a renewal would take it for lost
@@ -241,7 +239,6 @@ func (l *leaving) Gone(ctx context.Context, to store.AwayError) error {
 	return err
 }
 
-// End implements store.Leaving.
 func (l *leaving) End() {
 	l.tail.Release()
 	// Where the writer has ended there is nothing to stop.

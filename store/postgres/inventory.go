@@ -21,7 +21,6 @@ const bucketsSQL = `select o.epoch = $2 and o.commit = $3, b.bucket
 from owner o left join lateral (select distinct bucket from kv where tenant = $1) as b on true
 where o.tenant = $1 order by b.bucket`
 
-// Buckets implements store.Inventory.
 func (tx *viewTx) Buckets() (names []store.Bucket, err error) {
 	if err := tx.Over(); err != nil {
 		return nil, err
@@ -44,7 +43,6 @@ func (tx *viewTx) Buckets() (names []store.Bucket, err error) {
 	return names, nil
 }
 
-// Counters implements store.Inventory.
 func (tx *viewTx) Counters(visit func(name string, n int64)) error {
 	if err := tx.Over(); err != nil {
 		return err

@@ -264,13 +264,10 @@ type view struct {
 
 var _ group.Base[store.Bucket, *bucket] = (*view)(nil)
 
-// Get implements group.Base.
 func (v *view) Get(b *bucket, key []byte) ([]byte, error) { return v.at.value(v.ctx, b, key) }
 
-// Scan implements group.Base.
 func (v *view) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
 	return v.at.scan(v.ctx, b, o, from, to, reverse, fn)
 }
 
-// Count implements group.Base.
 func (v *view) Count(name string) (int64, error) { return v.at.count(v.ctx, v.counters(), name) }

@@ -35,7 +35,6 @@ func (p *Part) Bequeath(engine string) {
 	p.heir = engine
 }
 
-// CreateTenant implements store.Store.
 func (p *Part) CreateTenant(ctx context.Context, tenant string) error {
 	err := p.DB.CreateTenant(ctx, tenant)
 	if err == nil || errors.Is(err, store.ErrTenantExists) { // made halfway perhaps
@@ -52,7 +51,6 @@ func (p *Part) has(tenant string) bool {
 	return tenant == p.only || p.made[tenant]
 }
 
-// Here implements store.Store.
 func (p *Part) Here(ctx context.Context) ([]string, error) {
 	p.DB.mu.Lock()
 	t := p.tenants[p.only]
@@ -91,7 +89,6 @@ func (p *Part) own(ctx context.Context, name string) (*tenant, error) {
 	return t, nil
 }
 
-// Update implements store.Store.
 func (p *Part) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	if !p.has(tenant) {
 		return fmt.Errorf("tenant %.80q: %w: this engine has %.80q alone", tenant, store.ErrLocked, p.only)
@@ -106,7 +103,6 @@ func (p *Part) Update(ctx context.Context, tenant string, fn func(store.Tx) erro
 	return t.update(ctx, fn)
 }
 
-// View implements store.Store.
 func (p *Part) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	enter := p.look
 	if tenant == p.only && !p.opt.ReadOnly {

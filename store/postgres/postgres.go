@@ -136,7 +136,6 @@ func (db *DB) Name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", c.Host, c.Port, c.Database)
 }
 
-// Update implements store.Store.
 func (db *DB) Update(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	if err := db.mayUpdate(ctx); err != nil {
 		return err
@@ -174,7 +173,6 @@ func (t *tenant) update(ctx context.Context, fn func(store.Tx) error) error {
 	}
 }
 
-// View implements store.Store.
 func (db *DB) View(ctx context.Context, tenant string, fn func(store.Tx) error) error {
 	m, err := db.enter(ctx, tenant)
 	if err != nil {
@@ -218,7 +216,6 @@ func recovered(err *error) {
 	}
 }
 
-// CreateTenant implements store.Store.
 func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
 	if db.opt.ReadOnly {
 		return store.ErrReadOnly
@@ -239,7 +236,6 @@ func (db *DB) CreateTenant(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// Tenants implements store.Store.
 func (db *DB) Tenants(ctx context.Context) ([]string, error) {
 	if err := errors.Join(ctx.Err(), db.closed()); err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ type buckets struct {
 	list   []*bucket
 }
 
-// Find implements group.Base.
 func (bs *buckets) Find(name store.Bucket) (*bucket, error) {
 	if err := group.CheckBucket(name); err != nil { // also of one in the list: the counters are there too
 		return nil, err
@@ -88,7 +87,6 @@ type walker struct {
 	rows     []row // the present one is the first
 }
 
-// Step implements group.Walker.
 func (w *walker) Step() (err error) {
 	if len(w.rows) > 0 {
 		w.rows = w.rows[1:]
@@ -103,7 +101,6 @@ func (w *walker) Step() (err error) {
 	return nil
 }
 
-// Key implements group.Walker.
 func (w *walker) Key() []byte {
 	if len(w.rows) == 0 {
 		return nil
@@ -111,7 +108,6 @@ func (w *walker) Key() []byte {
 	return w.rows[0].key
 }
 
-// Value implements group.Walker.
 func (w *walker) Value() ([]byte, error) {
 	return group.Unwrap(w.b.seed, w.b.name, w.rows[0].key, w.rows[0].record)
 }

@@ -289,25 +289,20 @@ func (t *tenant) put(b *bucket, key, value []byte) {
 	t.draft.staged.add(change{bucket: b.name, key: bytes.Clone(key), record: record}, t.draft.has)
 }
 
-// Find implements group.Base.
 func (t *tenant) Find(name store.Bucket) (*bucket, error) { return t.buckets.Find(name) }
 
-// Get implements group.Base.
 func (t *tenant) Get(b *bucket, key []byte) ([]byte, error) {
 	return t.draft.value(t.db.ctx, b, key)
 }
 
-// Scan implements group.Base.
 func (t *tenant) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
 	return t.draft.scan(t.db.ctx, b, o, from, to, reverse, fn)
 }
 
-// Count implements group.Base.
 func (t *tenant) Count(name string) (int64, error) {
 	return t.draft.count(t.db.ctx, t.buckets.counters(), name)
 }
 
-// Cell implements group.WriteBase.
 func (t *tenant) Cell(name string) (*group.Counter, error) { return t.ledger.Cell(name, t.Count) }
 
 // notify runs the commit's hooks. A panic in one leaves its owner out of step

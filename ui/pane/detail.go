@@ -74,13 +74,11 @@ func (d *Detail[T]) Show(_ Env, it Item) tea.Cmd {
 	return nil
 }
 
-// Reset implements Pane.
 func (d *Detail[T]) Reset() {
 	d.LogRecord.Reset()
 	d.got, d.err = nil, nil
 }
 
-// Refresh implements Pane.
 func (d *Detail[T]) Refresh(env Env) tea.Cmd {
 	d.lay(env)
 	cmd := d.RefreshLog(env)
@@ -91,7 +89,6 @@ func (d *Detail[T]) Refresh(env Env) tea.Cmd {
 	return tea.Batch(cmd, d.reader.Read(id, func(ctx context.Context) (T, error) { return fetch(ctx, tenant, id) }))
 }
 
-// Update implements Pane.
 func (d *Detail[T]) Update(env Env, body any) tea.Cmd {
 	if cmd, mine := d.TakeLog(env, body); mine {
 		return cmd
@@ -124,7 +121,6 @@ func (d *Detail[T]) lay(env Env) {
 	d.Page.Set(out)
 }
 
-// Draw implements Pane.
 func (d *Detail[T]) Draw(c *screen.Canvas, env Env, focused bool) {
 	if d.Stale(env) {
 		d.lay(env)
@@ -132,7 +128,6 @@ func (d *Detail[T]) Draw(c *screen.Canvas, env Env, focused bool) {
 	d.LogRecord.Draw(c, env, focused)
 }
 
-// Selected implements Pane.
 func (d *Detail[T]) Selected(env Env) Item {
 	it := d.Record.Selected(env)
 	if d.got != nil && d.spec.Item != nil {
@@ -143,7 +138,6 @@ func (d *Detail[T]) Selected(env Env) Item {
 	return it
 }
 
-// Title implements Pane.
 func (d *Detail[T]) Title(env Env) string {
 	if d.got == nil || d.spec.Title == nil {
 		return d.Record.Title(env)

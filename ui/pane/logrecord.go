@@ -18,16 +18,13 @@ func NewLogRecord(name string, logs Logs) LogRecord {
 	return LogRecord{Record: NewRecord(name), Split: NewSplit(name, logs)}
 }
 
-// Reset implements Pane.
 func (r *LogRecord) Reset() {
 	r.Record.Reset()
 	r.BindLog("")
 }
 
-// Resize implements Pane.
 func (r *LogRecord) Resize(w, h int) { r.ResizeSplit(&r.Page, w, h) }
 
-// Do implements Pane.
 func (r *LogRecord) Do(env Env, action string) (tea.Cmd, bool) {
 	return r.DoSplit(env, &r.Page, action)
 }
@@ -38,7 +35,6 @@ func (r *LogRecord) Filter(env Env, find string) (tea.Cmd, error) {
 	return r.FindSplit(env, find), nil
 }
 
-// Draw implements Pane.
 func (r *LogRecord) Draw(c *screen.Canvas, env Env, focused bool) {
 	r.DrawSplit(c, env, &r.Page, focused)
 }

@@ -8,7 +8,6 @@ func (t *Table[T]) mark(i int) {
 	}
 }
 
-// Marks implements Pane.
 func (t *Table[T]) Marks() []Item {
 	ids := t.grid.Marks()
 	if len(ids) == 0 {
@@ -23,7 +22,6 @@ func (t *Table[T]) Marks() []Item {
 	return items
 }
 
-// ClearMarks implements Pane.
 func (t *Table[T]) ClearMarks() {
 	t.grid.ClearMarks()
 	clear(t.marked)

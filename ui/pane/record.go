@@ -21,10 +21,8 @@ type Record struct {
 // NewRecord makes an unbound record for a pane.
 func NewRecord(name string) Record { return Record{name: name} }
 
-// Name implements Pane.
 func (r *Record) Name() string { return r.name }
 
-// Kind implements Pane.
 func (r *Record) Kind() Kind { return Sheet }
 
 // Bind points the record at a thing and reports whether that is a new one.
@@ -50,16 +48,13 @@ func (r *Record) Selected(Env) Item {
 	return it
 }
 
-// Open implements Opener.
 func (r *Record) Open(Env) Item { return r.Page.Item() }
 
 // Marks implements Pane: a sheet has none.
 func (r *Record) Marks() []Item { return nil }
 
-// ClearMarks implements Pane.
 func (r *Record) ClearMarks() {}
 
-// Title implements Pane.
 func (r *Record) Title(Env) string { return r.it.String() }
 
 // Filter searches the page.
@@ -69,16 +64,12 @@ func (r *Record) Filter(_ Env, text string) (tea.Cmd, error) {
 	return nil, nil
 }
 
-// FilterText implements Pane.
 func (r *Record) FilterText() string { return r.find }
 
-// Reset implements Pane.
 func (r *Record) Reset() { r.Bind(Item{}) }
 
-// Resize implements Pane.
 func (r *Record) Resize(w, h int) { r.Page.Resize(w, h) }
 
-// Do implements Pane.
 func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.Do(action) }
 
 // Stale reports, at most once a second, that what was written out may say how
@@ -91,5 +82,4 @@ func (r *Record) Stale(env Env) bool {
 	return true
 }
 
-// Draw implements Pane.
 func (r *Record) Draw(c *screen.Canvas, _ Env, focused bool) { r.Page.Draw(c, focused) }

@@ -49,7 +49,6 @@ func (s *Split) said(l *task.LogLine) *said {
 	return x
 }
 
-// Lines implements logview.Flow.
 func (x *said) Lines(width int) []screen.Styled {
 	env := &x.log.now
 	if x.rows != nil && x.width == width && x.open == x.log.unfolded && x.glyph == env.Glyphs {

@@ -47,13 +47,10 @@ func (t *Table[T]) SetColumns(cols []grid.Column) {
 	t.filter = filter.Parse(t.text, t.grid.Titles())
 }
 
-// Name implements Pane.
 func (t *Table[T]) Name() string { return t.spec.Name }
 
-// Kind implements Pane.
 func (t *Table[T]) Kind() Kind { return List }
 
-// Title implements Pane.
 func (t *Table[T]) Title(env Env) string {
 	title := t.title(env)
 	if t.held {
@@ -75,7 +72,6 @@ func (t *Table[T]) title(env Env) string {
 	return fmt.Sprintf("%s %d  /%s", t.spec.Title, n, t.text)
 }
 
-// Show implements Pane.
 func (t *Table[T]) Show(Env, Item) tea.Cmd { return nil }
 
 // Refresh implements Pane for lists with Rows and for those in pages.
@@ -162,7 +158,6 @@ func (t *Table[T]) Sight(h int, fn func(*T)) {
 // Width is how many cells a column had when it was last drawn; 0 is none.
 func (t *Table[T]) Width(col int) int { return t.grid.Width(col) }
 
-// Do implements Pane.
 func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 	t.env = env
 	switch action {
@@ -194,7 +189,6 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 	return t.pager.Need(t.fetch(env), first, n), true
 }
 
-// Selected implements Pane.
 func (t *Table[T]) Selected(env Env) Item {
 	t.env = env
 	row, ok := t.at(t.grid.Index())
@@ -227,7 +221,6 @@ func (t *Table[T]) Position() int { return t.grid.Index() }
 // Select moves to the row with this id, if it is there.
 func (t *Table[T]) Select(id string) bool { return t.grid.Select(id) }
 
-// Filter implements Pane.
 func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
 	t.env = env
 	if t.pager == nil {
@@ -245,7 +238,6 @@ func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
 	return t.reread(env), nil
 }
 
-// FilterText implements Pane.
 func (t *Table[T]) FilterText() string { return t.text }
 
 // Reset forgets rows, marks and place: another tenant is shown.
@@ -270,7 +262,6 @@ func (t *Table[T]) empty() string {
 	return t.spec.Empty
 }
 
-// Draw implements Pane.
 func (t *Table[T]) Draw(c *screen.Canvas, env Env, focused bool) {
 	t.env = env
 	t.grid.Empty = t.empty()

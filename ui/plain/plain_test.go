@@ -75,7 +75,6 @@ type desk struct {
 	over chan error
 }
 
-// Write implements io.Writer.
 func (d *desk) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

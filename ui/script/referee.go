@@ -18,7 +18,6 @@ type referee struct {
 	skipped string
 }
 
-// Skip implements testscript.T.
 func (t *referee) Skip(why ...any) {
 	t.skipped = strings.TrimSpace(fmt.Sprintln(why...))
 	if t.skipped == "" {
@@ -27,25 +26,20 @@ func (t *referee) Skip(why ...any) {
 	runtime.Goexit()
 }
 
-// Fatal implements testscript.T.
 func (t *referee) Fatal(why ...any) {
 	t.Log(why...)
 	t.FailNow()
 }
 
-// Log implements testscript.T.
 func (t *referee) Log(what ...any) { fmt.Fprintln(&t.log, what...) }
 
-// FailNow implements testscript.T.
 func (t *referee) FailNow() {
 	t.failed = true
 	runtime.Goexit()
 }
 
-// Parallel implements testscript.T.
 func (t *referee) Parallel() {}
 
-// Verbose implements testscript.T.
 func (t *referee) Verbose() bool { return false }
 
 // Run implements testscript.T: FailNow and Skip end the goroutine it makes. A

@@ -22,7 +22,6 @@ type lease struct {
 
 var _ cad.Worker = (*lease)(nil)
 
-// Seq implements cad.Worker.
 func (l *lease) Seq(workspace string) int {
 	if l.over || l.w.lost() {
 		return 0
@@ -34,7 +33,6 @@ func (l *lease) Seq(workspace string) int {
 // that is longer.
 const maxPart = 8 << 20
 
-// Load implements cad.Worker.
 func (l *lease) Load(ctx context.Context, load cad.Load) error {
 	if err := l.makeRoom(ctx, load.WorkspaceID); err != nil {
 		return err
@@ -100,7 +98,6 @@ func (l *lease) makeRoom(ctx context.Context, workspace string) error {
 	return nil
 }
 
-// Unload implements cad.Worker.
 func (l *lease) Unload(ctx context.Context, workspace string) error {
 	delete(l.w.seqs, workspace)
 	delete(l.w.used, workspace)
@@ -111,7 +108,6 @@ func (l *lease) Unload(ctx context.Context, workspace string) error {
 	return err
 }
 
-// Call implements cad.Worker.
 func (l *lease) Call(ctx context.Context, c cad.Call) (cad.Reply, error) {
 	reply, err := l.ask(ctx, c.Method, c.Params, c.Progress)
 	if err != nil {
@@ -233,7 +229,6 @@ func read(result core.Raw) (cad.Reply, error) {
 	return cad.Reply{Data: r.Data, Entry: r.Metadata.Entry, Elapsed: time.Duration(r.Metadata.Millis * float64(time.Millisecond))}, nil
 }
 
-// Release implements cad.Worker.
 func (l *lease) Release() {
 	if l.over {
 		return

@@ -142,7 +142,6 @@ type want struct {
 	given chan *worker // one slot
 }
 
-// Lease implements cad.Pool.
 func (p *Pool) Lease(ctx context.Context, at cad.Site) (cad.Worker, error) {
 	if at.Kernel == "" {
 		at.Kernel = p.opt.Kernels[0].Name

@@ -131,7 +131,6 @@ func (s *shelf) prune() {
 	}
 }
 
-// Content implements judge.Contents.
 func (k *Keeper) Content(tenant, sha string) ([]byte, bool) {
 	if k == nil || strings.ContainsAny(sha, "/.") || strings.ContainsAny(tenant, "/.") {
 		return nil, false

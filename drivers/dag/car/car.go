@@ -194,7 +194,6 @@ func (w writer) write(ctx context.Context, records iter.Seq2[dag.Record, error])
 	return w.node(top)
 }
 
-// Import implements dag.Format.
 func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (dag.Manifest, error) {
 	var nobody *safeopen.Own // who names a file to import has checked it
 	f, err := nobody.File(src)

@@ -178,7 +178,6 @@ type (
 // number is an integer that JSON may have as text.
 type number int64
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *number) UnmarshalJSON(data []byte) error {
 	i, err := strconv.ParseInt(strings.Trim(string(data), `"`), 10, 64)
 	if err != nil && string(data) != "null" && string(data) != `""` {
@@ -191,7 +190,6 @@ func (n *number) UnmarshalJSON(data []byte) error {
 // statusCode is an error or not: a number, or its name.
 type statusCode bool
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *statusCode) UnmarshalJSON(data []byte) error {
 	*c = string(data) == "2" || string(data) == `"STATUS_CODE_ERROR"`
 	return nil

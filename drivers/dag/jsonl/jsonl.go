@@ -119,7 +119,6 @@ func Create(path string, write func(*os.File) error) error {
 	return nil
 }
 
-// Import implements dag.Format.
 func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (dag.Manifest, error) {
 	var nobody *safeopen.Own // who names a file to import has checked it
 	f, err := nobody.File(src)

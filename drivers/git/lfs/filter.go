@@ -279,7 +279,6 @@ type packets struct {
 	over bool
 }
 
-// Read implements io.Reader.
 func (p *packets) Read(b []byte) (int, error) {
 	for len(p.left) == 0 {
 		if p.over {

@@ -134,7 +134,6 @@ func add(dir string) (*adding, error) {
 	return &adding{file: f, sum: sha256.New()}, err
 }
 
-// Write implements io.Writer.
 func (a *adding) Write(b []byte) (int, error) {
 	n, err := a.file.Write(b)
 	a.sum.Write(b[:n])

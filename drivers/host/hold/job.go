@@ -64,10 +64,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// Streams implements keeper.Process.
 func (j *job) Streams() (stdin, stdout, stderr *os.File) { return j.ours[0], j.ours[1], j.ours[2] }
 
-// CloseIO implements keeper.Process.
 func (j *job) CloseIO() {
 	j.once.Do(func() {
 		j.cancel()
@@ -75,10 +73,8 @@ func (j *job) CloseIO() {
 	})
 }
 
-// Done implements keeper.Process.
 func (j *job) Done() <-chan struct{} { return j.done }
 
-// Ended implements keeper.Process.
 func (j *job) Ended() bool {
 	select {
 	case <-j.done:
@@ -88,7 +84,6 @@ func (j *job) Ended() bool {
 	}
 }
 
-// Exit implements keeper.Process.
 func (j *job) Exit() cell.Exit {
 	<-j.done
 	return j.exit
@@ -105,32 +100,22 @@ func (j *job) Stop(cell.Grace) error {
 
 // The rest of keeper.Process has no meaning for it.
 
-// Unread implements keeper.Process.
 func (*job) Unread() bool { return false }
 
-// PID implements keeper.Process.
 func (*job) PID() int { return 0 }
 
-// Missing implements keeper.Process.
 func (*job) Missing() []string { return nil }
 
-// Loose implements keeper.Process.
 func (*job) Loose() string { return "" }
 
-// Serves implements keeper.Process.
 func (*job) Serves(string, bool) {}
 
-// Interrupt implements keeper.Process.
 func (*job) Interrupt(syscall.Signal) {}
 
-// Mark implements keeper.Process.
 func (*job) Mark() {}
 
-// Prune implements keeper.Process.
 func (*job) Prune(time.Duration) {}
 
-// Pause implements keeper.Process.
 func (*job) Pause(context.Context) error { return nil }
 
-// Resume implements keeper.Process.
 func (*job) Resume(context.Context) error { return nil }

@@ -137,7 +137,6 @@ func (t *Tunnel) Gone() {
 	_, _ = t.s.Read(b[:]) // nothing comes
 }
 
-// Write implements io.Writer.
 func (t *Tunnel) Write(b []byte) (written int, err error) {
 	for len(b) > 0 {
 		n := copy(t.buf[2:], b)

@@ -36,7 +36,6 @@ func (f *Failed) Error() string {
 // engine that may do all on this machine.
 type Command struct{ Cells *cell.Supervisor }
 
-// Run implements CLI.
 func (c Command) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	spec := cell.Spec{Run: program, Argv: append([]string{program}, args...), Dir: "/", Env: environ(os.Environ()), Wall: cell.Wall{Profile: cell.Open}}
 	errs := pipe.Kept{Most: 4096, End: true}

@@ -92,7 +92,6 @@ func split(field, target string) (kind, name string, err error) {
 	return "", "", core.Invalid(field, target, "docker:volume/NAME, docker:container/NAME or docker:image/NAME")
 }
 
-// Look implements resource.Driver.
 func (d *Driver) Look(ctx context.Context, target string) (dag.Resource, error) {
 	kind, name, err := split("target", target)
 	if err != nil {
@@ -118,7 +117,6 @@ func describe(kind, name, id string) dag.Resource {
 	return r
 }
 
-// Handle implements resource.Handled.
 func (d *Driver) Handle(r dag.Resource) dag.Handle {
 	k := knownOf(r)
 	return dag.Handle{ID: "handle-" + r.ID, ResourceRef: r.ID, Provider: "docker", ProviderID: k.ID, Capabilities: []string{"attach", "exec", "kill", "logs"}}
@@ -184,7 +182,6 @@ func (d *Driver) Probe(ctx context.Context, r dag.Resource) (dag.Liveness, error
 	return dag.Alive, nil
 }
 
-// Snapshot implements resource.Driver.
 func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, _ *dag.ExtRef) (resource.Taken, error) {
 	k, err := kindOf(r)
 	if err == nil {
@@ -223,7 +220,6 @@ func kept(tenant, id string) string {
 	return "swarmdeck-kept/" + strings.ToLower(tenant) + ":" + id
 }
 
-// Restore implements resource.Driver.
 func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error) {
 	k, err := kindOf(r)
 	if err == nil {
@@ -265,7 +261,6 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 	return describe("image", dest, image), nil
 }
 
-// Undo implements resource.Driver.
 func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, dest string) error {
 	k, err := kindOf(r)
 	if err != nil || dest == "" || k.Kind == "container" {
@@ -283,7 +278,6 @@ func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, de
 	return d.removeImage(ctx, tenant, id, dest)
 }
 
-// Drop implements resource.Driver.
 func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error {
 	if err := errors.Join(checkName("id", "snapshot", s.ID), core.CheckTenant(tenant)); err != nil {
 		return err
@@ -297,5 +291,4 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 	return d.dropVolume(tenant, s.ID) // the marks
 }
 
-// Sweep implements resource.Driver.
 func (d *Driver) Sweep(context.Context, string) error { return nil }

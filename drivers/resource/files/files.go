@@ -152,7 +152,6 @@ func reason(err error) error {
 	return err
 }
 
-// Look implements resource.Driver.
 func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
 	path, err := d.Place("target", target)
 	if err != nil {
@@ -223,7 +222,6 @@ func PathOf(r dag.Resource) (string, error) {
 	return m.Path, nil
 }
 
-// Probe implements resource.Driver.
 func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
 	path, err := PathOf(r)
 	if err != nil {
@@ -240,7 +238,6 @@ func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) 
 	return dag.LiveUnknown, err
 }
 
-// Snapshot implements resource.Driver.
 func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (resource.Taken, error) {
 	s, err := d.store(tenant)
 	if err != nil {
@@ -384,7 +381,6 @@ func (d *Driver) Drop(_ context.Context, tenant string, snap dag.Snapshot) error
 	return syncPath(filepath.Join(s.dir, "taken"))
 }
 
-// Sweep implements resource.Driver.
 func (d *Driver) Sweep(_ context.Context, tenant string) error {
 	s, err := d.store(tenant)
 	if err != nil {

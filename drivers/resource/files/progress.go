@@ -30,7 +30,6 @@ func (d *Driver) begins(path string, done *atomic.Int64, all int) (over func()) 
 	}
 }
 
-// Copying implements resource.Copying.
 func (d *Driver) Copying(r dag.Resource) (done, all int) {
 	path, err := PathOf(r)
 	if err != nil {

@@ -43,7 +43,6 @@ func stageName(id string) string {
 
 func (p *putting) marker() string { return filepath.Join(p.dir, "begun", p.id) }
 
-// Restore implements resource.Driver.
 func (d *Driver) Restore(ctx context.Context, tenant, id string, snap dag.Snapshot, r dag.Resource, dest string) (dag.Resource, error) {
 	p, err := d.putting(tenant, id, r, dest)
 	if err != nil {
@@ -219,7 +218,6 @@ func lookAt(dir int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// Undo implements resource.Driver.
 func (d *Driver) Undo(_ context.Context, tenant, id string, r dag.Resource, dest string) error {
 	p, err := d.putting(tenant, id, r, dest)
 	if err != nil {

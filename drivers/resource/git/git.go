@@ -100,7 +100,6 @@ func of(r dag.Resource) (git.Worktree, error) {
 	return git.FindWorktree(path)
 }
 
-// Probe implements resource.Driver.
 func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
 	_, err := of(r)
 	switch {
@@ -112,7 +111,6 @@ func (d *Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) 
 	return dag.LiveUnknown, err
 }
 
-// Drop implements resource.Driver.
 func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error {
 	repo, err := d.repo(ctx, tenant, "sha1")
 	if err != nil {
@@ -128,7 +126,6 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 // staleAfter is how long the last state of a worktree lies unused before it is swept.
 const staleAfter = 24 * time.Hour
 
-// Sweep implements resource.Driver.
 func (d *Driver) Sweep(ctx context.Context, tenant string) error {
 	repo, err := d.repo(ctx, tenant, "sha1")
 	if err != nil {

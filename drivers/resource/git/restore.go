@@ -176,7 +176,6 @@ func (m making) forget(stage string) error {
 	return nil
 }
 
-// Undo implements resource.Driver.
 func (d *Driver) Undo(ctx context.Context, tenant, id string, r dag.Resource, dest string) error {
 	m, err := d.making(ctx, tenant, id, r, dest)
 	if err != nil {

@@ -19,7 +19,6 @@ const refKind = "git_commit"
 // patience is how long git may look at a tree.
 const patience = 10 * time.Minute
 
-// Snapshot implements resource.Driver.
 func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (resource.Taken, error) {
 	if err := checkID(id); err != nil {
 		return resource.Taken{}, err

@@ -55,14 +55,12 @@ type known struct {
 	Boot    string `json:"boot"`
 }
 
-// Handle implements resource.Handled.
 func (Driver) Handle(r dag.Resource) dag.Handle {
 	var k known
 	_ = core.DecodeStored(r.Metadata, &k) // Look wrote it
 	return dag.Handle{ID: "handle-" + r.ID, ResourceRef: r.ID, Provider: "process", ProviderID: k.PID + "@" + k.Started}
 }
 
-// Probe implements resource.Driver.
 func (Driver) Probe(_ context.Context, r dag.Resource) (dag.Liveness, error) {
 	var k known
 	if err := core.DecodeStored(r.Metadata, &k); err != nil {
@@ -97,21 +95,16 @@ func unsupported(what string, r string) error {
 	return core.Errorf(core.Conflict, "%s: unsupported: the state of a process (%s) can't be kept", what, r).With("outcome", "unsupported")
 }
 
-// Snapshot implements resource.Driver.
 func (Driver) Snapshot(_ context.Context, _, _ string, r dag.Resource, _ *dag.ExtRef) (resource.Taken, error) {
 	return resource.Taken{}, unsupported("snapshot", r.ID)
 }
 
-// Restore implements resource.Driver.
 func (Driver) Restore(_ context.Context, _, _ string, _ dag.Snapshot, r dag.Resource, _ string) (dag.Resource, error) {
 	return dag.Resource{}, unsupported("restore", r.ID)
 }
 
-// Undo implements resource.Driver.
 func (Driver) Undo(context.Context, string, string, dag.Resource, string) error { return nil }
 
-// Drop implements resource.Driver.
 func (Driver) Drop(context.Context, string, dag.Snapshot) error { return nil }
 
-// Sweep implements resource.Driver.
 func (Driver) Sweep(context.Context, string) error { return nil }

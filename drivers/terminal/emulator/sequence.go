@@ -8,7 +8,6 @@ import (
 	"swarmdeck/engine/terminal"
 )
 
-// control implements heeds.
 func (e *Emulator) control(b byte) {
 	switch b {
 	case '\a':
@@ -28,7 +27,6 @@ func (e *Emulator) control(b byte) {
 	}
 }
 
-// esc implements heeds.
 func (e *Emulator) esc(final byte) {
 	g := e.grid()
 	switch e.parser.inter {
@@ -110,7 +108,6 @@ func usualTabs() (tabs [terminal.MaxCols]bool) {
 	return tabs
 }
 
-// csi implements heeds.
 func (e *Emulator) csi(final byte) {
 	switch s := &e.parser; {
 	case s.private == 0 && s.inter == 0:

@@ -33,7 +33,6 @@ func (e *Emulator) run(p []byte) {
 	}
 }
 
-// print implements heeds.
 func (e *Emulator) print(r rune) {
 	if r < 0xa0 { // a control of eight bits
 		return

@@ -205,7 +205,6 @@ func (o outside) count(name, what string) int {
 	return bytes.Count(data, []byte(what+"\n"))
 }
 
-// Probe implements control.Effect.
 func (o outside) Probe(_ context.Context, j control.Job) (control.Seen, error) {
 	data, err := os.ReadFile(filepath.Join(o.dir, o.name(j)))
 	return control.Seen{Met: err == nil && string(data) == "two" && !o.blind}, nil
@@ -241,7 +240,6 @@ func (o outside) Act(_ context.Context, j control.Job) (control.Seen, error) {
 	return control.Seen{Met: true}, nil
 }
 
-// Compensate implements control.Effect.
 func (o outside) Compensate(_ context.Context, j control.Job) (control.Seen, error) {
 	err := os.Remove(filepath.Join(o.dir, o.name(j)))
 	if errors.Is(err, os.ErrNotExist) {

@@ -47,7 +47,6 @@ func (c *Controller) cutOff(tenant string) (busy []string) {
 	return busy
 }
 
-// Thaw implements estop.Freezer.
 func (c *Controller) Thaw(_ context.Context, tenant string) {
 	c.mu.Lock()
 	delete(c.frozen, tenant)

@@ -174,7 +174,6 @@ func (*Controller) Validate(a judge.Approval, _ core.Raw) (core.Raw, error) {
 	return nil, core.Errorf(core.InvalidInput, "edit: intent %s can't be changed; deny it and want something else", a.Action.CallID).With("field", "edit")
 }
 
-// Settle implements judge.Settler.
 func (c *Controller) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
 	seq, err := core.LocalSeq(core.IntentPrefix, tx.Tenant(), a.Action.CallID)
 	if err != nil {

@@ -129,12 +129,10 @@ func (p *Proposal) steps() (steps []control.Step, a forkArgs) {
 // forking is the effect of actFork.
 type forking struct{ r *Resources }
 
-// Probe implements control.Effect.
 func (e forking) Probe(context.Context, control.Job) (control.Seen, error) {
 	return control.Seen{Why: "the fork may not be there yet"}, nil
 }
 
-// Act implements control.Effect.
 func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	var a forkArgs
 	if err := core.DecodeStored(j.Args, &a); err != nil {

@@ -126,7 +126,6 @@ func (e restoring) of(ctx context.Context, j control.Job) (a stepArgs, s shot, d
 	return a, s, d, err
 }
 
-// Act implements control.Effect.
 func (e restoring) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	a, s, d, err := e.of(ctx, j)
 	if err == nil && a.Dest == "" {

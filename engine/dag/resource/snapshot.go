@@ -104,7 +104,6 @@ func someHolder(k kept) string {
 // snapshotting is the effect of actSnapshot.
 type snapshotting struct{ r *Resources }
 
-// Probe implements control.Effect.
 func (e snapshotting) Probe(ctx context.Context, j control.Job) (control.Seen, error) {
 	s, err := e.r.shot(ctx, j.Tenant, idOf("snap-", j.Key))
 	if errors.Is(err, core.Kind(core.NotFound)) {
@@ -127,7 +126,6 @@ func created(s shot) (dag.Event, error) {
 		&dag.SnapshotCreated{ResourceRef: s.Snapshot.ResourceRef, SnapshotRef: s.Snapshot.ID, Outcome: dag.OutcomeOK})
 }
 
-// Act implements control.Effect.
 func (e snapshotting) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	var a stepArgs
 	if err := core.DecodeStored(j.Args, &a); err != nil {

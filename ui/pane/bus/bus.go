@@ -114,16 +114,13 @@ func (p *List) Filter(env pane.Env, text string) (tea.Cmd, error) {
 	return p.tail.refresh(env), nil
 }
 
-// FilterText implements pane.Pane.
 func (p *List) FilterText() string { return p.text }
 
-// Reset implements pane.Pane.
 func (p *List) Reset() {
 	p.Table.Reset()
 	p.tail.bind(p.tail.pattern)
 }
 
-// Title implements pane.Pane.
 func (p *List) Title(env pane.Env) string {
 	title := p.Table.Title(env)
 	if all := env.Snap.Bus.Messages; p.tail.pattern == "" && all > int64(len(p.tail.messages)) && len(p.tail.messages) > 0 {

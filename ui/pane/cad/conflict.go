@@ -46,7 +46,6 @@ func NewConflict(of CAD) *Conflict {
 	return p
 }
 
-// Show implements pane.Pane.
 func (p *Conflict) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.got, p.err = nil, nil
@@ -54,7 +53,6 @@ func (p *Conflict) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Title implements pane.Pane.
 func (p *Conflict) Title(env pane.Env) string {
 	it := p.Selected(env)
 	if it.Part == "" {
@@ -63,13 +61,11 @@ func (p *Conflict) Title(env pane.Env) string {
 	return "conflict about " + it.Part + ", from " + it.Source + " into " + it.Workspace
 }
 
-// Reset implements pane.Pane.
 func (p *Conflict) Reset() {
 	p.Record.Reset()
 	p.got, p.err = nil, nil
 }
 
-// Selected implements pane.Pane.
 func (p *Conflict) Selected(env pane.Env) pane.Item {
 	it := p.Record.Selected(env)
 	if p.got != nil && !p.got.gone {
@@ -80,7 +76,6 @@ func (p *Conflict) Selected(env pane.Env) pane.Item {
 	return it
 }
 
-// Refresh implements pane.Pane.
 func (p *Conflict) Refresh(env pane.Env) tea.Cmd {
 	tenant, id, seqs := env.Tenant, p.Record.Item().ID, [2]int{-1, -1}
 	if p.got != nil {
@@ -176,7 +171,6 @@ func (g *wholeConflict) draw(ctx context.Context, of CAD, tenant string) error {
 	return nil
 }
 
-// Update implements pane.Pane.
 func (p *Conflict) Update(env pane.Env, body any) tea.Cmd {
 	a, ok := p.reader.Take(p.Record.Item().ID, body)
 	if !ok {
@@ -213,7 +207,6 @@ func (p *Conflict) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// Resize implements pane.Pane.
 func (p *Conflict) Resize(w, h int) {
 	wider := w != p.w
 	p.w, p.h = w, h
@@ -233,7 +226,6 @@ func (p *Conflict) textHeight() int {
 	return min(max(p.h/2, 8), p.h)
 }
 
-// Draw implements pane.Pane.
 func (p *Conflict) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	text, picture := c.Bounds().SplitTop(p.textHeight())
 	p.Page.Draw(c.Sub(text), focused)

@@ -60,13 +60,10 @@ func (p *Solid) front(name string) {
 	p.look.Four = false
 }
 
-// solidName implements pane.Pane.
 func (p *Solid) Name() string { return solidName }
 
-// Kind implements pane.Pane.
 func (p *Solid) Kind() pane.Kind { return pane.Sheet }
 
-// Title implements pane.Pane.
 func (p *Solid) Title(env pane.Env) string {
 	p.suit(env)
 	view := p.look.Camera.Name()
@@ -144,7 +141,6 @@ func readSolids(ctx context.Context, of CAD, tenant, space, one string, seq int)
 	}
 }
 
-// Update implements pane.Pane.
 func (p *Solid) Update(env pane.Env, body any) tea.Cmd {
 	a, ok := p.reader.Take(p.it.ID, body)
 	if !ok {
@@ -160,7 +156,6 @@ func (p *Solid) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
-// Resize implements pane.Pane.
 func (p *Solid) Resize(w, h int) { p.w, p.h = w, h }
 
 // Selected implements pane.Pane: the solid that stands out, else the workspace.
@@ -180,10 +175,8 @@ func (p *Solid) part() (solid.Part, bool) {
 	return p.got.scene.Parts()[p.look.Part-1], true
 }
 
-// Marks implements pane.Pane.
 func (p *Solid) Marks() []pane.Item { return nil }
 
-// ClearMarks implements pane.Pane.
 func (p *Solid) ClearMarks() {}
 
 // Filter implements pane.Pane: it brings the first solid out of which the name
@@ -197,10 +190,8 @@ func (p *Solid) Filter(_ pane.Env, text string) (tea.Cmd, error) {
 	return nil, nil
 }
 
-// FilterText implements pane.Pane.
 func (p *Solid) FilterText() string { return p.find }
 
-// Reset implements pane.Pane.
 func (p *Solid) Reset() { p.it, p.got, p.err, p.find = pane.Item{}, nil, nil, "" }
 
 // Steps of the keys.
@@ -210,7 +201,6 @@ const (
 	zoomStep = 1.25
 )
 
-// Do implements pane.Pane.
 func (p *Solid) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 	c := &p.look.Camera
 	turn := map[string][3]float64{

@@ -18,7 +18,6 @@ const (
 	factsW  = 34
 )
 
-// Draw implements pane.Pane.
 func (p *Solid) Draw(c *screen.Canvas, env pane.Env, _ bool) {
 	r := c.Bounds()
 	switch {

@@ -62,7 +62,6 @@ func NewWorkspace(of CAD) *Workspace {
 	return p
 }
 
-// Show implements pane.Pane.
 func (p *Workspace) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if it.ID != p.Record.Item().ID {
 		p.solids = 0
@@ -70,13 +69,11 @@ func (p *Workspace) Show(env pane.Env, it pane.Item) tea.Cmd {
 	return tea.Batch(p.Detail.Show(env, it), p.picture.Show(env, pane.PictureOf(it.ID, "")))
 }
 
-// Reset implements pane.Pane.
 func (p *Workspace) Reset() {
 	p.Detail.Reset()
 	p.picture.Reset()
 }
 
-// Refresh implements pane.Pane.
 func (p *Workspace) Refresh(env pane.Env) tea.Cmd {
 	cmd := p.Detail.Refresh(env)
 	if p.split() == p.h {
@@ -85,7 +82,6 @@ func (p *Workspace) Refresh(env pane.Env) tea.Cmd {
 	return tea.Batch(cmd, p.picture.Refresh(env))
 }
 
-// Update implements pane.Pane.
 func (p *Workspace) Update(env pane.Env, body any) tea.Cmd {
 	before := p.split()
 	cmds := []tea.Cmd{p.Detail.Update(env, body), p.picture.Update(env, body)}
@@ -106,14 +102,12 @@ func (p *Workspace) split() int {
 	return p.h / 2
 }
 
-// Resize implements pane.Pane.
 func (p *Workspace) Resize(w, h int) {
 	p.w, p.h = w, h
 	p.Detail.Resize(w, p.split())
 	p.picture.Resize(w, h-p.split())
 }
 
-// Draw implements pane.Pane.
 func (p *Workspace) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	text, picture := c.Bounds().SplitTop(p.split())
 	p.Detail.Draw(c.Sub(text), env, focused)
@@ -134,7 +128,6 @@ func (p *Workspace) Selected(env pane.Env) pane.Item {
 	return it
 }
 
-// Picture implements pane.Viewer.
 func (p *Workspace) Picture(env pane.Env) pane.Item {
 	if it := p.Open(env); it.Kind == "solid" {
 		return it

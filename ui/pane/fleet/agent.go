@@ -62,7 +62,6 @@ func NewAgent(of Agents, rules Files, logs pane.Logs) *Agent {
 	}
 }
 
-// Show implements pane.Pane.
 func (p *Agent) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
@@ -73,7 +72,6 @@ func (p *Agent) Show(env pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Reset implements pane.Pane.
 func (p *Agent) Reset() {
 	p.LogRecord.Reset()
 	p.agent, p.history = nil, nil
@@ -112,7 +110,6 @@ func (p *Agent) Refresh(env pane.Env) tea.Cmd {
 	}))
 }
 
-// Update implements pane.Pane.
 func (p *Agent) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.TakeLog(env, body); mine {
 		return cmd
@@ -178,7 +175,6 @@ func (p *Agent) Picture(pane.Env) pane.Item {
 	return pane.LineageOf(dag.NodeRef{Type: dag.TypeAgent, ID: p.Item().ID})
 }
 
-// Title implements pane.Pane.
 func (p *Agent) Title(env pane.Env) string {
 	if p.agent == nil {
 		return p.Item().String()
@@ -186,7 +182,6 @@ func (p *Agent) Title(env pane.Env) string {
 	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
 }
 
-// Draw implements pane.Pane.
 func (p *Agent) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	if p.Stale(env) && !p.Item().Empty() {
 		p.lay(env)

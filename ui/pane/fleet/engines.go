@@ -70,7 +70,6 @@ func (p *Engine) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Refresh implements pane.Pane.
 func (p *Engine) Refresh(env pane.Env) tea.Cmd {
 	p.lay(env)
 	return nil
@@ -79,7 +78,6 @@ func (p *Engine) Refresh(env pane.Env) tea.Cmd {
 // Update implements pane.Pane: nothing is read.
 func (p *Engine) Update(pane.Env, any) tea.Cmd { return nil }
 
-// Draw implements pane.Pane.
 func (p *Engine) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	if p.Stale(env) {
 		p.lay(env)

@@ -156,7 +156,6 @@ func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
-// Reset implements pane.Pane.
 func (p *List) Reset() {
 	p.Table.Reset()
 	p.tasks, p.failed, p.live = nil, nil, ""

@@ -62,7 +62,6 @@ func tenantRow(env *pane.Env, t *string, set func(int, string, screen.Role)) {
 	}
 }
 
-// Refresh implements pane.Pane.
 func (p *Tenants) Refresh(env pane.Env) tea.Cmd {
 	if shared := env.Snap.Cluster.Shared; shared != p.shared {
 		p.shared = shared

@@ -62,16 +62,12 @@ func NewTerminal(life context.Context, of Terminals) *Terminal {
 	return &Terminal{of: of, life: life, hurry: make(chan struct{}, 1)}
 }
 
-// Name implements pane.Pane.
 func (p *Terminal) Name() string { return TerminalName }
 
-// Kind implements pane.Pane.
 func (p *Terminal) Kind() pane.Kind { return pane.Sheet }
 
-// Broad implements pane.Broad.
 func (p *Terminal) Broad() {}
 
-// Title implements pane.Pane.
 func (p *Terminal) Title(pane.Env) string {
 	parts := []string{p.item.ID}
 	if pic := p.pic; pic != nil {
@@ -111,7 +107,6 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// Show implements pane.Pane.
 func (p *Terminal) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if it.ID == p.item.ID && p.seat != nil {
 		return nil
@@ -121,7 +116,6 @@ func (p *Terminal) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return leave
 }
 
-// Do implements pane.Pane.
 func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	seat, sitting := p.seat, p.sitting
 	switch action {
@@ -151,38 +145,29 @@ func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// Refresh implements pane.Pane.
 func (p *Terminal) Refresh(pane.Env) tea.Cmd {
 	p.again = p.err != nil && core.AsError(p.err).Code == core.Unavailable // an agent that starts has opened meanwhile
 	return nil
 }
 
-// Resize implements pane.Pane.
 func (p *Terminal) Resize(w, h int) { p.w, p.h = w, h }
 
-// Selected implements pane.Pane.
 func (p *Terminal) Selected(pane.Env) pane.Item {
 	it := p.item
 	it.Agent = it.ID
 	return it
 }
 
-// Marks implements pane.Pane.
 func (p *Terminal) Marks() []pane.Item { return nil }
 
-// ClearMarks implements pane.Pane.
 func (p *Terminal) ClearMarks() {}
 
-// Filter implements pane.Pane.
 func (p *Terminal) Filter(pane.Env, string) (tea.Cmd, error) { return nil, nil }
 
-// FilterText implements pane.Pane.
 func (p *Terminal) FilterText() string { return "" }
 
-// Reset implements pane.Pane.
 func (p *Terminal) Reset() { p.item = pane.Item{} }
 
-// Draw implements pane.Pane.
 func (p *Terminal) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	switch {
 	case p.err != nil:

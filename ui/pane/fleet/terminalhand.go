@@ -21,10 +21,8 @@ func (p *Terminal) Typing() (scope string, on bool) {
 	return TerminalName, !p.free && p.err == nil && !p.item.Empty()
 }
 
-// Secret implements pane.Hand.
 func (p *Terminal) Secret() bool { return p.pic != nil && p.pic.Unseen }
 
-// Press implements pane.Hand.
 func (p *Terminal) Press(_ pane.Env, k tea.KeyPressMsg) tea.Cmd {
 	in := terminal.Input{Key: k.String()}
 	if k.Text != "" && k.Mod&^tea.ModShift == 0 {
@@ -33,7 +31,6 @@ func (p *Terminal) Press(_ pane.Env, k tea.KeyPressMsg) tea.Cmd {
 	return p.put(in)
 }
 
-// Paste implements pane.Hand.
 func (p *Terminal) Paste(_ pane.Env, text string) tea.Cmd { return p.put(terminal.Input{Paste: text}) }
 
 // maxQueue bounds what is typed while the engine takes nothing.

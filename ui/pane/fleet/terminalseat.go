@@ -56,7 +56,6 @@ type seen struct {
 	err     error
 }
 
-// Follow implements pane.Follower.
 func (p *Terminal) Follow(env pane.Env, visible bool) tea.Cmd {
 	was := p.visible
 	p.visible = visible
@@ -145,7 +144,6 @@ func pause(d time.Duration, hurry <-chan struct{}) {
 	}
 }
 
-// Woke implements pane.Follower.
 func (p *Terminal) Woke(_ pane.Env, body any) tea.Cmd {
 	s, ok := body.(seen)
 	if !ok || s.sitting != p.sitting || s.turn != p.turn { // a wait that was given up
@@ -187,7 +185,6 @@ func (p *Terminal) sat(d fleet.Desk) {
 	}
 }
 
-// Update implements pane.Pane.
 func (p *Terminal) Update(_ pane.Env, body any) tea.Cmd {
 	switch c := body.(type) {
 	case seen:

@@ -62,7 +62,6 @@ func NewCard(of Judge) *Card {
 	return &Card{judge: of, Record: pane.NewRecord(CardName), reader: pane.NewReader[judge.Approval](CardName)}
 }
 
-// Show implements pane.Pane.
 func (p *Card) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if !p.Bind(it) {
 		return nil
@@ -140,7 +139,6 @@ type cardReply struct {
 	card judge.Approval
 }
 
-// Update implements pane.Pane.
 func (p *Card) Update(env pane.Env, body any) tea.Cmd {
 	if r, ok := body.(cardReply); ok {
 		if r.of == p.asked && p.a != nil {
@@ -255,7 +253,6 @@ func (p *Card) Selected(pane.Env) pane.Item {
 	return it
 }
 
-// Title implements pane.Pane.
 func (p *Card) Title(env pane.Env) string {
 	if p.a == nil {
 		return "approval"
@@ -264,7 +261,6 @@ func (p *Card) Title(env pane.Env) string {
 	return "approval " + st.Label(env.Glyphs)
 }
 
-// Reset implements pane.Pane.
 func (p *Card) Reset() {
 	p.Record.Reset()
 	p.a, p.err, p.asked, p.grounds, p.card = nil, nil, "", nil, nil

@@ -146,7 +146,6 @@ func proposer(p *judge.Policy) (string, screen.Role) {
 	return p.ProposedBy, screen.Text
 }
 
-// Refresh implements pane.Pane.
 func (p *Policies) Refresh(env pane.Env) tea.Cmd {
 	tenant := env.Tenant
 	return tea.Batch(p.Table.Refresh(env), p.reader.Read(tenant, func(ctx context.Context) (judge.Standing, error) {
@@ -154,7 +153,6 @@ func (p *Policies) Refresh(env pane.Env) tea.Cmd {
 	}))
 }
 
-// Update implements pane.Pane.
 func (p *Policies) Update(env pane.Env, body any) tea.Cmd {
 	a, ok := p.reader.Take(env.Tenant, body)
 	if !ok {
@@ -166,7 +164,6 @@ func (p *Policies) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
-// Reset implements pane.Pane.
 func (p *Policies) Reset() {
 	p.Table.Reset()
 	p.standing = nil

@@ -85,7 +85,6 @@ func (p *Policy) fetch(ctx context.Context, tenant, id string) (g wholePolicy, e
 	return g, err
 }
 
-// Show implements pane.Pane.
 func (p *Policy) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if it.ID != p.Record.Item().ID {
 		p.cases, p.back = trial[[]judge.CaseResult]{}, trial[tried]{}
@@ -163,7 +162,6 @@ func (p *Policy) backtest(ctx context.Context, by core.Caller, id string) (tried
 // mostExamples is of how many decisions the task is looked up.
 const mostExamples = 60
 
-// Update implements pane.Pane.
 func (p *Policy) Update(env pane.Env, body any) tea.Cmd {
 	if p.cases.take(body) || p.back.take(body) {
 		return p.Refresh(env)

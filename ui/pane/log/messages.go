@@ -99,7 +99,6 @@ func NewMessage(from *Messages) *Sheet {
 	return &Sheet{Record: pane.NewRecord("message"), from: from}
 }
 
-// Show implements pane.Pane.
 func (p *Sheet) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.lay(env)
@@ -124,7 +123,6 @@ func (p *Sheet) lay(env pane.Env) {
 	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true, Table: table}))
 }
 
-// Draw implements pane.Pane.
 func (p *Sheet) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	if p.Stale(env) {
 		p.lay(env)
@@ -132,8 +130,6 @@ func (p *Sheet) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	p.Record.Draw(c, env, focused)
 }
 
-// Update implements pane.Pane.
 func (p *Sheet) Update(pane.Env, any) tea.Cmd { return nil }
 
-// Refresh implements pane.Pane.
 func (p *Sheet) Refresh(pane.Env) tea.Cmd { return nil }

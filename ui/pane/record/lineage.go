@@ -36,10 +36,8 @@ func NewLineage(of DAG) *Lineage {
 	return &Lineage{dag: of, Record: pane.NewRecord(lineageName), reader: pane.NewReader[dag.Graph](lineageName)}
 }
 
-// Broad implements pane.Broad.
 func (p *Lineage) Broad() {}
 
-// Show implements pane.Pane.
 func (p *Lineage) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if p.Bind(it) {
 		p.graph, p.err, p.read = graph.Map{}, nil, false
@@ -47,7 +45,6 @@ func (p *Lineage) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Reset implements pane.Pane.
 func (p *Lineage) Reset() {
 	p.Record.Reset()
 	p.graph, p.err, p.read = graph.Map{}, nil, false
@@ -65,7 +62,6 @@ func (p *Lineage) Refresh(env pane.Env) tea.Cmd {
 	})
 }
 
-// Update implements pane.Pane.
 func (p *Lineage) Update(env pane.Env, body any) tea.Cmd {
 	a, ok := p.reader.Take(p.Item().ID, body)
 	if !ok {
@@ -80,7 +76,6 @@ func (p *Lineage) Update(env pane.Env, body any) tea.Cmd {
 	return nil
 }
 
-// Do implements pane.Pane.
 func (p *Lineage) Do(_ pane.Env, action string) (tea.Cmd, bool) { return nil, p.graph.Do(action) }
 
 // Selected implements pane.Pane: the node under the cursor.
@@ -102,7 +97,6 @@ func (p *Lineage) Selected(pane.Env) pane.Item {
 	return it
 }
 
-// Open implements pane.Opener.
 func (p *Lineage) Open(env pane.Env) pane.Item {
 	if p.graph.Empty() {
 		return pane.Item{}
@@ -121,7 +115,6 @@ func (p *Lineage) Picture(pane.Env) pane.Item {
 	return pane.LineageOf(n.Node)
 }
 
-// Title implements pane.Pane.
 func (p *Lineage) Title(pane.Env) string {
 	typ, id, ok := strings.Cut(p.Item().ID, ":")
 	if !ok {
@@ -137,7 +130,6 @@ func (p *Lineage) Title(pane.Env) string {
 // Filter implements pane.Pane: a picture has nothing to search.
 func (p *Lineage) Filter(pane.Env, string) (tea.Cmd, error) { return nil, nil }
 
-// Draw implements pane.Pane.
 func (p *Lineage) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	switch {
 	case p.err != nil:

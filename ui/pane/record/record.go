@@ -84,7 +84,6 @@ func NewSheet(of DAG, past Forks) *Sheet {
 	})}
 }
 
-// Do implements pane.Pane.
 func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "fork" {
 		return p.forks.Do(env, p.Selected(env)), true
@@ -92,7 +91,6 @@ func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return p.Detail.Do(env, action)
 }
 
-// Update implements pane.Pane.
 func (p *Sheet) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
 		return cmd

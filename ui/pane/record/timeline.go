@@ -72,13 +72,11 @@ func none(context.Context, string, core.Filter) (core.Page[dag.Moment], error) {
 	return core.Page[dag.Moment]{}, nil
 }
 
-// Kind implements pane.Pane.
 func (p *Timeline) Kind() pane.Kind { return pane.Sheet }
 
 // Broad implements pane.Broad: an axis needs room.
 func (p *Timeline) Broad() {}
 
-// Show implements pane.Pane.
 func (p *Timeline) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	if it.ID == p.it.ID {
 		return nil
@@ -96,7 +94,6 @@ func (p *Timeline) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	return nil
 }
 
-// Reset implements pane.Pane.
 func (p *Timeline) Reset() {
 	p.Table.Reset()
 	p.it, p.follow, p.past, p.zoom, p.of = pane.Item{}, true, false, false, ""
@@ -104,7 +101,6 @@ func (p *Timeline) Reset() {
 	p.Resize(p.w, p.h)
 }
 
-// Refresh implements pane.Pane.
 func (p *Timeline) Refresh(env pane.Env) tea.Cmd {
 	if p.it.ID == "" {
 		return nil
@@ -112,7 +108,6 @@ func (p *Timeline) Refresh(env pane.Env) tea.Cmd {
 	return tea.Batch(p.Table.Refresh(env), p.look(env))
 }
 
-// Update implements pane.Pane.
 func (p *Timeline) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
 		return cmd
@@ -166,7 +161,6 @@ func (p *Timeline) look(env pane.Env) tea.Cmd {
 	return p.events.Read(p.of, func(ctx context.Context) (recorded, error) { return fetchRecorded(ctx, p.dag, tenant, id) })
 }
 
-// Do implements pane.Pane.
 func (p *Timeline) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	beside := p.past || p.w >= wideFrom
 	switch action {
@@ -213,13 +207,11 @@ func (p *Timeline) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	return tea.Batch(cmd, p.look(env)), true
 }
 
-// Filter implements pane.Pane.
 func (p *Timeline) Filter(env pane.Env, text string) (tea.Cmd, error) {
 	p.follow = !p.past
 	return p.Table.Filter(env, text)
 }
 
-// Open implements pane.Opener.
 func (p *Timeline) Open(env pane.Env) pane.Item {
 	if p.zoom {
 		return p.side.Item()
@@ -238,7 +230,6 @@ func (p *Timeline) Picture(pane.Env) pane.Item {
 	return pane.LineageOf(dag.NodeRef{Type: dag.TypeEvent, ID: m.Event.EventID})
 }
 
-// Title implements pane.Pane.
 func (p *Timeline) Title(env pane.Env) string {
 	kind, id, _ := strings.Cut(p.it.ID, ":")
 	title := fmt.Sprintf("timeline of %s %s  %d", kind, graph.Brief(id), p.Len())
@@ -254,7 +245,6 @@ func (p *Timeline) Title(env pane.Env) string {
 	return title
 }
 
-// Resize implements pane.Pane.
 func (p *Timeline) Resize(w, h int) {
 	p.w, p.h = w, h
 	_, side := p.share(screen.Rect{W: w, H: h})
@@ -276,7 +266,6 @@ func (p *Timeline) share(r screen.Rect) (list, side screen.Rect) {
 	return r, screen.Rect{}
 }
 
-// Draw implements pane.Pane.
 func (p *Timeline) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	list, side := p.share(c.Bounds())
 	p.axis = p.reach(env, list.H)

@@ -96,16 +96,12 @@ type (
 	}
 )
 
-// Name implements pane.Pane.
 func (p *Diff) Name() string { return DiffName }
 
-// Kind implements pane.Pane.
 func (p *Diff) Kind() pane.Kind { return pane.Sheet }
 
-// Broad implements pane.Broad.
 func (p *Diff) Broad() {}
 
-// Title implements pane.Pane.
 func (p *Diff) Title(pane.Env) string {
 	if p.got == nil {
 		return p.it.String()
@@ -113,7 +109,6 @@ func (p *Diff) Title(pane.Env) string {
 	return strings.TrimSpace("diff " + p.got.Title + "  " + p.view.Title())
 }
 
-// Show implements pane.Pane.
 func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	p.want, p.turn = it.Part, 0 // its files may have been edited by hand
 	if it.ID != p.it.ID {
@@ -144,7 +139,6 @@ func (p *Diff) Refresh(env pane.Env) tea.Cmd {
 	return tea.Batch(said, p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
 }
 
-// Update implements pane.Pane.
 func (p *Diff) Update(env pane.Env, body any) tea.Cmd {
 	switch r := body.(type) {
 	case scanned:
@@ -291,13 +285,11 @@ func (p *Diff) reach() {
 	}
 }
 
-// Resize implements pane.Pane.
 func (p *Diff) Resize(w, h int) {
 	p.w, p.h = w, h
 	p.fit()
 }
 
-// Do implements pane.Pane.
 func (p *Diff) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 	if action == "next-match" || action == "prev-match" {
 		return p.search(action == "prev-match", false), true
@@ -330,7 +322,6 @@ func (p *Diff) Filter(_ pane.Env, text string) (tea.Cmd, error) {
 	return p.search(false, true), nil
 }
 
-// FilterText implements pane.Pane.
 func (p *Diff) FilterText() string { return p.find }
 
 // Selected implements pane.Pane: the diff, with the marked lines, or the file, as its
@@ -352,13 +343,10 @@ func (p *Diff) Selected(pane.Env) pane.Item {
 // Range is what is marked, else the line under the cursor: what a remark is about.
 func (p *Diff) Range() (diff.Range, bool) { return p.view.Range() }
 
-// Marks implements pane.Pane.
 func (p *Diff) Marks() []pane.Item { return nil }
 
-// ClearMarks implements pane.Pane.
 func (p *Diff) ClearMarks() {}
 
-// Reset implements pane.Pane.
 func (p *Diff) Reset() {
 	p.it, p.got, p.err, p.scan, p.find, p.want, p.notes = pane.Item{}, nil, nil, nil, "", "", nil
 	p.view.Notes, p.view.Tag = nil, nil
@@ -368,7 +356,6 @@ func (p *Diff) Reset() {
 	p.view.SetDocument(nil)
 }
 
-// Draw implements pane.Pane.
 func (p *Diff) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	switch {
 	case p.err != nil:

@@ -70,12 +70,10 @@ func NewList(of Skills) *List {
 // item is a skill as a thing under the cursor.
 func item(s *skill.Skill) pane.Item { return pane.Item{Kind: "skill", ID: s.Ref()} }
 
-// Fill implements pane.Filler.
 func (p *List) Fill(env pane.Env, action string) (pane.Fill, bool) {
 	return fillInvoke(p.skills, env, action, p.Selected(env).ID)
 }
 
-// Do implements pane.Pane.
 func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "invoke" {
 		return refuseInvoke(p.skills, env, p.Selected(env).ID), true

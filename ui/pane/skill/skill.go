@@ -46,12 +46,10 @@ func NewSheet(of Skills) *Sheet {
 	})}
 }
 
-// Fill implements pane.Filler.
 func (p *Sheet) Fill(env pane.Env, action string) (pane.Fill, bool) {
 	return fillInvoke(p.skills, env, action, p.Selected(env).ID)
 }
 
-// Do implements pane.Pane.
 func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action == "invoke" {
 		return refuseInvoke(p.skills, env, p.Selected(env).ID), true
