@@ -135,6 +135,7 @@ func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
 		{"too long a sequence", bind("list", "a b c d e", "up"), `keys.toml:1: key "a b c d e": at most 4 keys`},
 		{"unknown field", "[[bind]]\nscoop = 1\n", `keys.toml:2: field "scoop" is unknown`},
 		{"not TOML", "[[bind]\n", "keys.toml:1: "},
+		{"no help in a list", "bind = [\n\t{ scope = \"list\", keys = [\"x\"], action = \"up\", help = \"h\" },\n\t# mine\n\t{ scope = \"list\", keys = [\"x\"], action = \"up\" },\n]\n", "keys.toml:4: help is missing"},
 		{"no help", "[[bind]]\nscope = \"list\"\nkeys = [\"x\"]\naction = \"up\"\n", "keys.toml:1: help is missing"},
 		{"both", bind("list", "x", "up") + "line = \"task list\"\n", "keys.toml:1: line and action both given"},
 		{"neither", bind("list", "x", ""), "keys.toml:1: line or action is missing"},

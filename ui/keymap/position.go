@@ -54,21 +54,30 @@ func (p positions) at(file, table string, i int) string {
 	return file
 }
 
-// tableLines finds where each [[table]] stands.
+// tableLines finds where each [[table]] stands, or each { table } of table = [ ].
 func tableLines(data []byte) positions {
 	out := positions{}
 	p := unstable.Parser{}
 	p.Reset(data)
+	row := func(n *unstable.Node) int { return 1 + bytes.Count(data[:n.Raw.Offset], []byte{'\n'}) }
 	for p.NextExpression() {
 		e := p.Expression()
-		if e.Kind != unstable.ArrayTable {
+		if e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
 			continue
 		}
-		for it := e.Key(); it.Next(); {
-			n := it.Node()
-			row := 1 + bytes.Count(data[:n.Raw.Offset], []byte{'\n'})
-			out[string(n.Data)] = append(out[string(n.Data)], row)
-			break
+		key := e.Key()
+		key.Next()
+		name := string(key.Node().Data)
+		if e.Kind == unstable.ArrayTable {
+			out[name] = append(out[name], row(key.Node()))
+			continue
+		}
+		for each := e.Value().Children(); e.Value().Kind == unstable.Array && each.Next(); {
+			if first := each.Node().Children(); each.Node().Kind == unstable.InlineTable && first.Next() {
+				k := first.Node().Key()
+				k.Next()
+				out[name] = append(out[name], row(k.Node()))
+			}
 		}
 	}
 	return out
