@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 )
@@ -252,6 +254,30 @@ func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
 	if left, _ := filepath.Glob(p.at("work/.swarmdeck-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+}
+
+// A file that is being written can't be left behind by a crash where it has no name yet.
+func TestAFileHasNoNameUntilItIsWhole(t *testing.T) {
+	p := newPlace(t)
+	fd, err := unix.Open(p.at("work"), unix.O_WRONLY|unix.O_TMPFILE, 0o600)
+	if err != nil {
+		t.Logf("no files without names here, so a crash can leave one: %v", err)
+		return
+	}
+	p.no(unix.Close(fd))
+	at, err := p.root("work").Place("new")
+	p.no(err)
+	defer at.Close()
+	before, err := os.ReadDir(p.at("work"))
+	p.no(err)
+	_, err = at.Put([]byte("1"), func(*os.File) error {
+		now, err := os.ReadDir(p.at("work"))
+		if len(now) != len(before) {
+			t.Errorf("%v while it is written", now)
+		}
+		return err
+	})
+	p.no(err)
 }
 
 // TestASwapIsNeverFollowed exchanges a file, and the directory above it, for

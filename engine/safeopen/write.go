@@ -14,14 +14,17 @@ import (
 const newFile = 0o644
 
 // Create makes a file that is not there yet. It is there with all of its
-// content, which is on the disk, or not at all.
+// content, which is on the disk, or not at all. A crash leaves nothing else, where
+// the file system has files without names.
 func (p *Place) Create(content []byte) error {
-	return p.put(content, nil, func(temp string) error {
-		dir := int(p.dir.Fd())
-		err := renameNew(dir, temp, p.base)
+	return p.put(content, nil, func(f *draft) error {
+		if f.temp == "" {
+			return called(f.fd, f.dir, p.base)
+		}
+		err := renameNew(f.dir, f.temp, p.base)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // this file system can't
-			if err = unix.Linkat(dir, temp, dir, p.base, 0); err == nil {
-				err = unix.Unlinkat(dir, temp, 0)
+			if err = unix.Linkat(f.dir, f.temp, f.dir, p.base, 0); err == nil {
+				err = unix.Unlinkat(f.dir, f.temp, 0)
 			}
 		}
 		return err
@@ -46,42 +49,59 @@ func (p *Place) Put(content []byte, finish func(*os.File) error) (created bool, 
 			err = finish(f)
 		}
 		return err
-	}, func(temp string) error {
-		return unix.Renameat(int(p.dir.Fd()), temp, int(p.dir.Fd()), p.base)
+	}, func(f *draft) error {
+		if f.temp == "" {
+			f.temp = tempName()
+			if err := called(f.fd, f.dir, f.temp); err != nil {
+				return err
+			}
+		}
+		return unix.Renameat(f.dir, f.temp, f.dir, p.base)
 	})
 }
 
+// draft is a file that is written before it has its name.
+type draft struct {
+	fd, dir int
+	temp    string // what it is called meanwhile; "" is nothing
+}
+
+func tempName() string { return ".swarmdeck-" + rand.Text() }
+
 // put writes a file beside its place and moves it there once all of it is on
 // the disk.
-func (p *Place) put(content []byte, finish func(*os.File) error, move func(temp string) error) (err error) {
-	temp := ".swarmdeck-" + rand.Text()
-	dir := int(p.dir.Fd())
-	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, newFile)
+func (p *Place) put(content []byte, finish func(*os.File) error, move func(*draft) error) (err error) {
+	d := draft{dir: int(p.dir.Fd())}
+	if d.fd, err = unnamed(d.dir); err != nil {
+		d.temp = tempName()
+		d.fd, err = unix.Openat(d.dir, d.temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, newFile)
+	}
 	if err != nil {
 		return p.failed(err)
 	}
-	f := os.NewFile(uintptr(fd), p.name)
+	f := os.NewFile(uintptr(d.fd), p.name)
 	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			err = p.sync()
+		}
 		if err != nil {
-			_ = unix.Unlinkat(dir, temp, 0)
+			if d.temp != "" {
+				_ = unix.Unlinkat(d.dir, d.temp, 0)
+			}
 			err = p.failed(err)
 		}
 	}()
-	_, err = f.Write(content)
-	if err == nil && finish != nil {
+	if _, err = f.Write(content); err == nil && finish != nil {
 		err = finish(f)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
 	if err == nil {
-		err = move(temp)
-	}
-	if err == nil {
-		err = p.sync()
+		err = move(&d)
 	}
 	return err
 }
