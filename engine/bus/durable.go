@@ -36,7 +36,7 @@ func (b *Bus) subscriptionKind() record.Table[subscription] {
 		Noun: "durable subscription", Subject: "subscription", Bucket: "message.sub", Limit: maxDurable, Quiet: true, Ledger: b.ledger,
 		ID:    func(s *subscription) string { return s.Name },
 		Head:  func(s *subscription) record.Head { return record.Head{Created: &s.CreatedAt} },
-		State: func(s *subscription) any { return s },
+		Whole: true,
 	}
 }
 

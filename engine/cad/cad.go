@@ -238,7 +238,7 @@ func (c *Controller) settingsKind() record.Table[settings] {
 		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
 		ID:    func(*settings) string { return settingsID },
 		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
-		State: func(s *settings) any { return settings{MaxConcurrent: s.MaxConcurrent} },
+		Whole: true,
 		Follow: func(tenant, _ string, s *settings) {
 			c.change(tenant, func(t *mind) { t.set = *s }).slots.resize(s.MaxConcurrent)
 		},

@@ -169,18 +169,6 @@ func (r *Rule) same(o *Rule) bool {
 	return r.Effect == o.Effect && r.Private == o.Private && r.Opaque == o.Opaque && slices.Equal(r.Hosts, o.Hosts) && r.ExpiresAt.Equal(o.ExpiresAt)
 }
 
-// state is what the audit log says of a rule.
-func (r *Rule) state() any {
-	return struct {
-		Effect  Effect    `json:"effect"`
-		Hosts   []string  `json:"hosts,omitempty"`
-		Private bool      `json:"private,omitzero"`
-		Opaque  bool      `json:"opaque,omitzero"`
-		Expires time.Time `json:"expires_at,omitzero"`
-		Owner   string    `json:"owner"`
-	}{r.Effect, r.Hosts, r.Private, r.Opaque, r.ExpiresAt, r.Owner}
-}
-
 func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.What(), b.What()), cmp.Compare(a.Whom(), b.Whom()))
 }

@@ -18,7 +18,7 @@ func (s *Service) ruleKind() record.Table[Rule] {
 		Head: func(r *Rule) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
 		},
-		State: (*Rule).state,
+		Whole: true,
 	}
 }
 

@@ -53,7 +53,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 		Head: func(r *Rule) record.Head {
 			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
 		},
-		State: (*Rule).state,
+		Whole: true,
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {

@@ -79,12 +79,6 @@ func (r *Rule) concerns(role, agent string) bool {
 }
 
 // state is what the audit log says of a rule.
-func (r *Rule) state() any {
-	return struct {
-		Effect Effect `json:"effect"`
-		Owner  string `json:"owner"`
-	}{r.Effect, r.Owner}
-}
 
 func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Whom(), b.Whom()))

@@ -254,7 +254,7 @@ func (f *Fleet) projectKind() record.Table[Project] {
 		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
 		ID:    func(p *Project) string { return p.ID },
 		Place: (*Project).key,
-		State: func(p *Project) any { return p },
+		Whole: true,
 	}
 }
 
@@ -267,7 +267,7 @@ func (f *Fleet) roleKind() record.Table[Role] {
 		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
 		ID:    func(r *Role) string { return r.ID },
 		Place: (*Role).key,
-		State: func(r *Role) any { return r },
+		Whole: true,
 	}
 }
 

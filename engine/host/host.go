@@ -159,25 +159,6 @@ func (h *Host) sameWay(o *Host) bool {
 	return h.Address == o.Address && slices.Equal(h.Command, o.Command)
 }
 
-func (h *Host) same(o *Host) bool {
-	return h.sameWay(o) && h.Slots == o.Slots && h.LeaseS == o.LeaseS && h.Draining == o.Draining && h.Removing == o.Removing && maps.Equal(h.Labels, o.Labels)
-}
-
-// state is what the audit log says of a host.
-type state struct {
-	Address  string            `json:"address,omitempty"`
-	Command  []string          `json:"command,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Slots    int               `json:"slots"`
-	LeaseS   int               `json:"lease_s"`
-	Draining bool              `json:"draining,omitzero"`
-	Removing bool              `json:"removing,omitzero"`
-}
-
-func (h *Host) state() any {
-	return state{h.Address, h.Command, h.Labels, h.Slots, h.LeaseS, h.Draining, h.Removing}
-}
-
 // Link is how the link to a host is.
 type Link struct {
 	State  string    `json:"state"` // one of the below

@@ -52,7 +52,7 @@ func New(opt Options) *Hosts {
 		Head: func(h *Host) record.Head {
 			return record.Head{Tenant: &h.TenantID, Created: &h.CreatedAt, Updated: &h.UpdatedAt, Seq: &h.AuditSeq}
 		},
-		State: (*Host).state,
+		Whole: true,
 	}
 	s.crew = loop.Crew[Host]{
 		Component: "hosts", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.work,
@@ -118,7 +118,7 @@ func (s *Hosts) Add(ctx context.Context, by core.Caller, h Host) (_ Host, action
 				return core.Errorf(core.Conflict, "host %s is %s: remove it first", h.Name, old.Way()).With("field", "address")
 			}
 		}
-		action, err = s.kind.Put(tx, record.Event{}, &h, (*Host).same)
+		action, err = s.kind.Put(tx, record.Event{}, &h, nil)
 		return err
 	})
 	return h, action, err
@@ -147,7 +147,7 @@ func (s *Hosts) set(ctx context.Context, by core.Caller, name, event string, fn 
 			return err
 		}
 		now = *old
-		if err := fn(&now); err != nil || now.same(old) {
+		if err := fn(&now); err != nil || s.kind.Same(old, &now) {
 			return err
 		}
 		return s.kind.Save(tx, record.Event{Type: event}, old, &now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ type Crew[V any] struct {
 	Kind      record.Table[V]
 	Health    *health.Troubles
 	Tenants   func(context.Context) ([]string, error)
-	// Same says that a worker need not be exchanged for another.
+	// Same says that a worker need not be exchanged for another. Without it every
+	// change exchanges it.
 	Same func(old, now *V) bool
 	// Work is a worker. When it returns without an error, it is over until its
 	// record changes; else it begins again after a rest.
@@ -58,7 +60,7 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 			return fmt.Errorf("read the %ss: %w", c.Kind.Called(), err)
 		}
 		for k, w := range at {
-			if v := wanted[k]; v == nil || !c.Same(w.at, v) {
+			if v := wanted[k]; v == nil || !c.same(w.at, v) {
 				w.end()
 				<-w.gone // two never work side by side
 				delete(at, k)
@@ -83,6 +85,13 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 		case <-c.Changed:
 		}
 	}
+}
+
+func (c *Crew[V]) same(old, now *V) bool {
+	if c.Same == nil {
+		return reflect.DeepEqual(old, now)
+	}
+	return c.Same(old, now)
 }
 
 func (c *Crew[V]) wanted(ctx context.Context) (map[place]*V, error) {

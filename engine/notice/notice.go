@@ -132,23 +132,3 @@ func patternOf(text string) (bus.Pattern, error) {
 	}
 	return bus.ParsePattern(text)
 }
-
-// same says whether two notices tell the same to the same.
-func (n *Notice) same(o *Notice) bool {
-	return slices.Equal(n.Events, o.Events) && n.MinRisk == o.MinRisk && n.URL == o.URL &&
-		slices.Equal(n.Command, o.Command) && n.SecretEnv == o.SecretEnv && n.Rate == o.Rate
-}
-
-// state is what the audit log says of a notice.
-type state struct {
-	Events    []string   `json:"events"`
-	MinRisk   judge.Risk `json:"min_risk,omitempty"`
-	URL       string     `json:"url,omitempty"`
-	Command   []string   `json:"command,omitempty"`
-	SecretEnv string     `json:"secret_env,omitempty"`
-	Rate      int        `json:"rate"`
-}
-
-func (n *Notice) state() any {
-	return state{n.Events, n.MinRisk, n.URL, n.Command, n.SecretEnv, n.Rate}
-}

@@ -72,11 +72,10 @@ func New(opt Options) *Notices {
 		Head: func(n *Notice) record.Head {
 			return record.Head{Tenant: &n.TenantID, Created: &n.CreatedAt, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
 		},
-		State: (*Notice).state,
+		Whole: true,
 	}
 	s.crew = loop.Crew[Notice]{
 		Component: "notices", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
-		Same:    func(n, o *Notice) bool { return n.same(o) && n.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}
 	opt.Ledger.Register(s.kind.Auditable())
@@ -112,7 +111,7 @@ func (s *Notices) Put(ctx context.Context, by core.Caller, n Notice) (_ Notice, 
 		return n, "", err
 	}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		action, err = s.kind.Put(tx, record.Event{}, &n, (*Notice).same)
+		action, err = s.kind.Put(tx, record.Event{}, &n, nil)
 		if err == nil && action == record.Created {
 			err = putStanding(tx, n.Name, Standing{Cursor: n.AuditSeq})
 		}

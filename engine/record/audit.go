@@ -27,10 +27,10 @@ func (a auditable[P]) Derives() []string { return a.k.derives() }
 func (a auditable[P]) Derive(tx store.Tx, d *audit.Derivation) error { return a.k.derive(tx, d) }
 
 func (k *Kind[P]) states(tx store.Tx, visit func(id string, state any) error) error {
-	if k.State == nil {
+	if !k.told() {
 		return nil
 	}
-	return k.readable(tx, func(v P) error { return visit(k.ID(v), k.State(v)) })
+	return k.readable(tx, func(v P) error { return visit(k.ID(v), k.state(v)) })
 }
 
 // derives is not inlined, or it would be there for each kind.

@@ -54,8 +54,10 @@ type Kind[P any] struct {
 	Decode func(data []byte) (P, error)
 	// Brief is Decode without what is large, for who looks at many; see Glance.
 	Brief func(data []byte) (P, error)
-	// State is what events say of a record in words, a JSON object that holds no
-	// secret; nil says nothing more than the digest of all that is stored.
+	// Whole kinds hold no secret: events say the whole record but its head.
+	Whole bool
+	// State is what events say of a record of another kind, a JSON object without a
+	// secret. Of a kind with neither they say nothing, and nothing is proven.
 	State func(P) any
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
@@ -224,10 +226,28 @@ func (k *Kind[P]) head(v P) (h Head) {
 
 // state is what an event says of a record: what the kind wants said.
 func (k *Kind[P]) state(v P) any {
-	if k.State == nil {
-		return nil
+	switch {
+	case k.Whole:
+		return k.headless(v)
+	case k.State != nil:
+		return k.State(v)
 	}
-	return k.State(v)
+	return nil
+}
+
+// told says whether events say anything of the kind's records.
+func (k *Kind[P]) told() bool { return k.Whole || k.State != nil }
+
+// headless is a record without its head.
+func (k *Kind[P]) headless(v P) P {
+	c := fresh[P]()
+	assign(c, v)
+	h := k.head(c)
+	fill(h.Tenant, "")
+	fill(h.Created, time.Time{})
+	fill(h.Updated, time.Time{})
+	fill(h.Seq, 0)
+	return c
 }
 
 // Load reads one record; nil when there is none.

@@ -271,6 +271,21 @@ func TestReconcileFindsAnyByteOfARecord(t *testing.T) {
 	}
 }
 
+func TestRecordsAreTheSameWhateverTheirHeads(t *testing.T) {
+	w := newWorld(t)
+	one := tool{TenantID: "t_acme", Name: "saw", Color: "red", Secret: "s"}
+	for what, change := range map[string]func(*tool){
+		"same": func(v *tool) { v.TenantID, v.Made, v.Changed, v.Seq = "", time.Now(), time.Now(), 7 }, "name": func(v *tool) { v.Name = "" },
+		"color": func(v *tool) { v.Color = "blue" }, "secret": func(v *tool) { v.Secret = "" },
+	} {
+		if other := one; w.Same(&one, &other) != true {
+			t.Errorf("a copy is another")
+		} else if change(&other); w.Same(&one, &other) != (what == "same") {
+			t.Errorf("%s: %v", what, w.Same(&one, &other))
+		}
+	}
+}
+
 func TestKeysSortAsTheirPartsDo(t *testing.T) {
 	at := time.UnixMicro(1_700_000_000_000_000).UTC()
 	keys := []record.Key{

@@ -72,7 +72,7 @@ func (k *Kind[P]) write(tx *audit.Tx, e *Event, old, v P) error {
 		return err
 	}
 	if e != nil {
-		if !isNil(old) && k.ID(old) != k.ID(v) && k.State != nil {
+		if !isNil(old) && k.ID(old) != k.ID(v) && k.told() {
 			tx.Gone(k.subject(), k.ID(old))
 		}
 		if err := k.record(tx, *e, k.ID(v), k.state(v), was.seq()); err != nil {
@@ -110,7 +110,7 @@ func (h Head) made(tx *audit.Tx, was Head) {
 // Remove takes a record away that was loaded in this transaction.
 func (k *Kind[P]) Remove(tx *audit.Tx, e Event, old P) error {
 	var gone any
-	if k.State != nil {
+	if k.told() {
 		gone = audit.Gone
 	}
 	if err := k.record(tx, e, k.ID(old), gone, k.head(old).seq()); err != nil {
@@ -129,7 +129,7 @@ func (k *Kind[P]) Leave(tx *audit.Tx, r *Removal, old P) error {
 		}
 		r.Add(k.ID(old), row)
 	}
-	if k.State != nil {
+	if k.told() {
 		tx.Gone(k.subject(), k.ID(old))
 	}
 	return k.drop(tx, old)

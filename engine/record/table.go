@@ -30,6 +30,7 @@ type Table[T any] interface {
 
 	Next(tx *audit.Tx) uint64
 	Put(tx *audit.Tx, e Event, v *T, same func(a, b *T) bool) (action string, err error)
+	Same(old, v *T) bool
 	Save(tx *audit.Tx, e Event, old, v *T) error
 	Keep(tx *audit.Tx, e Event, v *T) error
 	Write(tx *audit.Tx, old, v *T) error

@@ -19,11 +19,11 @@ const (
 
 // Put keeps a record as it is given, in place of one of the same id. An event
 // without a type is SUBJECT.created or SUBJECT.changed. A record that is the
-// same by same, or with nil in all that is stored but its head, is left as it
+// same by same, which is Same where it is nil, is left as it
 // was, and v becomes that.
 func (k *Kind[P]) Put(tx *audit.Tx, e Event, v P, same func(a, b P) bool) (action string, err error) {
 	if same == nil {
-		same = k.same
+		same = k.Same
 	}
 	old, err := k.Load(tx, k.ID(v))
 	switch {
@@ -43,24 +43,11 @@ func (k *Kind[P]) Put(tx *audit.Tx, e Event, v P, same func(a, b P) bool) (actio
 	return action, k.Save(tx, e, old, v)
 }
 
-// same compares all but the heads.
-func (k *Kind[P]) same(old, v P) bool {
-	c := fresh[P]()
-	assign(c, v)
-	was, head := k.head(old), k.head(c)
-	copyTo(head.Tenant, was.Tenant)
-	copyTo(head.Created, was.Created)
-	copyTo(head.Updated, was.Updated)
-	copyTo(head.Seq, was.Seq)
-	a, errA := k.encode(nil, old)
-	b, errB := k.encode(nil, c)
+// Same says whether two records hold the same, whatever their heads.
+func (k *Kind[P]) Same(old, v P) bool {
+	a, errA := k.encode(nil, k.headless(old))
+	b, errB := k.encode(nil, k.headless(v))
 	return errA == nil && errB == nil && bytes.Equal(a, b)
-}
-
-func copyTo[V any](to, from *V) {
-	if to != nil && from != nil {
-		*to = *from
-	}
 }
 
 // Get is one record of a tenant; core.NotFound when there is none.

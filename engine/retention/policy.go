@@ -83,10 +83,6 @@ func (p *Policy) Check() error {
 	return nil
 }
 
-func (p *Policy) same(o *Policy) bool {
-	return p.AgeS == o.AgeS && p.Count == o.Count && p.Bytes == o.Bytes && p.Export == o.Export
-}
-
 // limit is what the policy lets go at a time.
 func (p *Policy) limit(now time.Time) record.Limit {
 	l := record.Limit{Keep: p.Count}
@@ -103,13 +99,7 @@ func (s *Service) policies() record.Table[Policy] {
 		Head: func(p *Policy) record.Head {
 			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Updated: &p.UpdatedAt, Seq: &p.AuditSeq}
 		},
-		State: func(p *Policy) any {
-			state := map[string]any{"age_s": p.AgeS, "count": p.Count, "export": p.Export}
-			if p.Bytes != 0 {
-				state["bytes"] = p.Bytes
-			}
-			return state
-		},
+		Whole: true,
 	}
 }
 
@@ -123,7 +113,7 @@ func (s *Service) Set(ctx context.Context, by core.Caller, p Policy) (_ Policy, 
 		return p, "", err
 	}
 	err = s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		action, err = s.kind.Put(tx, record.Event{}, &p, (*Policy).same)
+		action, err = s.kind.Put(tx, record.Event{}, &p, nil)
 		return err
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func (r *registry) sourceKind() record.Table[Source] {
 		Noun: "source", Subject: "skill.source", Bucket: "skill.source", Ledger: r.ledger, Follow: r.sources.Follow,
 		ID:    func(s *Source) string { return s.Path },
 		Head:  func(s *Source) record.Head { return record.Head{Tenant: &s.TenantID, Created: &s.AddedAt} },
-		State: func(s *Source) any { return s },
+		Whole: true,
 	}
 }
 

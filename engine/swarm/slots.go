@@ -42,7 +42,7 @@ func (s *Swarm) slotKind() record.Table[Slots] {
 		Head: func(n *Slots) record.Head {
 			return record.Head{Tenant: &n.TenantID, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
 		},
-		State: func(n *Slots) any { return map[string]int{"slots": n.Slots} },
+		Whole: true,
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *Swarm) SetSlots(ctx context.Context, by core.Caller, n int) (_ Slots, a
 	}
 	now := Slots{TenantID: by.Tenant, Slots: n}
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		action, err = s.slotted.Put(tx, record.Event{}, &now, func(a, b *Slots) bool { return a.Slots == b.Slots })
+		action, err = s.slotted.Put(tx, record.Event{}, &now, nil)
 		return err
 	})
 	if err != nil {

@@ -3,8 +3,6 @@ package tree
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,16 +33,6 @@ type Checks struct {
 	CreatedAt time.Time         `json:"created_at"`
 	UpdatedAt time.Time         `json:"updated_at"`
 	AuditSeq  uint64            `json:"audit_seq,omitzero"`
-}
-
-func (c *Checks) state() any {
-	return struct {
-		Lines   []string          `json:"checks"`
-		Env     map[string]string `json:"env,omitempty"`
-		Setup   []string          `json:"setup,omitempty"`
-		Remotes map[string]string `json:"remotes,omitempty"`
-		Guarded []string          `json:"guarded,omitempty"`
-	}{c.Lines, c.Env, c.Setup, c.Remotes, c.Guarded}
 }
 
 // ChecksOf are those of a project.
@@ -116,10 +104,7 @@ func (s *Trees) putProject(ctx context.Context, by core.Caller, project, event s
 			out.Lines, out.Env, out.Setup, out.Remotes, out.Guarded = old.Lines, old.Env, old.Setup, old.Remotes, old.Guarded
 		}
 		change(&out)
-		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, func(a, b *Checks) bool {
-			return slices.Equal(a.Lines, b.Lines) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Setup, b.Setup) && maps.Equal(a.Remotes, b.Remotes) &&
-				slices.Equal(a.Guarded, b.Guarded)
-		})
+		action, err = s.lists.Put(tx, record.Event{Type: event}, &out, nil)
 		return err
 	})
 	return out, action, err

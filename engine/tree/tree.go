@@ -309,12 +309,6 @@ func (t *Tree) Dir() string {
 	return t.Path + "/" + t.Sub
 }
 
-func (t *Tree) state() any {
-	c := *t
-	c.CreatedAt, c.UpdatedAt, c.AuditSeq = time.Time{}, time.Time{}, 0
-	return c
-}
-
 // notThere is the error of an agent that has no tree.
 func notThere(agent string) error {
 	return core.Errorf(core.NotFound, "agent: %q has no tree: it shares the directory that it works in; allowed: an agent that was made with --tree", core.Clip(agent)).With("field", "agent").With("value", agent)

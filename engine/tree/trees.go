@@ -77,7 +77,7 @@ func New(ctx context.Context, opt Options) (*Trees, error) {
 		Head: func(t *Tree) record.Head {
 			return record.Head{Tenant: &t.TenantID, Created: &t.CreatedAt, Updated: &t.UpdatedAt, Seq: &t.AuditSeq}
 		},
-		State: (*Tree).state,
+		Whole: true,
 	}
 	s.drafts = &record.Kind[*Review]{
 		Noun: "review", Bucket: "review", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.reviews.Follow,
@@ -93,7 +93,7 @@ func New(ctx context.Context, opt Options) (*Trees, error) {
 		Head: func(c *Checks) record.Head {
 			return record.Head{Tenant: &c.TenantID, Created: &c.CreatedAt, Updated: &c.UpdatedAt, Seq: &c.AuditSeq}
 		},
-		State: (*Checks).state,
+		Whole: true,
 	}
 	opt.Ledger.Register(s.kind.Auditable(), s.drafts.Auditable(), s.lists.Auditable())
 	for _, read := range []func(context.Context, *health.Troubles, func(context.Context) ([]string, error)) error{s.kind.ReadAll, s.drafts.ReadAll, s.lists.ReadAll} {

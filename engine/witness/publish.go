@@ -160,7 +160,7 @@ func (p *publisher) keep(ctx context.Context, event string, detail any, change f
 		if err != nil {
 			return err
 		}
-		if now == nil || !now.CreatedAt.Equal(p.w.CreatedAt) || !now.same(&p.w) {
+		if now == nil || now.AuditSeq != p.w.AuditSeq {
 			return errOther
 		}
 		if event != "" {

@@ -88,15 +88,3 @@ func (w *Witness) Check() error {
 func (w *Witness) sameTarget(o *Witness) bool {
 	return w.Kind == o.Kind && w.Path == o.Path && slices.Equal(w.Command, o.Command)
 }
-
-func (w *Witness) same(o *Witness) bool { return w.sameTarget(o) && w.EveryS == o.EveryS }
-
-// state is what the audit log says of a witness.
-type state struct {
-	Kind    string   `json:"kind"`
-	Path    string   `json:"path,omitempty"`
-	Command []string `json:"command,omitempty"`
-	EveryS  int      `json:"every_s"`
-}
-
-func (w *Witness) state() any { return state{w.Kind, w.Path, w.Command, w.EveryS} }

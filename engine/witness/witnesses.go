@@ -56,11 +56,10 @@ func New(opt Options) *Witnesses {
 		Head: func(w *Witness) record.Head {
 			return record.Head{Tenant: &w.TenantID, Created: &w.CreatedAt, Updated: &w.UpdatedAt, Seq: &w.AuditSeq}
 		},
-		State: (*Witness).state,
+		Whole: true,
 	}
 	s.crew = loop.Crew[Witness]{
 		Component: "witnesses", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
-		Same:    func(w, o *Witness) bool { return w.same(o) && w.CreatedAt.Equal(o.CreatedAt) },
 		Changed: make(chan struct{}, 1),
 	}
 	opt.Ledger.Register(s.kind.Auditable())
@@ -106,7 +105,7 @@ func (s *Witnesses) Add(ctx context.Context, by core.Caller, w Witness) (_ Witne
 		if err != nil {
 			return err
 		}
-		if action, err = s.kind.Put(tx, record.Event{}, &w, (*Witness).same); err != nil {
+		if action, err = s.kind.Put(tx, record.Event{}, &w, nil); err != nil {
 			return err
 		}
 		if old != nil && !old.sameTarget(&w) { // the new place holds nothing yet
