@@ -14,9 +14,6 @@ import (
 //go:embed quickstart
 var files embed.FS
 
-// FS is the tree of examples.
-func FS() fs.FS { return files }
-
 // Extract writes the example of this name into dir/name and returns that
 // directory. Files are private to the user; scripts (*.sh) are executable.
 func Extract(name, dir string) (string, error) {

@@ -22,7 +22,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"swarmdeck/store/internal/group"
@@ -102,16 +101,6 @@ var (
 // IsFault reports that an error is one of the data file, not of what was asked.
 func IsFault(err error) bool {
 	return slices.ContainsFunc([]error{ErrLocked, ErrFull, ErrUnusable, ErrCorrupt, ErrClosed, ErrFenced, ErrStandby}, func(fault error) bool { return errors.Is(err, fault) })
-}
-
-// Fence fails with ErrFenced when the store's owner is no longer the one that
-// epoch stands for. An Update made for an owner that may have been replaced
-// meanwhile calls it first, with the epoch it was started under.
-func Fence(tx Tx, epoch uint64) error {
-	if now := tx.Epoch(); now != epoch {
-		return fmt.Errorf("epoch %d, now %d: %w", epoch, now, ErrFenced)
-	}
-	return nil
 }
 
 // Options of Open. The zero value is what production uses.

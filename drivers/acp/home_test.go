@@ -93,7 +93,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 	}
 	// At the next start, what deletes could not remove goes too.
 	stays := fakeAgent(t, traits{}, settings{Shared: true})
-	write(t, filepath.Join(r.own(stays), "session.json"), "{}")
+	write(t, filepath.Join(home.Of(r.opt.State, stays), "session.json"), "{}")
 	write(t, filepath.Join(r.opt.State, "t_test/lost/home/secret"), "x")
 	if err := r.Keep(t.Context(), []fleet.Agent{stays}); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,3 @@ func (r *Runtime) Keep(_ context.Context, agents []fleet.Agent) error {
 // Forget implements fleet.Keeper: the home and the conversation of a deleted
 // agent go. A home that was named by an option, or that others share, stays.
 func (r *Runtime) Forget(_ context.Context, a fleet.Agent) error { return home.Forget(r.opt.State, a) }
-
-// own is the directory of what is kept for one agent alone.
-func (r *Runtime) own(a fleet.Agent) string { return home.Of(r.opt.State, a) }

@@ -1,7 +1,5 @@
 package op
 
-import "strings"
-
 // Noun is a kind of record, and what can be done with it.
 type Noun struct {
 	Name  string // "task"
@@ -66,19 +64,6 @@ func Nouns() []Noun {
 		{Name: "mcp", About: "Serve the Model Context Protocol", Ops: servers},
 		{Name: "secret", About: "Credentials that agents and tasks get unseen", Ops: secrets},
 	}
-}
-
-// Find makes the operation of a name; nil when there is none.
-func Find(name string) *Op {
-	noun, _, _ := strings.Cut(name, " ")
-	if n := Of(noun); n.Ops != nil {
-		for _, o := range n.Ops() {
-			if o.Name == name {
-				return o
-			}
-		}
-	}
-	return nil
 }
 
 // Of is the noun of a name; the zero Noun when it has no operations here.

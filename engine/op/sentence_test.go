@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"swarmdeck/engine"
@@ -171,4 +172,17 @@ func TestAStreamEndsWithTheErrorOfItsDoor(t *testing.T) {
 	if out, err := o.Run(t.Context(), &call); out != nil || err != full || !slices.Equal(got, []int{1, 2, 3}) {
 		t.Errorf("%v %v %v", out, err, got)
 	}
+}
+
+// Find makes the operation of a name; nil when there is none.
+func Find(name string) *Op {
+	noun, _, _ := strings.Cut(name, " ")
+	if n := Of(noun); n.Ops != nil {
+		for _, o := range n.Ops() {
+			if o.Name == name {
+				return o
+			}
+		}
+	}
+	return nil
 }

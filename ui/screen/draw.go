@@ -44,7 +44,7 @@ func (c *Canvas) TextRight(x, y, w int, role Role, s string) int {
 // TextMiddle is TextIn with the ellipsis in the middle: for paths and ids.
 func (c *Canvas) TextMiddle(x, y, w int, role Role, s string) int {
 	if len(s) > w && w > 0 {
-		s = term.CutMiddleWith(s, w, c.g.glyphs.Ellipsis)
+		s = term.CutMiddle(s, w, c.g.glyphs.Ellipsis)
 	}
 	return c.TextIn(x, y, w, role, s)
 }

@@ -106,12 +106,9 @@ func take(s string, w int) (head string, width int, rest string) {
 	return b.String(), width, ""
 }
 
-// CutMiddle returns Clean(s) in at most w cells with "…" in the middle: for
+// CutMiddle returns Clean(s) in at most w cells with a mark in the middle: for
 // paths and ids, whose ends say the most.
-func CutMiddle(s string, w int) string { return CutMiddleWith(s, w, "…") }
-
-// CutMiddleWith is CutMiddle with a mark of its own.
-func CutMiddleWith(s string, w int, mark string) string {
+func CutMiddle(s string, w int, mark string) string {
 	const end = 16 << 10 // bytes of either end that may be shown
 	if len(s) > 2*end && w <= end/4 {
 		s = s[:end] + s[len(s)-end:]
@@ -139,12 +136,6 @@ func CutMiddleWith(s string, w int, mark string) string {
 func Pad(s string, w int) string {
 	s = Cut(s, w)
 	return s + blanks(w-Width(s))
-}
-
-// PadLeft is Pad with the spaces in front: for numbers.
-func PadLeft(s string, w int) string {
-	s = Cut(s, w)
-	return blanks(w-Width(s)) + s
 }
 
 func blanks(n int) string {

@@ -18,7 +18,6 @@ import (
 
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
-	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
@@ -386,23 +385,6 @@ func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 		if view == format.Top && drawing.Width != "110mm" {
 			t.Errorf("a plate of 100 mm is drawn %s wide", drawing.Width)
 		}
-	}
-}
-
-func TestProfilesAreDrawnWithTrueArcs(t *testing.T) {
-	s, err := profile.Slot(profile.Point{X: 0, Y: 0}, profile.Point{X: 10, Y: 0}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := format.WriteProfileSVG(&out, s); err != nil {
-		t.Fatal(err)
-	}
-	if text := out.String(); strings.Count(text, "A2 2 0 0 0 ") != 4 || strings.Count(text, "L") != 2 || !strings.Contains(text, `width="24mm" height="14mm"`) {
-		t.Errorf("%s", text)
-	}
-	if err := format.WriteProfileSVG(&out, profile.Shape{}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("an empty shape: %v", err)
 	}
 }
 

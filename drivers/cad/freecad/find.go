@@ -27,11 +27,6 @@ type Installation struct {
 	FreeCAD, OpenCASCADE string
 }
 
-// String names the installation for people.
-func (i Installation) String() string {
-	return fmt.Sprintf("FreeCAD %s, OpenCASCADE %s (%s)", i.FreeCAD, i.OpenCASCADE, i.Python)
-}
-
 // modulePaths are where distributions put FreeCAD's modules.
 var modulePaths = [...]string{
 	"/usr/lib/freecad-python3/lib", "/usr/lib/freecad/lib", "/usr/lib64/freecad/lib", "/usr/local/lib/freecad/lib",
