@@ -68,6 +68,7 @@ release:
 check: lint
 	go test -short ./app ./rules ./store/... ./engine/... ./ui/...
 	go test -run 'Inventory|Agree' ./drivers/mcp
+	@go test -count=1 -run OnlyShrinks -v ./rules | grep ' of '
 
 lint: $(BIN)/gofumpt-$(GOFUMPT) $(BIN)/staticcheck-$(STATICCHECK)
 	@echo "gofumpt -l ."
