@@ -15,6 +15,7 @@ func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
 	}{
 		{"a box with lid, 100x80x20 mm", "box lid merge", []string{`"end":[100,0,0]`, `"distance":20`, "volume > 41330.5"}},
 		{"an enclosure 60×40×30", "box", []string{`"end":[60,0,0]`, `"file_path":"box.step"`, "walls of 3 mm (the goal gives no wall)"}},
+		{"a housing 100x80x20 mm with a lid", "box lid merge", nil},
 		{"a bracket 60x40x5 mm", "bracket", []string{`"direction":[0,1,0]`, `"distance":40`}},
 		{"stepped shaft 20x50 and 16x30 mm with a bore of 6", "shaft", []string{`"entity_id":"section_2_bore"`, `"radius":8`, `"operation":"union"`, "diameter 20 mm on 50 mm, diameter 16 mm on 30 mm"}},
 		{"an assembly 100x80x20 mm of housing, lid and four supports", "housing lid supports_a supports_b merge", []string{"size(solids) == 6", `"entity_id":"support_4"`, "(the goal does not give their size)"}},

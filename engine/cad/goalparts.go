@@ -50,7 +50,7 @@ var goalForms = map[string][]string{
 }
 
 var templates = []template{
-	{nouns: "box enclosure case", must: "length,width,height", clauses: "box,length,width,height,wall,lid,no lid,supports", plan: boxes},
+	{nouns: "box enclosure case housing", must: "length,width,height", clauses: "box,length,width,height,wall,lid,no lid,supports", plan: boxes},
 	{nouns: "assembly", must: "length,width,height", clauses: "box,length,width,height,wall,housing,lid,no lid,supports", plan: boxes},
 	{nouns: "plate sheet", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
 	{nouns: "block", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
