@@ -32,7 +32,9 @@ type desk struct {
 	name  string
 	dir   string
 	tape  tape
-	late  time.Duration // limit of a task that is to go past it
+	late  time.Duration // limit of a task that is to go past it, at the least
+	began time.Time     // the newest task
+	slow  time.Duration // the longest that one took to ask
 	spent int64         // by all tasks so far
 	told  int64         // of that, by the wire
 }
@@ -119,6 +121,7 @@ func (d *desk) begin(message string, timeout time.Duration) string {
 	d.t.Helper()
 	waitLong(d.t, "it is idle", func() bool { return d.agent().Status == fleet.Idle })
 	once := 1
+	d.began = time.Now()
 	t, err := d.eng.Swarm.Dispatch(d.t.Context(), d.by, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Agent: d.name, MaxAttempts: &once, Timeout: timeout,
 		Input: core.MustEncode(map[string]string{"agent": d.name, "message": message}),
@@ -146,6 +149,7 @@ func (d *desk) asked(id string) judge.Approval {
 		found = d.open(func(a judge.Approval) bool { return a.TaskID == id })
 		return found != nil
 	})
+	d.slow = max(d.slow, time.Since(d.began))
 	return *found
 }
 

@@ -122,7 +122,7 @@ func (d *desk) run(t *testing.T, sc scenario, wire []wireLine) (since int) {
 	since = len(d.tape.read())
 	timeout := time.Duration(0)
 	if sc.limited {
-		timeout = d.late
+		timeout = max(d.late, 3*d.slow) // it has asked by then, however busy the machine is
 	}
 	id := d.begin(sc.message, timeout)
 	if sc.act != nil {
