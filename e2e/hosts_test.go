@@ -100,7 +100,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
-	line := `while read line; do echo "$line" >> got; echo began; sleep 2; echo '{"type":"result","status":"succeeded","output":{"on":"host"}}'; done`
+	line := `while read line; do echo "$line" >> got; echo began; case $line in *more*) sleep 300;; esac; sleep 2; echo '{"type":"result","status":"succeeded","output":{"on":"host"}}'; done`
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--shell", line)
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"swarmdeck/engine/core"
 )
@@ -38,13 +39,25 @@ type token struct {
 	unit bool      // it says its unit
 }
 
-// Words that say nothing, words between clauses, and numbers.
-var (
-	dropped   = strings.Fields("a an the of please make create build design me us")
-	separates = strings.Fields(", ; . : & with and having")
-	counts    = strings.Fields("one two three four five six seven eight nine ten eleven twelve")
-	units     = map[string]float64{"mm": 1, "cm": 10, "m": 1000, "inch": 25.4, "inches": 25.4, `"`: 25.4}
-)
+// wording is what goals are read by, which is made when the first one is.
+type wording struct {
+	templates          []template
+	forms              map[string][]string // see goalForms
+	dropped, separates []string            // words that say nothing, and words between clauses
+	counts             []string
+	units              map[string]float64 // mm
+}
+
+var goalWording = sync.OnceValue(func() *wording {
+	return &wording{
+		templates: goalTemplates(),
+		forms:     goalForms(),
+		dropped:   strings.Fields("a an the of please make create build design me us"),
+		separates: strings.Fields(", ; . : & with and having"),
+		counts:    strings.Fields("one two three four five six seven eight nine ten eleven twelve"),
+		units:     map[string]float64{"mm": 1, "cm": 10, "m": 1000, "inch": 25.4, "inches": 25.4, `"`: 25.4},
+	}
+})
 
 // goalText cuts a goal into numbers, words and marks. Nothing is passed over.
 var goalText = core.Pattern(`[-−+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?|[\pL]+|\S`)
@@ -75,14 +88,14 @@ func (g *goal) read() error {
 	at := slices.IndexFunc(tokens, func(t token) bool { g.part = templateOf(t.raw); return g.part != nil })
 	if at < 0 {
 		var known []string
-		for _, p := range templates {
+		for _, p := range goalWording().templates {
 			known = append(known, p.name())
 		}
 		return g.refused([]string{"what is to be made"}, "missing: what is to be made; known are %s; --agent NAME asks an agent about anything else", strings.Join(known, ", "))
 	}
 	tokens[at] = token{raw: ","}
 	for len(tokens) > 0 {
-		end := slices.IndexFunc(tokens, func(t token) bool { return slices.Contains(separates, t.raw) })
+		end := slices.IndexFunc(tokens, func(t token) bool { return slices.Contains(goalWording().separates, t.raw) })
 		if end < 0 {
 			end = len(tokens)
 		}
@@ -98,14 +111,15 @@ func (g *goal) read() error {
 // size is that of all.
 func (g *goal) tokens() (out []token, err error) {
 	words := goalText().FindAllString(strings.NewReplacer("×", "x", "*", "x", "mmx", "mm x", "cmx", "cm x", "ø", " diameter ", "⌀", " diameter ").Replace(g.text), -1)
+	with := goalWording()
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if n := slices.Index(counts, w); n >= 0 {
+		if n := slices.Index(with.counts, w); n >= 0 {
 			out = append(out, token{raw: w, size: []float64{float64(n + 1)}})
 			continue
 		}
 		if !strings.ContainsAny(w, "0123456789") {
-			if !slices.Contains(dropped, w) {
+			if !slices.Contains(with.dropped, w) {
 				out = append(out, token{raw: w})
 			}
 			continue
@@ -119,9 +133,9 @@ func (g *goal) tokens() (out []token, err error) {
 					With("field", "goal").With("value", words[i])
 			}
 			t.raw, t.size = t.raw+words[i], append(t.size, v)
-			if i+1 < len(words) && units[words[i+1]] > 0 {
+			if i+1 < len(words) && with.units[words[i+1]] > 0 {
 				i++
-				t.raw, scale = t.raw+" "+words[i], append(scale, units[words[i]])
+				t.raw, scale = t.raw+" "+words[i], append(scale, with.units[words[i]])
 			}
 			if i+2 >= len(words) || words[i+1] != "x" && words[i+1] != "by" || !strings.ContainsAny(words[i+2], "0123456789") {
 				break
@@ -130,7 +144,7 @@ func (g *goal) tokens() (out []token, err error) {
 			t.raw += "x"
 		}
 		t.unit = len(scale) > 0
-		switch last := units[words[i]]; {
+		switch last := with.units[words[i]]; {
 		case t.unit && len(scale) != len(t.size) && (len(scale) > 1 || last == 0):
 			return nil, g.refused([]string{"the unit of each number of a size"}, "ambiguous: the unit of some numbers of %s; write 10x8x2 cm, or a unit after each", t.raw)
 		case t.unit:
@@ -150,7 +164,7 @@ func (g *goal) take(tokens []token) error {
 	ways[0] = []goalFacts{{}}
 	for from := range tokens {
 		for name := range strings.SplitSeq(g.part.clauses, ",") {
-			for _, form := range goalForms[name] {
+			for _, form := range goalWording().forms[name] {
 				mine, n := match(name, form, tokens[from:])
 				for _, before := range ways[from][:min(len(ways[from]), n*2)] {
 					upto = max(upto, from+n)
@@ -248,7 +262,7 @@ func (g *goal) of(name string) float64 {
 // forms are how a part is told.
 func (p *template) forms() (all []string) {
 	for name := range strings.SplitSeq(p.clauses, ",") {
-		all = append(all, goalForms[name][0])
+		all = append(all, goalWording().forms[name][0])
 	}
 	return all
 }

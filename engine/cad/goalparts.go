@@ -22,51 +22,55 @@ const (
 // goalForms are the clauses by name, each with the forms that it may have. They consist
 // of words, at/in for either of two, lengths such as <wall> or <length>x<width>, and
 // <count>, a number without a unit. The first form is shown.
-var goalForms = map[string][]string{
-	"box":         {"<length>x<width>x<height>"},
-	"flat":        {"<length>x<width>x<thickness>"},
-	"legs":        {"<leg>x<width>x<thickness>", "<leg>x<upright>x<width>x<thickness>"},
-	"section":     {"<diameter>x<length>", "diameter <diameter>x<length>"},
-	"disc":        {"<diameter>x<thickness>"},
-	"length":      {"length <length>", "<length> long", "<length> length"},
-	"width":       {"width <width>", "<width> wide"},
-	"height":      {"height <height>", "<height> high/tall"},
-	"thickness":   {"thickness <thickness>", "<thickness> thick"},
-	"diameter":    {"diameter <diameter>", "<diameter> diameter"},
-	"outer":       {"outer diameter <outer>", "od <outer>", "<outer> outer diameter"},
-	"inner":       {"inner diameter <inner>", "id <inner>", "<inner> inner diameter"},
-	"wall":        {"wall/walls <wall>", "<wall> wall/walls", "<wall> thick wall/walls", "wall thickness <wall>", "<wall> wall thickness"},
-	"bore":        {"bore <bore>", "bore diameter <bore>", "<bore> bore"},
-	"holes":       {"<count> hole/holes diameter <hole>", "<count> <hole> hole/holes"},
-	"corners":     {"<count> holes diameter <hole> at/in corners", "<count> <hole> holes at/in corners"},
-	"inset":       {"<inset> from edges", "<inset> from each edge"},
-	"centre":      {"hole diameter <centre> in/at centre/center/middle", "<centre> hole in/at centre/center/middle"},
-	"bolt circle": {"bolt circle <circle>", "on bolt circle <circle>", "pcd <circle>"},
-	"supports":    {"<count> support/supports/feet diameter <diameter> height <support>", "<count> support/supports/feet"},
-	"housing":     {"housing/box"},
-	"lid":         {"lid/cover"},
-	"no lid":      {"no/without lid/cover", "open", "open top"},
-	"stepped":     {"stepped"},
+func goalForms() map[string][]string {
+	return map[string][]string{
+		"box":         {"<length>x<width>x<height>"},
+		"flat":        {"<length>x<width>x<thickness>"},
+		"legs":        {"<leg>x<width>x<thickness>", "<leg>x<upright>x<width>x<thickness>"},
+		"section":     {"<diameter>x<length>", "diameter <diameter>x<length>"},
+		"disc":        {"<diameter>x<thickness>"},
+		"length":      {"length <length>", "<length> long", "<length> length"},
+		"width":       {"width <width>", "<width> wide"},
+		"height":      {"height <height>", "<height> high/tall"},
+		"thickness":   {"thickness <thickness>", "<thickness> thick"},
+		"diameter":    {"diameter <diameter>", "<diameter> diameter"},
+		"outer":       {"outer diameter <outer>", "od <outer>", "<outer> outer diameter"},
+		"inner":       {"inner diameter <inner>", "id <inner>", "<inner> inner diameter"},
+		"wall":        {"wall/walls <wall>", "<wall> wall/walls", "<wall> thick wall/walls", "wall thickness <wall>", "<wall> wall thickness"},
+		"bore":        {"bore <bore>", "bore diameter <bore>", "<bore> bore"},
+		"holes":       {"<count> hole/holes diameter <hole>", "<count> <hole> hole/holes"},
+		"corners":     {"<count> holes diameter <hole> at/in corners", "<count> <hole> holes at/in corners"},
+		"inset":       {"<inset> from edges", "<inset> from each edge"},
+		"centre":      {"hole diameter <centre> in/at centre/center/middle", "<centre> hole in/at centre/center/middle"},
+		"bolt circle": {"bolt circle <circle>", "on bolt circle <circle>", "pcd <circle>"},
+		"supports":    {"<count> support/supports/feet diameter <diameter> height <support>", "<count> support/supports/feet"},
+		"housing":     {"housing/box"},
+		"lid":         {"lid/cover"},
+		"no lid":      {"no/without lid/cover", "open", "open top"},
+		"stepped":     {"stepped"},
+	}
 }
 
-var templates = []template{
-	{nouns: "box enclosure case housing", must: "length,width,height", clauses: "box,length,width,height,wall,lid,no lid,supports", plan: boxes},
-	{nouns: "assembly", must: "length,width,height", clauses: "box,length,width,height,wall,housing,lid,no lid,supports", plan: boxes},
-	{nouns: "plate sheet", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
-	{nouns: "block", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
-	{nouns: "bracket", must: "leg,width,thickness", clauses: "legs,holes", plan: bracket},
-	{nouns: "shaft axle spindle rod", must: "diameter,length", often: true, clauses: "section,diameter,length,bore,stepped", plan: shaft},
-	{nouns: "cylinder", must: "diameter,length", clauses: "section,diameter,length,bore", plan: shaft},
-	{nouns: "tube pipe sleeve bushing", must: "length", clauses: "length,outer,inner,wall", plan: tube},
-	{nouns: "washer", must: "thickness", clauses: "thickness,outer,inner,wall", plan: tube},
-	{nouns: "flange", must: "diameter,thickness", clauses: "disc,diameter,thickness,bore,holes,bolt circle", plan: flange},
+func goalTemplates() []template {
+	return []template{
+		{nouns: "box enclosure case housing", must: "length,width,height", clauses: "box,length,width,height,wall,lid,no lid,supports", plan: boxes},
+		{nouns: "assembly", must: "length,width,height", clauses: "box,length,width,height,wall,housing,lid,no lid,supports", plan: boxes},
+		{nouns: "plate sheet", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
+		{nouns: "block", must: "length,width,thickness", clauses: "flat,length,width,thickness,corners,inset,centre", plan: plate},
+		{nouns: "bracket", must: "leg,width,thickness", clauses: "legs,holes", plan: bracket},
+		{nouns: "shaft axle spindle rod", must: "diameter,length", often: true, clauses: "section,diameter,length,bore,stepped", plan: shaft},
+		{nouns: "cylinder", must: "diameter,length", clauses: "section,diameter,length,bore", plan: shaft},
+		{nouns: "tube pipe sleeve bushing", must: "length", clauses: "length,outer,inner,wall", plan: tube},
+		{nouns: "washer", must: "thickness", clauses: "thickness,outer,inner,wall", plan: tube},
+		{nouns: "flange", must: "diameter,thickness", clauses: "disc,diameter,thickness,bore,holes,bolt circle", plan: flange},
+	}
 }
 
 // name is the part's, which a goal may also call otherwise.
 func (p *template) name() string { return strings.Fields(p.nouns)[0] }
 
 func templateOf(noun string) *template {
-	return first(templates, func(p *template) bool { return slices.Contains(strings.Fields(p.nouns), noun) })
+	return first(goalWording().templates, func(p *template) bool { return slices.Contains(strings.Fields(p.nouns), noun) })
 }
 
 // boxes is a box that lies open, with its lid and supports if it is to have them.
