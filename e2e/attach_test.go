@@ -117,11 +117,19 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // any moment will do, also one before it listens
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
+		left := make(chan error, 1)
+		go func() { left <- cmd.Wait() }()
+		// Any moment will do. Where whoever runs the tests ignores interrupts, so does
+		// the program until it listens.
+		again := time.Tick(100 * time.Millisecond)
+		for ended := false; !ended; {
+			select {
+			case <-left:
+				ended = true
+			case <-again:
+				_ = cmd.Process.Signal(syscall.SIGINT)
+			}
 		}
-		_ = cmd.Wait()
 		ended := cmd.ProcessState.Sys().(syscall.WaitStatus)
 		if by := ended.Signaled() && ended.Signal() == syscall.SIGINT; !by && ended.ExitStatus() != 130 {
 			t.Errorf("ended by %s", cmd.ProcessState)

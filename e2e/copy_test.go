@@ -99,7 +99,7 @@ func (u *user) file(name, text string) string {
 	return path
 }
 
-func TestACopyOfATenantIsEqualInFilesAndDatabases(t *testing.T) {
+func TestACopyOfATenantIsEqualInFilesAndOnADatabase(t *testing.T) {
 	t.Parallel()
 	pg := postgrestest.Start(t)
 	dsn := pg.Database(t, "copy")
@@ -133,7 +133,7 @@ func TestACopyOfATenantIsEqualInFilesAndDatabases(t *testing.T) {
 	}
 }
 
-func TestATenantMovesWhileItIsWrittenTo(t *testing.T) {
+func TestATenantMovesToADatabaseWhileItIsWrittenTo(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "move")
 	u := newUser(t)
@@ -207,7 +207,7 @@ func (u *user) moves(t *testing.T, from, to string) {
 	u.ok("task", "dispatch", "--data", to, "--tenant", "t_acme", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)
 }
 
-func TestAKilledMoveLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T) {
+func TestAKilledMoveToADatabaseLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "killed")
 	u := filled(t)

@@ -12,9 +12,9 @@ import (
 	"swarmdeck/store/postgres/postgrestest"
 )
 
-// TestANewOwnerSaysWhatLiesOnAnotherMachine has a second machine take a tenant over whose
+// TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine has a second machine take a tenant over whose
 // first one is gone with its disk, and then give it back.
-func TestANewOwnerSaysWhatLiesOnAnotherMachine(t *testing.T) {
+func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "elsewhere")
 	first, second := newUser(t), newUser(t)

@@ -35,7 +35,7 @@ func opened(url, token string) (status int, said string) {
 	return got.StatusCode, string(body)
 }
 
-func TestATokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
+func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.Start(t)
 	users := []*user{newUser(t), newUser(t)}

@@ -34,7 +34,7 @@ func (u *user) onDatabase(t *testing.T, dsn string, before *user) {
 	}
 }
 
-func TestTheRunsOfAStoppedEngineStandStillBeforeAnotherHasItsTenant(t *testing.T) {
+func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "fenced")
 	u := newUser(t)

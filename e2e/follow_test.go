@@ -55,8 +55,8 @@ func has(t *testing.T, lines <-chan string, text string) {
 	}
 }
 
-// TestAStandbyIsWatched has a machine that reaches the standby alone.
-func TestAStandbyIsWatched(t *testing.T) {
+// TestAStandbyOfADatabaseIsWatched has a machine that reaches the standby alone.
+func TestAStandbyOfADatabaseIsWatched(t *testing.T) {
 	t.Parallel()
 	primary := postgrestest.Start(t)
 	u := newUser(t)
@@ -99,8 +99,8 @@ func TestAStandbyIsWatched(t *testing.T) {
 	end(unix.SIGTERM)
 }
 
-// TestALineFollowsWithoutTheEngineThatHasItsTenant has an engine that lets nobody in.
-func TestALineFollowsWithoutTheEngineThatHasItsTenant(t *testing.T) {
+// TestALineOnADatabaseFollowsWithoutTheEngineThatHasItsTenant has an engine that lets nobody in.
+func TestALineOnADatabaseFollowsWithoutTheEngineThatHasItsTenant(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "alone")
 	u := newUser(t)

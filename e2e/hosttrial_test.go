@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// TestEachPromptIsGivenOnceHoweverALinkIsCut has agents work on a host that a real
+// TestEachPromptIsGivenOnceHoweverTheLinkOfAHostIsCut has agents work on a host that a real
 // sshd reaches while, at some instant of each round of prompts, the link is cut, held
 // or its cable pulled, or the keeper or the engine is killed. SWARMDECK_HOST_CUTS is
 // how often, where somebody has more time.
-func TestEachPromptIsGivenOnceHoweverALinkIsCut(t *testing.T) {
+func TestEachPromptIsGivenOnceHoweverTheLinkOfAHostIsCut(t *testing.T) {
 	t.Parallel()
 	cuts := 7
 	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_HOST_CUTS")); err == nil {

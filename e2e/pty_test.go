@@ -29,7 +29,7 @@ func (u *user) project() {
 	}
 }
 
-func TestTheFirstVisitInARealTerminal(t *testing.T) {
+func TestTheFirstVisitInATerminal(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ w, h int }{{80, 24}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size.w, size.h), func(t *testing.T) {

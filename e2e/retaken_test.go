@@ -12,7 +12,7 @@ import (
 	"swarmdeck/store/postgres/postgrestest"
 )
 
-func TestATenantWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
+func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.Start(t)
 	u := newUser(t)

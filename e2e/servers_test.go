@@ -29,7 +29,7 @@ func (u *user) servers() (pids []int) {
 	return pids
 }
 
-func TestAKilledEngineLeavesNoServerBehind(t *testing.T) {
+func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	t.Parallel()
 	installed := drivertest.InstalledMCP(t)
 	u := newUser(t)

@@ -25,7 +25,7 @@ func (u *user) asks(t *testing.T, line ...string) []string {
 	return append([]string{"--tenant", found[1]}, strings.Fields(found[2])...)
 }
 
-func TestAnEngineTakesTenantsWhoseLogsTrustItsKeyAndNoOthers(t *testing.T) {
+func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.Start(t)
 	first, second := newUser(t), newUser(t)

@@ -34,10 +34,10 @@ func story(t *testing.T) (script, begin string, play func(script string)) {
 	return script, begin, func(script string) { run(patient.Replace(script)) }
 }
 
-// TestFourAgentsWorkIsReviewedAndTakenOver plays the story, and with
+// TestFourRealAgentsWorkIsReviewedAndTakenOver plays the story, and with
 // SWARMDECK_STORY_SIZES=all by keys too, at a small screen and at a large one. One plays
 // at once, as four agents are as much as a small machine bears.
-func TestFourAgentsWorkIsReviewedAndTakenOver(t *testing.T) {
+func TestFourRealAgentsWorkIsReviewedAndTakenOver(t *testing.T) {
 	t.Parallel()
 	t.Run("script", func(t *testing.T) {
 		script, _, play := story(t)

@@ -117,8 +117,8 @@ func (m *upgraded) slowest() time.Duration {
 	return worst
 }
 
-// TestEnginesAreUpgradedOneAfterAnother has clients at both machines write all the time.
-func TestEnginesAreUpgradedOneAfterAnother(t *testing.T) {
+// TestEnginesOfADatabaseAreUpgradedOneAfterAnother has clients at both machines write all the time.
+func TestEnginesOfADatabaseAreUpgradedOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	newer := next(t)
 	cluster := postgrestest.Start(t)

@@ -29,7 +29,7 @@ func engineRig(t *testing.T, w, h int) *rig {
 	return rigOn(t, world, w, h, Options{})
 }
 
-func TestTheEnginesOfADatabaseLookRight(t *testing.T) {
+func TestThePaneOfEnginesLooksRight(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		for _, v := range []struct {
 			name string

@@ -16,7 +16,7 @@ import (
 	"swarmdeck/engine/host"
 )
 
-func TestAProcessRunsOnAHost(t *testing.T) {
+func TestAProcessRunsThere(t *testing.T) {
 	b := newBox(t, nil)
 	p := b.start("sh", "-c", "echo ready; read x; echo got $x; echo bad >&2; exit 3")
 	in, outs, errs := p.Streams()
@@ -135,7 +135,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	}
 }
 
-func TestAProcessOnAHostIsPausedAndResumed(t *testing.T) {
+func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 	b := newBox(t, nil)
 	p := b.start("sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done")
 	defer end(p)

@@ -131,7 +131,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	b.enter()
 }
 
-func TestWhatRunsOnAHostStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
+func TestWhatRunsThereStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
 	b := newBox(t, func(h *host.Host) { h.LeaseS = 60 })
 	pool := b.owner(1, true)
 	hold := func(d time.Duration) { pool.Hold(time.Now().Add(d)) }

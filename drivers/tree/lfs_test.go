@@ -189,7 +189,7 @@ func TestNoRepositorysFilterOfLFSRuns(t *testing.T) {
 	}
 }
 
-func TestARealGitLFSFindsItAllInOrder(t *testing.T) {
+func TestGitLFSItselfFindsItAllInOrder(t *testing.T) {
 	if _, err := exec.LookPath("git-lfs"); err != nil {
 		t.Skip("git-lfs is not installed: apt-get install git-lfs")
 	}

@@ -23,7 +23,7 @@ func TestWhatLiesOnAnotherMachineIsAwayWhateverLiesAtItsPathHere(t *testing.T) {
 	}
 }
 
-func TestWhatCameOutOfADatabaseIsReachedWhereItIsThere(t *testing.T) {
+func TestWhatIsNamedFromElsewhereIsReachedWhereItIsThere(t *testing.T) {
 	there := t.TempDir()
 	if err := place.Place("deck1/abc").Away("", "it", there); err != nil {
 		t.Error(err)

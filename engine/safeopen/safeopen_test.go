@@ -157,7 +157,7 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsToTheTenantsOfADatabaseIsTheEnginesOwn(t *testing.T) {
+func TestWhatBelongsToTenantsKeptElsewhereIsTheEnginesOwn(t *testing.T) {
 	p := newPlace(t)
 	own, err := safeopen.OwnTenants(p.data)
 	p.no(err)

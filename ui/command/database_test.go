@@ -8,7 +8,7 @@ import (
 	"swarmdeck/engine/core"
 )
 
-func TestADatabaseHasAFileOfItsOwnHere(t *testing.T) {
+func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	home := t.TempDir()
 	vars := map[string]string{"XDG_DATA_HOME": home}
 	e := &Env{Caller: core.Caller{Door: core.DoorCLI}, Getenv: func(name string) string { return vars[name] }}

@@ -56,7 +56,7 @@ func (r *rig) sound(file string, solids []freecadtest.Solid, volumes ...float64)
 	}
 }
 
-func TestPartsThatTouchAreOneClosedSTL(t *testing.T) {
+func TestPartsThatTouchAreOneClosedSTLForFreeCAD(t *testing.T) {
 	onEach(t, func(r *rig) {
 		freecadtest.Need(r.TB)
 		// A block with one on a part of its top, one at its side along an edge

@@ -86,7 +86,7 @@ func rectangle(t testing.TB, e *engine.Engine, agent string, x, width, height fl
 	return execute(t, e, agent, "solid.extrude", fmt.Sprintf(`{"entity_ids":["%s"],"distance":%g}`, strings.Join(ids, `","`), height))
 }
 
-func TestTheEngineModelsAndMergesOnRealWorkers(t *testing.T) {
+func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 	p := rig(t, "real", func(o *Options) { o.Processors = 2 })
 	e := engineOn(t, p)
 	agent(t, e, "ann", "modeler")

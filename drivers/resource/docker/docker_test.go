@@ -250,9 +250,9 @@ func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
 	}
 }
 
-// TestTheRealClientSaysThatNoEngineAnswers asks the docker command that is
+// TestTheClientSaysThatNoEngineAnswers asks the docker command that is
 // installed, at a place where no engine is, or finds that there is none.
-func TestTheRealClientSaysThatNoEngineAnswers(t *testing.T) {
+func TestTheClientSaysThatNoEngineAnswers(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "no.sock"))
 	t.Setenv("DOCKER_CONTEXT", "")
 	want := "no docker engine answers"
