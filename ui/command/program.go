@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (t *tree) version() *cobra.Command {
@@ -67,9 +69,29 @@ func (t *tree) completion() *cobra.Command {
 
 // help replaces cobra's own, which ends the process when it can't write.
 func (t *tree) help() *cobra.Command {
+	var markdown string
 	return t.command(spec{
 		use: "help [COMMAND…]", short: "Help about a command, or about: skill-file", effect: Reads, args: []string{"command"}, ownScope: true,
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&markdown, "markdown", "", "write a page for each command into `DIR`, which is there, instead")
+			source(f, "markdown", "dir")
+		},
 		run: func(c *call, args []string) error {
+			if markdown != "" {
+				own, err := c.own()
+				switch {
+				case len(args) > 0:
+					err = usage("markdown", "help: --markdown writes the pages of all commands, and takes no COMMAND")
+				case c.env.Caller.Kind == core.Agent:
+					err = core.Errorf(core.Denied, "help: --markdown writes files, and an agent does that by its tools").With("field", "markdown")
+				case err == nil:
+					err = cmp.Or(c.makesFile(), c.namesPlace(&markdown))
+				}
+				if err != nil {
+					return err
+				}
+				return writeReference(own, markdown, c.cmd.Root())
+			}
 			if text, ok := topics()[strings.Join(args, " ")]; ok {
 				return c.verbatim(map[string]string{"topic": args[0], "text": text}, []byte(text))
 			}

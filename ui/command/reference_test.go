@@ -1,123 +1,35 @@
-package command
+package command_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-// TestTheReferenceIsWhatTheProgramSays: docs/commands has a page for each noun,
-// made of the tree. With -update they are written anew.
-func TestTheReferenceIsWhatTheProgramSays(t *testing.T) {
-	dir := filepath.Join("..", "..", "docs", "commands")
-	tr := newTree(&Env{}, t.Context())
-	pages := map[string]string{}
-	var index strings.Builder
-	index.WriteString("# Commands\n\nMade from the program; `swarmdeck help COMMAND` says the same.\n\n")
-	index.WriteString("Every line works in a shell, in the cockpit's `:` palette and in a script. Exit codes: 0 ok, 1 failed, 2 usage, 3 data file,\n4 timed out, 130 interrupted.\n\n")
-	for _, g := range tr.root.Groups() {
-		fmt.Fprintf(&index, "## %s\n\n| command | what |\n|---|---|\n", strings.TrimSuffix(g.Title, ":"))
-		for _, cmd := range tr.root.Commands() {
-			if cmd.GroupID == g.ID && !cmd.Hidden {
-				name := cmd.Name() + ".md"
-				fmt.Fprintf(&index, "| [%s](%s) | %s |\n", cmd.Name(), name, cmd.Short)
-				pages[name] = referencePage(cmd)
-			}
-		}
-		index.WriteString("\n")
-	}
-	index.WriteString("## Flags of every command\n\n" + flagTable(tr.root.PersistentFlags(), nil))
-	index.WriteString("\n## Flags of every list\n\n")
-	list := pflag.NewFlagSet("list", pflag.ContinueOnError)
-	new(filter).bind(list)
-	index.WriteString(flagTable(list, nil))
-	pages["README.md"] = index.String()
-
-	for name, want := range pages {
-		path := filepath.Join(dir, name)
-		if *update {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("docs/commands/%s is not what the program says: write it anew with -update (%v)", name, err)
+func TestTheReferenceHasAPageForEachNoun(t *testing.T) {
+	d := newDeck(t)
+	dir := t.TempDir()
+	d.line("help --markdown " + dir)
+	for name, want := range map[string]string{
+		"README.md": "| [task](task.md) |", "task.md": "## task dispatch\n", "agent.md": "| `--tree` | ", "help.md": "| `--markdown DIR` | ",
+	} {
+		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%s: %v, want %q in %s", name, err, want, page)
 		}
 	}
-	if there, _ := filepath.Glob(filepath.Join(dir, "*.md")); len(there) != len(pages) {
-		t.Errorf("%d pages in docs/commands, %d nouns", len(there), len(pages))
-	}
-}
-
-func referencePage(top *cobra.Command) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n%s.\n", top.Name(), top.Short)
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		if a := cmd.Annotations; a[noteEffect] != "" && !cmd.Hidden {
-			if cmd != top {
-				fmt.Fprintf(&out, "\n## %s\n", commandPath(cmd))
-			}
-			fmt.Fprintf(&out, "\n    %s\n\n%s\n", cmd.UseLine(), strings.TrimSuffix(orShort(cmd), ".")+".")
-			fmt.Fprintf(&out, "\nEffect: %s. Role: %s.%s\n", a[noteEffect], a[noteRole], map[string]string{
-				string(ConfirmAsk): " The cockpit asks first.", string(ConfirmType): " The cockpit has its name typed first.",
-			}[a[noteConfirm]])
-			var lists *pflag.FlagSet
-			if cmd.Flags().Lookup("page-size") != nil && cmd.Flags().Lookup("since") != nil {
-				lists = pflag.NewFlagSet("list", pflag.ContinueOnError)
-				new(filter).bind(lists)
-				out.WriteString("\nIt has the [flags of every list](README.md#flags-of-every-list).\n")
-			}
-			if table := flagTable(cmd.LocalNonPersistentFlags(), lists); table != "" {
-				out.WriteString("\n" + table)
-			}
-			if cmd.Example != "" {
-				fmt.Fprintf(&out, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(cmd.Example, "  "), "\n  ", "\n"))
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			walk(sub)
+	for _, name := range []string{"completion", "help", "version"} {
+		if _, err := os.Stat(filepath.Join(dir, name+".md")); err != nil {
+			t.Error(err)
 		}
 	}
-	walk(top)
-	return out.String()
-}
-
-func orShort(cmd *cobra.Command) string {
-	if cmd.Long != "" {
-		return cmd.Long
+	for line, want := range map[string]string{
+		"help task --markdown " + dir:        "takes no COMMAND",
+		"help --markdown " + dir + "/none":   "no such file or directory",
+		"--read-only help --markdown " + dir: "writes a file",
+	} {
+		if code, _, said := d.run(strings.Fields(line)...); code == 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: exit %d %s", line, code, said)
+		}
 	}
-	return cmd.Short
-}
-
-// flagTable is a table of flags but for those of another set.
-func flagTable(flags, but *pflag.FlagSet) string {
-	var rows strings.Builder
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || f.Hidden || but != nil && but.Lookup(f.Name) != nil && f.Name != "status" {
-			return
-		}
-		word, about := pflag.UnquoteUsage(f)
-		about = strings.ReplaceAll(about, "|", `\|`)
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" {
-			about += fmt.Sprintf(" (default %s)", f.DefValue)
-		}
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		fmt.Fprintf(&rows, "| `%s` | %s |\n", strings.TrimSpace(name+" "+word), about)
-	})
-	if rows.Len() == 0 {
-		return ""
-	}
-	return "| flag | what |\n|---|---|\n" + rows.String()
 }
