@@ -117,11 +117,11 @@ func (l *life) edit(tenant string, b store.Bucket, holds string, to func([]byte)
 	edited := 0
 	err := l.db.Update(l.t.Context(), tenant, func(tx store.Tx) error {
 		var key, value []byte
-		err := tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+		err := tx.Scan(b, nil, nil, false, func(k, v []byte) (bool, error) {
 			if bytes.Contains(v, []byte(holds)) {
 				key, value, edited = bytes.Clone(k), bytes.Clone(v), edited+1
 			}
-			return true
+			return true, nil
 		})
 		if err != nil || key == nil {
 			return err

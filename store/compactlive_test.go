@@ -128,7 +128,7 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 		for !stop.Load() {
 			err := db.View(t.Context(), "t_a", func(tx store.Tx) error {
 				left := int64(0)
-				err := tx.Scan("old", nil, nil, false, func(_, _ []byte) bool { left++; return true })
+				err := tx.Scan("old", nil, nil, false, func(_, _ []byte) (bool, error) { left++; return true, nil })
 				if left != 100 || tx.Counter("n") != 100 {
 					return fmt.Errorf("%d rows, counted %d", left, tx.Counter("n"))
 				}

@@ -59,7 +59,7 @@ func TestUpdatesOfManyCallersAreAllThere(t *testing.T) {
 	wg.Wait()
 	err := db.View(ctx, "t_a", func(tx store.Tx) error {
 		n := 0
-		if err := tx.Scan("x", nil, nil, false, func(_, _ []byte) bool { n++; return true }); err != nil {
+		if err := tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 			return err
 		}
 		if n != 32*45 || tx.Counter("n") != int64(n) {

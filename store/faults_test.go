@@ -65,7 +65,7 @@ func TestFileCutShortUnderAnOpenStoreIsAnError(t *testing.T) {
 	}
 	for range 2 {
 		err = db.View(ctx, "t_a", func(tx store.Tx) error {
-			return tx.Scan("x", nil, nil, false, func(_, _ []byte) bool { return true })
+			return tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
 		})
 		if !errors.Is(err, store.ErrUnusable) {
 			t.Errorf("view: %v", err)

@@ -163,8 +163,8 @@ func TestHotBackupIsOneMomentAndComesBack(t *testing.T) {
 		if err := back.View(ctx, "t_a", func(tx store.Tx) error {
 			var left, right int64
 			err := errors.Join(
-				tx.Scan("left", nil, nil, false, func(_, _ []byte) bool { left++; return true }),
-				tx.Scan("right", nil, nil, false, func(_, _ []byte) bool { right++; return true }))
+				tx.Scan("left", nil, nil, false, func(_, _ []byte) (bool, error) { left++; return true, nil }),
+				tx.Scan("right", nil, nil, false, func(_, _ []byte) (bool, error) { right++; return true, nil }))
 			if n := tx.Counter("pairs"); left != right || left != n {
 				t.Errorf("%d left, %d right, counter %d", left, right, n)
 			}

@@ -90,13 +90,13 @@ func compareRecords(db *store.DB) (wrong string, missing int) {
 		if n := tx.Counter("n"); n != records && n != 0 {
 			wrong = fmt.Sprintf("counter reads %d", n)
 		}
-		return tx.Scan("x", nil, nil, false, func(k, v []byte) bool {
+		return tx.Scan("x", nil, nil, false, func(k, v []byte) (bool, error) {
 			i, err := strconv.Atoi(string(k))
 			if err != nil || !bytes.Equal(v, recordValue(i)) {
 				wrong = fmt.Sprintf("scan reads %q as %q", k, v)
 			}
 			seen++
-			return true
+			return true, nil
 		})
 	})
 	if err != nil || seen != records {
@@ -122,7 +122,7 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 	for name, meet := range map[string]func(store.Tx) error{
 		"get": func(tx store.Tx) error { _, err := tx.Get("x", key); return err },
 		"scan": func(tx store.Tx) error {
-			return tx.Scan("x", nil, nil, false, func(_, _ []byte) bool { return true })
+			return tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
 		},
 	} {
 		if err := db.View(ctx, "t_a", meet); !errors.Is(err, store.ErrCorrupt) {

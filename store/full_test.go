@@ -100,7 +100,7 @@ func survived(t testing.TB, path string, acked int) {
 	}
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
 		n := 0
-		err := tx.Scan("more", nil, nil, false, func(_, _ []byte) bool { n++; return true })
+		err := tx.Scan("more", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil })
 		if n < acked || n > acked+1 || tx.Counter("more") != int64(n) {
 			t.Errorf("%d acknowledged, %d there, counter %d", acked, n, tx.Counter("more"))
 		}

@@ -38,17 +38,11 @@ func (tx *readTx) Counters(visit func(name string, n int64)) error {
 	if err != nil {
 		return err
 	}
-	wrong := ""
-	err = scan(t, nil, nil, nil, false, func(name, value []byte) bool {
+	return scan(t, nil, nil, nil, false, func(name, value []byte) (bool, error) {
 		if len(value) != 8 {
-			wrong = string(name)
-			return false
+			return false, fmt.Errorf("counter %s: %w", name, ErrCorrupt)
 		}
 		visit(string(name), int64(binary.BigEndian.Uint64(value)))
-		return true
+		return true, nil
 	})
-	if err == nil && wrong != "" {
-		err = fmt.Errorf("counter %s: %w", wrong, ErrCorrupt)
-	}
-	return err
 }

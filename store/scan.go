@@ -78,13 +78,13 @@ func (w *walker) back(at []byte) {
 	}
 }
 
-// scan calls fn for the records of a table in [from, to), merged with the
+// scan visits the records of a table in [from, to), merged with the
 // operations of an overlay (which may be nil).
-func scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+func scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, visit group.Visit) error {
 	if t.b == nil {
-		return group.Scan(nil, t, o, from, to, reverse, fn)
+		return group.Scan(nil, t, o, from, to, reverse, visit)
 	}
 	w := walker{t: t, from: from, to: to, reverse: reverse, c: t.cursor()}
 	defer t.done(w.c)
-	return group.Scan(&w, t, o, from, to, reverse, fn)
+	return group.Scan(&w, t, o, from, to, reverse, visit)
 }

@@ -24,9 +24,9 @@ func prefix(tx store.Tx) error {
 func rewrite(tx store.Tx, change func([]byte) []byte) error {
 	type record struct{ key, value []byte }
 	var all []record
-	if err := tx.Scan("names", nil, nil, false, func(k, v []byte) bool {
+	if err := tx.Scan("names", nil, nil, false, func(k, v []byte) (bool, error) {
 		all = append(all, record{bytes.Clone(k), change(bytes.Clone(v))})
-		return true
+		return true, nil
 	}); err != nil {
 		return err
 	}
@@ -42,9 +42,9 @@ func names(t *testing.T, db *store.DB, tenant string) string {
 	t.Helper()
 	var out []string
 	if err := db.View(ctx, tenant, func(tx store.Tx) error {
-		return tx.Scan("names", nil, nil, false, func(_, v []byte) bool {
+		return tx.Scan("names", nil, nil, false, func(_, v []byte) (bool, error) {
 			out = append(out, string(v))
-			return true
+			return true, nil
 		})
 	}); err != nil {
 		t.Fatal(err)

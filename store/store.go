@@ -70,10 +70,10 @@ type Tx interface {
 	Get(b Bucket, key []byte) ([]byte, error)
 	Put(b Bucket, key, value []byte) error
 	Delete(b Bucket, key []byte) error
-	// Scan calls fn for the keys in [from, to) in order, or from the last to
-	// the first when reverse; nil means no bound. fn returns false to stop.
-	// fn must not write.
-	Scan(b Bucket, from, to []byte, reverse bool, fn func(key, value []byte) bool) error
+	// Scan visits the keys in [from, to) in order, or from the last to the first
+	// when reverse; nil means no bound. It ends with the first visit that says that no
+	// more are wanted, or fails: its error is then Scan's. A visit must not write.
+	Scan(b Bucket, from, to []byte, reverse bool, visit func(key, value []byte) (more bool, err error)) error
 	// Counter reads a named counter; 0 when never written.
 	Counter(name string) int64
 	// Add changes a counter and returns its new value. Counters are written

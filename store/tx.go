@@ -29,8 +29,8 @@ func (ts *tables) Find(name Bucket) (*table, error) { return ts.find(name) }
 
 func (ts *tables) Get(t *table, key []byte) ([]byte, error) { return t.get(key) }
 
-func (ts *tables) Scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
-	return scan(t, o, from, to, reverse, fn)
+func (ts *tables) Scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, visit group.Visit) error {
+	return scan(t, o, from, to, reverse, visit)
 }
 
 func (ts *tables) Count(name string) (int64, error) {

@@ -109,7 +109,7 @@ func (r *replay) fromBase(tx store.Tx) (sealing, error) {
 	}
 	var state lattice
 	rows := uint64(0)
-	err = tx.Scan(base, nil, nil, false, func(name, sum []byte) bool {
+	err = tx.Scan(base, nil, nil, false, func(name, sum []byte) (bool, error) {
 		rows++
 		state.add(name, sum)
 		f := fold{sum: maphash.Bytes(r.seed, sum), base: true}
@@ -117,11 +117,11 @@ func (r *replay) fromBase(tx store.Tx) (sealing, error) {
 			if r.kinds[string(subject)] {
 				r.newest[r.keyOf(subject, id)] = f
 			}
-			return true
+			return true, nil
 		}
 		f.row = true
 		r.newest[r.keyOf(rowSubject, name)] = f
-		return true
+		return true, nil
 	})
 	if err == nil && (rows != s.Rows || state != s.State) {
 		r.delta(Delta{Subject: string(base), Field: "state_root", Log: s.State.root(), Store: state.root()})
@@ -131,7 +131,7 @@ func (r *replay) fromBase(tx store.Tx) (sealing, error) {
 
 // absentOfBase lists what the base has and the store has not.
 func (r *replay) absentOfBase(tx store.Tx) error {
-	return tx.Scan(base, nil, nil, false, func(name, sum []byte) bool {
+	return tx.Scan(base, nil, nil, false, func(name, sum []byte) (bool, error) {
 		subject, id, state := stateRow(name)
 		k := r.keyOf(rowSubject, name)
 		if state {
@@ -144,7 +144,7 @@ func (r *replay) absentOfBase(tx store.Tx) error {
 		default:
 			r.delta(rowDelta(name, string(sum), ""))
 		}
-		return true
+		return true, nil
 	})
 }
 

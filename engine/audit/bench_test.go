@@ -95,7 +95,7 @@ func (s *sink) Tenant() string                                                  
 func (s *sink) Put(store.Bucket, []byte, []byte) error                            { return nil }
 func (s *sink) Add(string, int64) int64                                           { s.n++; return s.n }
 func (s *sink) OnCommit(fn func())                                                { fn() }
-func (s *sink) Scan(store.Bucket, []byte, []byte, bool, func(_, _ []byte) bool) error {
+func (s *sink) Scan(store.Bucket, []byte, []byte, bool, func(_, _ []byte) (bool, error)) error {
 	return nil
 }
 

@@ -121,11 +121,11 @@ func (n node) stays(sizes []uint64, upto uint64) bool {
 // not after first; of those after it at most n.
 func sizesFrom(tx store.Tx, first, upto uint64, n int) ([]uint64, error) {
 	sizes := []uint64{0}
-	err := tx.Scan(issued, nil, key(first+1), true, func(k, _ []byte) bool { sizes[0] = seqOf(k); return false })
+	err := tx.Scan(issued, nil, key(first+1), true, func(k, _ []byte) (bool, error) { sizes[0] = seqOf(k); return false, nil })
 	if err == nil {
-		err = tx.Scan(issued, key(first+1), key(upto), false, func(k, _ []byte) bool {
+		err = tx.Scan(issued, key(first+1), key(upto), false, func(k, _ []byte) (bool, error) {
 			sizes = append(sizes, seqOf(k))
-			return len(sizes) <= n
+			return len(sizes) <= n, nil
 		})
 	}
 	return append(sizes, upto), err
@@ -143,11 +143,11 @@ func issuedUpto(tx store.Tx, upto uint64, each func(size uint64, root []byte)) e
 	if upto == 0 {
 		return nil
 	}
-	err := tx.Scan(issued, nil, key(upto), false, func(k, root []byte) bool {
+	err := tx.Scan(issued, nil, key(upto), false, func(k, root []byte) (bool, error) {
 		if len(k) == 8 {
 			each(seqOf(k), root)
 		}
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return err
@@ -208,12 +208,12 @@ func leave(tx store.Tx, from, upto uint64) error {
 		return err
 	}
 	var tail []byte
-	err = tx.Scan(tree, key(first), key(end), false, func(k, value []byte) bool {
+	err = tx.Scan(tree, key(first), key(end), false, func(k, value []byte) (bool, error) {
 		gone = append(gone, seqOf(k))
 		if over := seqOf(k) + uint64(len(value)/tlog.HashSize); over > end {
 			tail = bytes.Clone(value[len(value)-int(over-end)*tlog.HashSize:])
 		}
-		return true
+		return true, nil
 	})
 	for _, index := range gone {
 		err = errors.Join(err, tx.Delete(tree, key(index)))

@@ -92,14 +92,14 @@ func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, deriv
 	for _, b := range buckets {
 		if class := declared.bucket(b); class != Volatile && !provenElsewhere(b) && class == known.bucket(b) {
 			n := 0
-			err := tx.Scan(b, nil, nil, false, func(key, value []byte) bool {
+			err := tx.Scan(b, nil, nil, false, func(key, value []byte) (bool, error) {
 				n++
 				visit(b, class, key, value)
-				return n%1024 != 0 || ctx.Err() == nil
+				if n%1024 == 0 {
+					return true, ctx.Err()
+				}
+				return true, nil
 			})
-			if err == nil {
-				err = ctx.Err()
-			}
 			if err != nil {
 				return err
 			}
@@ -155,28 +155,28 @@ func (r *replay) additional(tx store.Tx) error {
 	if err != nil {
 		return err
 	}
-	whole := func(key, value []byte) bool {
+	whole := func(key, value []byte) (bool, error) {
 		if _, stays := slices.BinarySearch(stay, seqOf(key)); stays && len(key) == 8 && len(value) == tlog.HashSize {
-			return true
+			return true, nil
 		}
 		if len(key) != 8 || binary.BigEndian.Uint64(key) != next || len(value) == 0 || len(value)%tlog.HashSize != 0 {
 			r.delta(derived(tree, key, "", value))
-			return true
+			return true, nil
 		}
 		next += uint64(len(value) / tlog.HashSize)
-		return true
+		return true, nil
 	}
-	known := func(key, value []byte) bool {
+	known := func(key, value []byte) (bool, error) {
 		if !bytes.Equal(key, checkpointKey) && !bytes.Equal(key, verifiersKey) && !bytes.Equal(key, sealedKey) {
 			r.delta(derived(heads, key, "", value))
 		}
-		return true
+		return true, nil
 	}
-	size := func(key, value []byte) bool {
+	size := func(key, value []byte) (bool, error) {
 		if len(key) != 8 || len(value) != tlog.HashSize || seqOf(key) > uint64(tx.Counter(counter)) {
 			r.delta(derived(issued, key, "", value))
 		}
-		return true
+		return true, nil
 	}
 	return errors.Join(tx.Scan(issued, nil, nil, false, size), tx.Scan(tree, nil, nil, false, whole), tx.Scan(heads, nil, nil, false, known))
 }
@@ -210,7 +210,7 @@ func (r *replay) different(tx store.Tx, inventory store.Inventory, known *classe
 	if err != nil {
 		return err
 	}
-	check := func(key, value []byte) bool {
+	check := func(key, value []byte) (bool, error) {
 		should, ok := want[string(key)]
 		switch delete(want, string(key)); {
 		case !ok:
@@ -218,12 +218,12 @@ func (r *replay) different(tx store.Tx, inventory store.Inventory, known *classe
 		case !bytes.Equal(should, value):
 			r.delta(derived(b, key, shown(should), value))
 		}
-		return true
+		return true, nil
 	}
 	if b == counters {
 		err = inventory.Counters(func(name string, n int64) {
 			if n != 0 && known.counter(name) == Derived {
-				check([]byte(name), strconv.AppendInt(nil, n, 10))
+				_, _ = check([]byte(name), strconv.AppendInt(nil, n, 10))
 			}
 		})
 	} else {

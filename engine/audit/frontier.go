@@ -101,12 +101,12 @@ func (r storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		found := false
-		err := r.tx.Scan(tree, nil, key(uint64(index)+1), true, func(k, value []byte) bool {
+		err := r.tx.Scan(tree, nil, key(uint64(index)+1), true, func(k, value []byte) (bool, error) {
 			if at := uint64(index) - binary.BigEndian.Uint64(k); at < uint64(len(value)/tlog.HashSize) {
 				copy(hashes[i][:], value[at*tlog.HashSize:])
 				found = true
 			}
-			return false
+			return false, nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read audit tree hash %d: %w", index, err)
@@ -122,9 +122,9 @@ func (r storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 // missing stay zero. It returns an error for a damaged record, the hashes
 // before which are filled in.
 func (r storedHashes) fill(index uint64, hashes []tlog.Hash) error {
-	place := func(k, value []byte) bool {
+	place := func(k, value []byte) (bool, error) {
 		if len(k) != 8 {
-			return true
+			return true, nil
 		}
 		first := binary.BigEndian.Uint64(k)
 		for i := range uint64(len(value) / tlog.HashSize) {
@@ -132,10 +132,10 @@ func (r storedHashes) fill(index uint64, hashes []tlog.Hash) error {
 				copy(hashes[at][:], value[i*tlog.HashSize:])
 			}
 		}
-		return true
+		return true, nil
 	}
 	// The record that holds the first index may begin before it.
-	if err := r.tx.Scan(tree, nil, key(index), true, func(k, value []byte) bool { place(k, value); return false }); err != nil {
+	if err := r.tx.Scan(tree, nil, key(index), true, func(k, value []byte) (bool, error) { _, err := place(k, value); return false, err }); err != nil {
 		return err
 	}
 	return r.tx.Scan(tree, key(index), key(index+uint64(len(hashes))), false, place)

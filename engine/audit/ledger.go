@@ -195,15 +195,12 @@ func (l *Ledger) start(tx *Tx) error {
 
 func newestTime(tx store.Tx) (time.Time, error) {
 	var newest time.Time
-	var bad error
-	err := tx.Scan(Events, nil, nil, true, func(_, value []byte) bool {
-		var e Event
-		if e, bad = decode(value); bad == nil {
-			newest = e.CreatedAt
-		}
-		return false
+	err := tx.Scan(Events, nil, nil, true, func(_, value []byte) (bool, error) {
+		e, err := decode(value)
+		newest = e.CreatedAt
+		return false, err
 	})
-	if err = errors.Join(err, bad); err != nil {
+	if err != nil {
 		return newest, fmt.Errorf("read the newest audit event: %w", err)
 	}
 	return newest, nil

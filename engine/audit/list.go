@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -140,12 +139,7 @@ func (l *Ledger) walkSlice(ctx context.Context, tenant string, lo, hi uint64, re
 		return err
 	}
 	return l.st.View(ctx, tenant, func(tx store.Tx) error {
-		var bad error
-		err := tx.Scan(Events, key(lo), key(hi+1), reverse, func(_, data []byte) bool {
-			bad = fn(data)
-			return bad == nil
-		})
-		return errors.Join(err, bad)
+		return tx.Scan(Events, key(lo), key(hi+1), reverse, func(_, data []byte) (bool, error) { return true, fn(data) })
 	})
 }
 

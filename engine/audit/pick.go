@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"swarmdeck/store"
@@ -17,25 +16,23 @@ func (l *Ledger) Pick(ctx context.Context, tenant string, seq uint64, n int, wan
 		return nil, upto, nil
 	}
 	err = l.st.View(ctx, tenant, func(tx store.Tx) error {
-		var bad error
 		seen := 0
-		err := tx.Scan(Events, key(seq+1), nil, false, func(_, data []byte) bool {
-			var h head
-			if h, bad = headOf(data); bad != nil {
-				return false
+		return tx.Scan(Events, key(seq+1), nil, false, func(_, data []byte) (bool, error) {
+			h, err := headOf(data)
+			if err != nil {
+				return false, err
 			}
 			if want(h.typ) {
-				var e Event
-				if e, bad = decode(data); bad != nil {
-					return false
+				e, err := decode(data)
+				if err != nil {
+					return false, err
 				}
 				found = append(found, e)
 			}
 			upto = h.seq
 			seen++
-			return seen < slice && len(found) < n
+			return seen < slice && len(found) < n, nil
 		})
-		return errors.Join(err, bad)
 	})
 	if err != nil {
 		return nil, seq, fmt.Errorf("read audit events after %d: %w", seq, err)

@@ -60,15 +60,13 @@ func (l *Ledger) Since(ctx context.Context, tenant string, seq uint64, n int) ([
 		if n <= 0 {
 			return nil
 		}
-		var bad error
-		err := tx.Scan(Events, key(seq+1), nil, false, func(_, data []byte) bool {
-			var e Event
-			if e, bad = decode(data); bad == nil {
+		return tx.Scan(Events, key(seq+1), nil, false, func(_, data []byte) (bool, error) {
+			e, err := decode(data)
+			if err == nil {
 				events = append(events, e)
 			}
-			return bad == nil && len(events) < n
+			return len(events) < n, err
 		})
-		return errors.Join(err, bad)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read audit events after %d: %w", seq, err)

@@ -144,9 +144,9 @@ func (r *replay) fold(data []byte) error {
 
 // compare folds in what was appended meanwhile and walks the store.
 func (r *replay) compare(ctx context.Context, tx store.Tx, after uint64, declared *classes, kinds []Auditable) error {
-	err := tx.Scan(Events, key(after+1), nil, false, func(_, data []byte) bool {
+	err := tx.Scan(Events, key(after+1), nil, false, func(_, data []byte) (bool, error) {
 		r.event(data)
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return err

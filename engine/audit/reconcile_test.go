@@ -17,9 +17,9 @@ func (things) Subject() string { return "thing" }
 
 func (things) States(tx store.Tx, each func(string, any) error) error {
 	var bad error
-	err := tx.Scan("thing", nil, nil, false, func(k, v []byte) bool {
+	err := tx.Scan("thing", nil, nil, false, func(k, v []byte) (bool, error) {
 		bad = each(string(k), core.Raw(v))
-		return bad == nil
+		return bad == nil, nil
 	})
 	if err != nil {
 		return err

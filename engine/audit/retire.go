@@ -147,25 +147,20 @@ func (r *retirement) read(ctx context.Context, tx store.Tx, upto uint64) (err er
 	}
 	r.last, r.places, r.stay = map[string]string{}, map[uint64]tlog.Hash{}, map[uint64]bool{}
 	var buf []byte
-	var bad error
 	size := 0
-	err = tx.Scan(Events, key(r.was.Upto+1), key(min(upto, r.was.Upto+retireEvents)+1), false, func(k, data []byte) bool {
+	err = tx.Scan(Events, key(r.was.Upto+1), key(min(upto, r.was.Upto+retireEvents)+1), false, func(k, data []byte) (bool, error) {
 		if size += len(data); size > retireBytes && r.edge.size > r.was.Upto {
-			return false
-		}
-		if bad = ctx.Err(); bad != nil {
-			return false
+			return false, nil
 		}
 		if seqOf(k) != r.edge.size+1 {
-			bad = fmt.Errorf("event %d is missing", r.edge.size+1)
-			return false
+			return false, fmt.Errorf("event %d is missing", r.edge.size+1)
 		}
 		h, err := headOf(data)
 		if err == nil {
 			err = said(data, func(name, sum []byte) { r.last[string(name)] = string(sum) })
 		}
-		if bad = err; bad != nil {
-			return false
+		if err != nil {
+			return false, err
 		}
 		stays := namesKey(string(h.typ))
 		if stays && r.edge.size > 0 {
@@ -177,9 +172,9 @@ func (r *retirement) read(ctx context.Context, tx store.Tx, upto uint64) (err er
 		if stays {
 			r.places[r.edge.size], r.stay[r.edge.size] = r.edge.root(), true
 		}
-		return true
+		return true, ctx.Err()
 	})
-	if err = errors.Join(err, bad); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.edge.size < c.Size {
@@ -225,9 +220,9 @@ func (r *retirement) remember(tx store.Tx) error {
 			return err
 		}
 	}
-	return tx.Scan(issued, key(r.was.Upto+1), key(r.is.Upto+1), false, func(k, root []byte) bool {
+	return tx.Scan(issued, key(r.was.Upto+1), key(r.is.Upto+1), false, func(k, root []byte) (bool, error) {
 		r.is.Issued.add(k, root)
-		return true
+		return true, nil
 	})
 }
 

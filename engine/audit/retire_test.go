@@ -54,9 +54,9 @@ func (h *house) eachIssued(upto uint64, visit func(size uint64, root []byte)) {
 	h.t.Helper()
 	roots := map[uint64][]byte{}
 	if err := h.db.View(h.t.Context(), acme, func(tx store.Tx) error {
-		return tx.Scan("audit_issued", nil, binary.BigEndian.AppendUint64(nil, upto+1), false, func(k, root []byte) bool {
+		return tx.Scan("audit_issued", nil, binary.BigEndian.AppendUint64(nil, upto+1), false, func(k, root []byte) (bool, error) {
 			roots[binary.BigEndian.Uint64(k)] = bytes.Clone(root)
-			return true
+			return true, nil
 		})
 	}); err != nil || len(roots) == 0 {
 		h.t.Fatal(len(roots), err)
@@ -243,9 +243,9 @@ func (h *house) dump() (all []stored) {
 	err := h.db.View(h.t.Context(), acme, func(tx store.Tx) error {
 		buckets, err := tx.(store.Inventory).Buckets()
 		for _, b := range buckets {
-			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(key, value []byte) bool {
+			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(key, value []byte) (bool, error) {
 				all = append(all, stored{b, bytes.Clone(key), bytes.Clone(value)})
-				return true
+				return true, nil
 			}))
 		}
 		return err

@@ -125,12 +125,12 @@ func (s *Sealer) extend(l *sealed, tx store.Tx, count uint64) (*sealed, error) {
 	hashes := make([]tlog.Hash, 0, 2*(count-l.edge.size)+64)
 	var buf []byte
 	wrong := false
-	err := tx.Scan(Events, key(l.edge.size+1), key(count+1), false, func(k, data []byte) bool {
+	err := tx.Scan(Events, key(l.edge.size+1), key(count+1), false, func(k, data []byte) (bool, error) {
 		var leaf tlog.Hash
 		leaf, buf = leafHash(buf, data)
 		wrong = binary.BigEndian.Uint64(k) != grown.edge.size+1
 		hashes = grown.edge.push(leaf, hashes)
-		return !wrong
+		return !wrong, nil
 	})
 	if err != nil {
 		return nil, err

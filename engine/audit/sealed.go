@@ -49,13 +49,13 @@ func (v *verifier) beginSealed(tx store.Tx) (err error) {
 // chain grows the tree from one issued size to the next.
 func (v *verifier) chain(tx store.Tx) error {
 	kept := map[uint64][]byte{} // events that stay
-	err := tx.Scan(Events, nil, key(v.sealed.Upto+1), false, func(k, data []byte) bool {
+	err := tx.Scan(Events, nil, key(v.sealed.Upto+1), false, func(k, data []byte) (bool, error) {
 		if len(k) == 8 {
 			kept[seqOf(k)] = data
 		} else {
 			v.problem("event key %x is not a sequence number", k[:min(len(k), 16)])
 		}
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return err

@@ -135,21 +135,21 @@ func (v *verifier) begin(tx store.Tx) error {
 	if err := v.beginSealed(tx); err != nil {
 		return err
 	}
-	err = tx.Scan(issued, key(v.sealed.Upto+1), nil, false, func(k, root []byte) bool {
+	err = tx.Scan(issued, key(v.sealed.Upto+1), nil, false, func(k, root []byte) (bool, error) {
 		v.issued[seqOf(k)] = string(root)
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	err = tx.Scan(Events, key(v.count+1), nil, false, func(k, _ []byte) bool {
+	err = tx.Scan(Events, key(v.count+1), nil, false, func(k, _ []byte) (bool, error) {
 		if len(k) == 8 {
 			seq := binary.BigEndian.Uint64(k)
 			v.problem("event seq %d (%s): stands beyond the log's counted end, %d", seq, v.id(seq), v.count)
 		} else {
 			v.problem("event key %x is not a sequence number", k[:min(len(k), 16)])
 		}
-		return v.more == 0
+		return v.more == 0, nil
 	})
 	if errors.Is(err, store.ErrCorrupt) {
 		v.problem("a record beyond the log's counted end, %d, is damaged", v.count)
@@ -173,14 +173,14 @@ func (v *verifier) slice(tx store.Tx) error {
 		return err
 	}
 	for v.next <= end {
-		err := tx.Scan(Events, key(v.next), key(end+1), false, func(k, data []byte) bool {
+		err := tx.Scan(Events, key(v.next), key(end+1), false, func(k, data []byte) (bool, error) {
 			if len(k) != 8 {
 				v.problem("event key %x is not a sequence number", k[:min(len(k), 16)])
-				return true
+				return true, nil
 			}
 			v.missing(binary.BigEndian.Uint64(k))
 			v.event(data)
-			return true
+			return true, nil
 		})
 		switch {
 		case errors.Is(err, store.ErrCorrupt) && v.next <= end:

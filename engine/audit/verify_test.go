@@ -30,9 +30,9 @@ func readEvent(tx store.Tx, seq uint64) []byte {
 // replaceTree changes the last value of the tree.
 func replaceTree(tx store.Tx, change func([]byte)) error {
 	var k, v []byte
-	err := tx.Scan(treeBucket, nil, nil, true, func(key, value []byte) bool {
+	err := tx.Scan(treeBucket, nil, nil, true, func(key, value []byte) (bool, error) {
 		k, v = bytes.Clone(key), bytes.Clone(value)
-		return false
+		return false, nil
 	})
 	if err != nil {
 		return err

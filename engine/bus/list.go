@@ -185,7 +185,7 @@ func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Mess
 	var newest uint64
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		newest = b.messages.Newest(tx)
-		return record.Scan(tx, messages, nil, nil, true, func(_, v []byte) (bool, error) {
+		return tx.Scan(messages, nil, nil, true, func(_, v []byte) (bool, error) {
 			if !p.empty() && !p.Match(string(topicOf(v))) {
 				return true, ctx.Err()
 			}
@@ -255,7 +255,7 @@ const walkSlice = 5000
 func (b *Bus) walk(ctx context.Context, tenant string, seq uint64, p Pattern, visit func(data []byte) (more bool, err error)) (uint64, error) {
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		seen := 0
-		return record.Scan(tx, messages, record.Seq(seq+1), nil, false, func(k, v []byte) (more bool, err error) {
+		return tx.Scan(messages, record.Seq(seq+1), nil, false, func(k, v []byte) (more bool, err error) {
 			seq, more = record.LastSeq(k), true
 			if p.empty() || p.Match(string(topicOf(v))) {
 				more, err = visit(v)

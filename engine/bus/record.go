@@ -220,14 +220,14 @@ func (unsettled) Derives() []string {
 func (unsettled) Derive(tx store.Tx, d *audit.Derivation) error {
 	sizes := map[string]uint64{}
 	unread, asked := int64(0), int64(0)
-	err := record.Scan(tx, messages, nil, nil, false, func(_, data []byte) (bool, error) {
+	err := tx.Scan(messages, nil, nil, false, func(_, data []byte) (bool, error) {
 		m, err := decodeHead(data)
 		if err != nil || m.Topic != "" {
 			return true, nil // of one that can't be read the digest differs
 		}
 		over := map[string]bool{}
 		from, to := record.Seq(m.Seq).Under()
-		err = record.Scan(tx, store.Bucket(fates), from, to, false, func(key, _ []byte) (bool, error) {
+		err = tx.Scan(store.Bucket(fates), from, to, false, func(key, _ []byte) (bool, error) {
 			over[string(key[len(from):])] = true
 			return true, nil
 		})

@@ -213,9 +213,9 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 	for _, b := range []store.Bucket{"dag.columns", "dag.returns", "dag.pieces"} {
 		r.No(r.DB.Update(t.Context(), acme, func(tx store.Tx) error {
 			var keys [][]byte
-			err := tx.Scan(b, nil, nil, false, func(k, _ []byte) bool {
+			err := tx.Scan(b, nil, nil, false, func(k, _ []byte) (bool, error) {
 				keys = append(keys, slices.Clone(k))
-				return true
+				return true, nil
 			})
 			for _, k := range keys {
 				err = errors.Join(err, tx.Delete(b, k))

@@ -211,13 +211,13 @@ func (w *world) consistent() {
 		w.T.Fatal(err)
 	}
 	err = w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
-		return tx.Scan("agent", nil, nil, false, func(_, value []byte) bool {
+		return tx.Scan("agent", nil, nil, false, func(_, value []byte) (bool, error) {
 			var a fleet.Agent
 			if err := core.DecodeStored(value, &a); err != nil {
 				w.T.Error(err)
 			}
 			counts[a.Status]--
-			return true
+			return true, nil
 		})
 	})
 	if err != nil {

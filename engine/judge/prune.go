@@ -132,14 +132,14 @@ func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) err
 	for from := []byte(nil); ; {
 		seen := 0
 		err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return tx.Scan(approvalBucket, from, nil, false, func(k, value []byte) bool {
+			return tx.Scan(approvalBucket, from, nil, false, func(k, value []byte) (bool, error) {
 				from = append(bytes.Clone(k), 0)
 				// One that can't be read is named when its turn comes.
 				if a, err := decodeApproval(value); err == nil && of.Is(a.AnsweredBy, a.AnsweredPerson) && a.AnswerReason != "" && !core.IsErasedText(a.AnswerReason) {
 					of.Said[a.TaskID] = append(of.Said[a.TaskID], a.AnswerReason)
 				}
 				seen++
-				return seen < look
+				return seen < look, nil
 			})
 		})
 		if err != nil || seen < look {

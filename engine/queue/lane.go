@@ -38,13 +38,13 @@ func lanesIn(tx store.Tx) ([]Lane, error) {
 	var from []byte
 	for {
 		found := false
-		err := tx.Scan(bReady, from, nil, false, func(key, _ []byte) bool {
+		err := tx.Scan(bReady, from, nil, false, func(key, _ []byte) (bool, error) {
 			if l, ok := laneOf(key); ok {
 				out = append(out, l)
 				_, from = l.prefix(tx).Under()
 				found = true
 			}
-			return false
+			return false, nil
 		})
 		if err != nil || !found || from == nil {
 			return out, err
@@ -97,12 +97,12 @@ func (q *Queue) Front(tx *audit.Tx, l Lane, skip func(seq uint64) bool) (f Front
 	from, tenant := l.prefix(tx), tx.Tenant()
 	to := append(tx.Alloc(len(from)), from...)
 	to[len(to)-1]++ // it ends with a zero
-	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) bool {
+	err = tx.Scan(bReady, from, to, false, func(k, _ []byte) (bool, error) {
 		if skip(record.LastSeq(k)) {
-			return true
+			return true, nil
 		}
 		f, ok = Front{l, append(tx.Alloc(len(k)), k...)}, true
-		return false
+		return false, nil
 	})
 	if !ok && err == nil {
 		tx.OnCommit(func() { q.change(tenant, func(w *waiting) { delete(w.lanes, l) }) })
@@ -116,9 +116,9 @@ func (q *Queue) Take(tx *audit.Tx, f Front) error { return tx.Delete(bReady, f.k
 // Length counts the tasks of a lane that are ready, up to most.
 func (q *Queue) Length(tx *audit.Tx, l Lane, most int) (n int, err error) {
 	from, to := l.prefix(tx).Under()
-	err = tx.Scan(bReady, from, to, false, func(_, _ []byte) bool {
+	err = tx.Scan(bReady, from, to, false, func(_, _ []byte) (bool, error) {
 		n++
-		return n < most
+		return n < most, nil
 	})
 	return n, err
 }

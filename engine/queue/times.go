@@ -52,17 +52,17 @@ func (of Times) Drop(tx *audit.Tx, e Entry) error {
 // and when the next one's comes, zero for none. Those that skip names are
 // passed over.
 func (of Times) Due(tx *audit.Tx, now time.Time, n int, skip func(seq uint64) bool) (due []Entry, next time.Time, err error) {
-	err = tx.Scan(store.Bucket(of), nil, nil, false, func(key, _ []byte) bool {
+	err = tx.Scan(store.Bucket(of), nil, nil, false, func(key, _ []byte) (bool, error) {
 		e := entryOf(key)
 		if skip(e.Seq) {
-			return true
+			return true, nil
 		}
 		if e.At.After(now) || len(due) == n {
 			next = e.At
-			return false
+			return false, nil
 		}
 		due = append(due, e)
-		return true
+		return true, nil
 	})
 	return due, next, err
 }

@@ -51,7 +51,7 @@ func (k *Kind[P]) derives() []string {
 
 func (k *Kind[P]) derive(tx store.Tx, d *audit.Derivation) error {
 	counts := map[string]int64{}
-	err := tx.Scan(k.Bucket, nil, nil, false, func(_, _ []byte) bool { counts[string(k.Bucket)]++; return true })
+	err := tx.Scan(k.Bucket, nil, nil, false, func(_, _ []byte) (bool, error) { counts[string(k.Bucket)]++; return true, nil })
 	err = errors.Join(err, k.readable(tx, func(v P) error {
 		for i := range k.Indexes {
 			x := &k.Indexes[i]
@@ -72,7 +72,7 @@ func (k *Kind[P]) derive(tx store.Tx, d *audit.Derivation) error {
 
 // readable visits the records that can be decoded.
 func (k *Kind[P]) readable(tx store.Tx, visit func(P) error) error {
-	return Scan(tx, k.Bucket, nil, nil, false, func(key, data []byte) (bool, error) {
+	return tx.Scan(k.Bucket, nil, nil, false, func(key, data []byte) (bool, error) {
 		if v, err := k.decode(tx.Tenant(), key, data); err == nil {
 			return true, visit(v)
 		}

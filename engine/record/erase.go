@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,27 +171,26 @@ func (w Sweep) Slice(ctx context.Context, by core.Caller, of *Subject, from []by
 
 // look finds the next rows that have something to erase.
 func (w Sweep) look(tx *audit.Tx, from []byte) (found [][]byte, next []byte, err error) {
-	var bad error
 	for seen := 0; ; {
 		again := false
-		err := tx.Scan(w.Bucket, from, nil, false, func(key, value []byte) bool {
+		err := tx.Scan(w.Bucket, from, nil, false, func(key, value []byte) (bool, error) {
 			if seen++; seen > sweepLook || len(found) == Slice {
 				next = bytes.Clone(key)
-				return false
+				return false, nil
 			}
 			if w.Skip != nil {
-				if from, bad = w.Skip(tx, key); from != nil || bad != nil {
-					again = bad == nil
-					return false
+				past, err := w.Skip(tx, key)
+				if from, again = past, past != nil && err == nil; past != nil || err != nil {
+					return false, err
 				}
 			}
-			var some bool
-			if some, bad = w.Erase(tx, nil, key, value); some {
+			some, err := w.Erase(tx, nil, key, value)
+			if some {
 				found = append(found, bytes.Clone(key))
 			}
-			return bad == nil
+			return true, err
 		})
-		if err = errors.Join(err, bad); err != nil || !again {
+		if err != nil || !again {
 			return found, next, err
 		}
 	}

@@ -353,7 +353,7 @@ func scanReadable(tx store.Tx, bucket store.Bucket, under Key, unread func(error
 	var damaged []error
 	n := 0
 	from, to := under.Under()
-	err := Scan(tx, bucket, from, to, false, func(key, data []byte) (bool, error) {
+	err := tx.Scan(bucket, from, to, false, func(key, data []byte) (bool, error) {
 		bad, err := visit(key, data)
 		if len(core.DamagedIn(bad)) > 0 {
 			unread(bad)

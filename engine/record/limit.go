@@ -114,10 +114,10 @@ func (d Dense) Back(tx store.Tx, skip int, visit func(n uint64) bool) error {
 	if n <= 0 {
 		return nil
 	}
-	return tx.Scan(d.Bucket, nil, Seq(uint64(n)+1), true, func(key, _ []byte) bool {
+	return tx.Scan(d.Bucket, nil, Seq(uint64(n)+1), true, func(key, _ []byte) (bool, error) {
 		if rest--; rest >= 0 {
-			return true
+			return true, nil
 		}
-		return visit(LastSeq(key))
+		return visit(LastSeq(key)), nil
 	})
 }

@@ -60,7 +60,7 @@ func (k *Kind[P]) Page(ctx context.Context, tx store.Tx, q Query[P]) (core.Page[
 	}
 	var err error
 	if q.Among == nil {
-		err = Scan(tx, bucket, from, to, true, visit)
+		err = tx.Scan(bucket, from, to, true, visit)
 	}
 	for i, more := len(q.Among)-1, true; i >= 0 && more && err == nil; i-- {
 		if n := q.Among[i]; lo <= n && n < hi {

@@ -115,9 +115,9 @@ func (w *world) deltas() []audit.Delta {
 
 func (w *world) colors() (keys []string) {
 	err := w.db.View(w.t.Context(), "t_acme", func(tx store.Tx) error {
-		return tx.Scan(bColor, nil, nil, false, func(k, v []byte) bool {
+		return tx.Scan(bColor, nil, nil, false, func(k, v []byte) (bool, error) {
 			keys = append(keys, string(k)+"="+string(v))
-			return true
+			return true, nil
 		})
 	})
 	if err != nil {

@@ -11,16 +11,6 @@ import (
 	"swarmdeck/store"
 )
 
-// Scan is tx.Scan with a visit that may fail, and then ends it.
-func Scan(tx store.Tx, b store.Bucket, from, to []byte, reverse bool, visit func(key, data []byte) (more bool, err error)) error {
-	var bad error
-	err := tx.Scan(b, from, to, reverse, func(key, data []byte) (more bool) {
-		more, bad = visit(key, data)
-		return more && bad == nil
-	})
-	return errors.Join(err, bad)
-}
-
 // Rows is a bucket of values that have no history of their own: the event of
 // the change that wrote them tells of them. Numbers are kept in eight bytes,
 // texts, bytes and JSON as they are, anything else as its JSON.
@@ -158,7 +148,7 @@ func scanWithin(tx store.Tx, b store.Bucket, under, from, to Key, back bool, vis
 	if to != nil {
 		hi = slices.Concat(under, to)
 	}
-	return Scan(tx, b, lo, hi, back, visit)
+	return tx.Scan(b, lo, hi, back, visit)
 }
 
 // Drop removes all under a key.
@@ -167,9 +157,9 @@ func (r Rows[V]) Drop(tx store.Tx, under Key) error { return dropRows(tx, store.
 func dropRows(tx store.Tx, b store.Bucket, under Key) error {
 	var keys []Key
 	from, to := under.Under()
-	err := tx.Scan(b, from, to, false, func(key, _ []byte) bool {
+	err := tx.Scan(b, from, to, false, func(key, _ []byte) (bool, error) {
 		keys = append(keys, append(Key(nil), key...))
-		return true
+		return true, nil
 	})
 	for _, key := range keys {
 		err = errors.Join(err, tx.Delete(b, key))

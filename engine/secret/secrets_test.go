@@ -70,11 +70,11 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if err := w.DB.View(t.Context(), "t_acme", func(tx store.Tx) error {
 		all, err := tx.(store.Inventory).Buckets()
 		for _, b := range all {
-			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(_, value []byte) bool {
+			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(_, value []byte) (bool, error) {
 				if bytes.Contains(value, []byte("first-value")) {
 					t.Errorf("the value lies in bucket %s", b)
 				}
-				return true
+				return true, nil
 			}))
 		}
 		return err

@@ -160,15 +160,15 @@ func (s *Skills) Figures(ctx context.Context, tenant, skill string) (Figures, er
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		f.Total = s.execs.Counted(tx, string(bExecSkill), skill)
 		from, to := record.Text(skill).Under()
-		return tx.Scan(bExecSkill, from, to, true, func(_, value []byte) bool {
+		return tx.Scan(bExecSkill, from, to, true, func(_, value []byte) (bool, error) {
 			if len(value) != 9 || value[0] == 'i' {
-				return true
+				return true, nil
 			}
 			took = append(took, int64(record.LastSeq(value)))
 			if value[0] != StatusSuccess[0] {
 				failed++
 			}
-			return len(took) < maxFigures
+			return len(took) < maxFigures, nil
 		})
 	})
 	if err != nil {

@@ -22,9 +22,9 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 		}
 	}
 	forge(func(tx store.Tx) error {
-		return tx.Scan(bTask, nil, nil, false, func(k, v []byte) bool {
+		return tx.Scan(bTask, nil, nil, false, func(k, v []byte) (bool, error) {
 			key, whole = bytes.Clone(k), bytes.Clone(v)
-			return true
+			return true, nil
 		})
 	})
 	found := func() int {

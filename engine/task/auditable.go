@@ -1,8 +1,6 @@
 package task
 
 import (
-	"errors"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -15,15 +13,13 @@ type audited struct{}
 func (audited) Subject() string { return "task" }
 
 func (audited) States(tx store.Tx, each func(id string, state any) error) error {
-	var bad error
-	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+	return tx.Scan(bTask, nil, nil, false, func(key, value []byte) (bool, error) {
 		var t Task
-		if len(key) == 8 && core.DecodeStored(value, &t) == nil { // else the digest differs
-			bad = each(core.NewID(core.TaskPrefix, tx.Tenant(), record.LastSeq(key)), t.appendState(nil))
+		if len(key) != 8 || core.DecodeStored(value, &t) != nil {
+			return true, nil // the digest differs
 		}
-		return bad == nil
+		return true, each(core.NewID(core.TaskPrefix, tx.Tenant(), record.LastSeq(key)), t.appendState(nil))
 	})
-	return errors.Join(err, bad)
 }
 
 func (audited) Derives() []string {
@@ -38,10 +34,10 @@ func (audited) Derives() []string {
 // alone, and what is counted of them.
 func (audited) Derive(tx store.Tx, d *audit.Derivation) error {
 	counts := map[string]int64{}
-	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) bool {
+	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) (bool, error) {
 		var t Task
 		if len(key) != 8 || core.DecodeStored(value, &t) != nil || len(t.Status) < 2 {
-			return true // its digest differs
+			return true, nil // its digest differs
 		}
 		seq := record.LastSeq(key)
 		counts[countStatus(t.Status)]++
@@ -60,7 +56,7 @@ func (audited) Derive(tx store.Tx, d *audit.Derivation) error {
 				counts[ix.count]++
 			}
 		}
-		return true
+		return true, nil
 	})
 	for name, n := range counts {
 		d.Count(name, n)

@@ -174,54 +174,52 @@ func (l *lister) dense() error {
 
 // along follows an index whose keys end in the task's number.
 func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
-	var bad error
 	n := 0
 	pure := total >= 0
-	err := l.tx.Scan(b, from, to, true, func(key, _ []byte) bool {
+	err := l.tx.Scan(b, from, to, true, func(key, _ []byte) (bool, error) {
 		if pure && n < l.f.Offset() {
 			n++
-			return true
+			return true, nil
 		}
 		var t Task
-		var ok bool
-		if ok, bad = l.load(record.LastSeq(key), &t); !ok {
-			return bad == nil
+		if ok, err := l.load(record.LastSeq(key), &t); !ok {
+			return true, err
 		}
 		if !pure && !l.match(&t) {
-			return true
+			return true, nil
 		}
 		if n >= l.f.Offset() && len(l.items) < l.f.Size {
 			l.items = append(l.items, t)
 		}
 		n++
-		return !pure || len(l.items) < l.f.Size
+		return !pure || len(l.items) < l.f.Size, nil
 	})
 	if l.total = n; pure {
 		l.total = total
 	}
-	return errors.Join(err, bad)
+	return err
 }
 
 // history reads all tasks, newest first, and counts what matches.
 func (l *lister) history(total int) error {
 	n := 0
-	err := l.tx.Scan(bTask, nil, nil, true, func(key, value []byte) bool {
+	err := l.tx.Scan(bTask, nil, nil, true, func(key, value []byte) (bool, error) {
 		var t Task
 		if err := core.DecodeStored(value, &t); err != nil {
 			l.unread(Damaged(l.tx.Tenant(), record.LastSeq(key), err))
-			return true
+			return true, nil
 		}
 		if !l.f.Since.IsZero() && t.CreatedAt.Before(l.f.Since) {
-			return false // older ones are older still
+			return false, nil // older ones are older still
 		}
 		if !l.match(&t) {
-			return true
+			return true, nil
 		}
 		if n >= l.f.Offset() && len(l.items) < l.f.Size {
 			l.items = append(l.items, t)
 		}
 		n++
-		return total < 0 || len(l.items) < l.f.Size
+		return total < 0 || len(l.items) < l.f.Size, nil
 	})
 	if l.total = n; total >= 0 {
 		l.total = total

@@ -15,9 +15,9 @@ func (b *Table) Live(tx *audit.Tx, status Status) (out []uint64, err error) {
 	if status != "" {
 		from, to = record.Key{status[0]}.Under()
 	}
-	err = tx.Scan(bLive, from, to, false, func(key, _ []byte) bool {
+	err = tx.Scan(bLive, from, to, false, func(key, _ []byte) (bool, error) {
 		out = append(out, record.LastSeq(key))
-		return true
+		return true, nil
 	})
 	return out, err
 }
@@ -31,10 +31,10 @@ const inspectBatch = 1000
 func (b *Table) Inspect(tx *audit.Tx, from []byte) (bad map[uint64]error, next []byte, err error) {
 	n := 0
 	bad = map[uint64]error{}
-	err = tx.Scan(bLive, from, nil, false, func(key, _ []byte) bool {
+	err = tx.Scan(bLive, from, nil, false, func(key, _ []byte) (bool, error) {
 		if n++; n > inspectBatch {
 			next = slices.Clone(key)
-			return false
+			return false, nil
 		}
 		var t Task
 		seq := record.LastSeq(key)
@@ -45,7 +45,7 @@ func (b *Table) Inspect(tx *audit.Tx, from []byte) (bad map[uint64]error, next [
 		if err != nil {
 			bad[seq] = err
 		}
-		return true
+		return true, nil
 	})
 	return bad, next, err
 }

@@ -135,22 +135,17 @@ func (b *Table) Log(ctx context.Context, tenant, stream string, from uint64, n i
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		last = uint64(tx.Counter(countLog(stream)))
 		_, to := record.Text(stream).Under()
-		var bad error
 		if n <= 0 {
 			return nil
 		}
-		err := tx.Scan(bLog, lineKey(stream, from), to, false, func(_, value []byte) bool {
+		return tx.Scan(bLog, lineKey(stream, from), to, false, func(_, value []byte) (bool, error) {
 			var line LogLine
-			if bad = core.DecodeStored(value, &line); bad != nil {
-				return false
+			err := core.DecodeStored(value, &line)
+			if err == nil {
+				lines = append(lines, line)
 			}
-			lines = append(lines, line)
-			return len(lines) < min(n, 1000)
+			return len(lines) < min(n, 1000), err
 		})
-		if err == nil {
-			err = bad
-		}
-		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("read log %s: %w", stream, err)

@@ -91,31 +91,30 @@ func prunable(tx *audit.Tx, limit record.Limit, from []byte) (found []uint64, ne
 	if excess == 0 && limit.Before.IsZero() {
 		return nil, nil, nil
 	}
-	var bad error
 	seen := 0
-	err = tx.Scan(bTask, from, nil, false, func(key, value []byte) bool {
+	err = tx.Scan(bTask, from, nil, false, func(key, value []byte) (bool, error) {
 		if seen++; seen > pruneLook || len(found) == record.Slice {
 			next = bytes.Clone(key)
-			return false
+			return false, nil
 		}
 		many := int64(len(found)) < excess
 		var t Task
 		if core.DecodeStored(value, &t) != nil {
-			return true // it can't be read, and is named elsewhere
+			return true, nil // it can't be read, and is named elsewhere
 		}
 		if !many && !limit.Old(t.CreatedAt) {
-			return false // those after it are younger still
+			return false, nil // those after it are younger still
 		}
 		if !t.Status.Terminal() || !many && !limit.Old(t.CompletedAt) {
-			return true
+			return true, nil
 		}
-		var leaves bool
-		if leaves, bad = canLeave(tx, &t); leaves {
+		leaves, err := canLeave(tx, &t)
+		if leaves {
 			found = append(found, record.LastSeq(key))
 		}
-		return bad == nil
+		return true, err
 	})
-	return found, next, errors.Join(err, bad)
+	return found, next, err
 }
 
 // canLeave says whether nothing alive needs a task.
@@ -128,7 +127,7 @@ func canLeave(tx *audit.Tx, t *Task) (bool, error) {
 	from, to := record.Seq(seq).Under()
 	live := false
 	err := errors.Join(
-		tx.Scan(bAfter, from, to, false, func(_, _ []byte) bool { waited = true; return false }),
+		tx.Scan(bAfter, from, to, false, func(_, _ []byte) (bool, error) { waited = true; return false, nil }),
 		children(tx, seq, func(child uint64) bool {
 			n++
 			var c Task
@@ -227,9 +226,9 @@ func (b *Table) filesOf(t *Task, result []byte) (files []string) {
 // firstLines are the keys of the oldest lines of a log.
 func firstLines(tx *audit.Tx, stream string, most int) (keys [][]byte, err error) {
 	from, to := record.Text(stream).Under()
-	err = tx.Scan(bLog, from, to, false, func(key, _ []byte) bool {
+	err = tx.Scan(bLog, from, to, false, func(key, _ []byte) (bool, error) {
 		keys = append(keys, bytes.Clone(key))
-		return len(keys) < most
+		return len(keys) < most, nil
 	})
 	return keys, err
 }

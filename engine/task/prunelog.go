@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,9 +86,9 @@ func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][]
 	rows := 0
 	for range pruneLook {
 		var stream string
-		err := tx.Scan(bLog, from, nil, false, func(key, _ []byte) bool {
+		err := tx.Scan(bLog, from, nil, false, func(key, _ []byte) (bool, error) {
 			stream = string(key[:max(bytes.IndexByte(key, 0), 0)])
-			return false
+			return false, nil
 		})
 		if err != nil || stream == "" {
 			return nil, err
@@ -113,20 +112,19 @@ func oldLines(tx *audit.Tx, limit record.Limit, from []byte, found map[string][]
 func oldIn(tx store.Tx, stream string, limit record.Limit, most int) (keys [][]byte, err error) {
 	newest := uint64(tx.Counter(countLog(stream)))
 	from, to := record.Text(stream).Under()
-	var bad error
-	err = tx.Scan(bLog, from, to, false, func(key, value []byte) bool {
+	err = tx.Scan(bLog, from, to, false, func(key, value []byte) (bool, error) {
 		many := limit.Keep > 0 && record.LastSeq(key)+uint64(limit.Keep) <= newest
 		if !many && !limit.Before.IsZero() {
 			var line LogLine
-			if bad = core.DecodeStored(value, &line); bad != nil {
-				return false
+			if err := core.DecodeStored(value, &line); err != nil {
+				return false, err
 			}
 			many = limit.Old(line.Timestamp)
 		}
 		if many {
 			keys = append(keys, bytes.Clone(key))
 		}
-		return many && len(keys) < most
+		return many && len(keys) < most, nil
 	})
-	return keys, errors.Join(err, bad)
+	return keys, err
 }

@@ -22,9 +22,9 @@ func (b *Table) DropAfter(tx *audit.Tx, other, waits uint64) error {
 // Dependents are the first n tasks that wait for one, from a number on, by their
 // numbers.
 func (b *Table) Dependents(tx *audit.Tx, seq, from uint64, n int) (out []uint64, err error) {
-	err = tx.Scan(bAfter, keyIn(tx, seq).Seq(from), keyIn(tx, seq+1), false, func(key, _ []byte) bool {
+	err = tx.Scan(bAfter, keyIn(tx, seq).Seq(from), keyIn(tx, seq+1), false, func(key, _ []byte) (bool, error) {
 		out = append(out, record.LastSeq(key))
-		return len(out) < n
+		return len(out) < n, nil
 	})
 	return out, err
 }
@@ -34,10 +34,10 @@ func (b *Table) Dependents(tx *audit.Tx, seq, from uint64, n int) (out []uint64,
 func (b *Table) Released(tx *audit.Tx) (out []uint64, err error) {
 	for from := []byte(nil); ; {
 		dep, found := uint64(0), false
-		err := tx.Scan(bAfter, from, nil, false, func(key, _ []byte) bool {
+		err := tx.Scan(bAfter, from, nil, false, func(key, _ []byte) (bool, error) {
 			p := record.Parts(key)
 			dep, found = p.Seq(), true
-			return false
+			return false, nil
 		})
 		if err != nil || !found {
 			return out, err
@@ -53,7 +53,7 @@ func (b *Table) Released(tx *audit.Tx) (out []uint64, err error) {
 // children visits the children of a task until visit returns false.
 func children(tx store.Tx, seq uint64, visit func(child uint64) bool) error {
 	from, to := record.Seq(seq).Under()
-	return tx.Scan(bChild, from, to, false, func(key, _ []byte) bool { return visit(record.LastSeq(key)) })
+	return tx.Scan(bChild, from, to, false, func(key, _ []byte) (bool, error) { return visit(record.LastSeq(key)), nil })
 }
 
 // maxTree bounds a tree.

@@ -24,7 +24,7 @@ func (b *Table) Results(ctx context.Context, tenant string, f core.Filter) (core
 	var found []came
 	var items []Result
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		err := tx.Scan(bResult, nil, nil, true, func(key, value []byte) bool {
+		err := tx.Scan(bResult, nil, nil, true, func(key, value []byte) (bool, error) {
 			var r Result
 			seq := record.LastSeq(key)
 			if err := core.DecodeStored(value, &r); err != nil {
@@ -32,7 +32,7 @@ func (b *Table) Results(ctx context.Context, tenant string, f core.Filter) (core
 			} else if r.matches(f) {
 				found = append(found, came{r.CompletedAt.UnixNano(), seq})
 			}
-			return true
+			return true, nil
 		})
 		if err != nil {
 			return err

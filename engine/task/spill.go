@@ -44,7 +44,7 @@ func (b *Table) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 		var some []output
 		seen := 0
 		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return tx.Scan(bResult, from, nil, false, func(key, value []byte) bool {
+			return tx.Scan(bResult, from, nil, false, func(key, value []byte) (bool, error) {
 				seen++
 				from = append(bytes.Clone(key), 0)
 				var r struct {
@@ -54,7 +54,7 @@ func (b *Table) ReconcileSpill(ctx context.Context, tenant string) (deltas []aud
 				if len(key) == 8 && bytes.Contains(value, []byte(`"spill`)) && core.DecodeStored(value, &r) == nil {
 					some = append(some, output{core.NewID(core.TaskPrefix, tenant, record.LastSeq(key)), r.Output})
 				}
-				return seen < perLook
+				return seen < perLook, nil
 			})
 		})
 		if err != nil {

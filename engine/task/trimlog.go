@@ -77,13 +77,13 @@ func oldest(tx *audit.Tx, stream string, excess int64) (keys [][]byte, lines int
 	from, to := record.Text(stream).Under()
 	newest := uint64(tx.Counter(countLog(stream)))
 	through = true
-	err = tx.Scan(bLog, from, to, false, func(key, value []byte) bool {
+	err = tx.Scan(bLog, from, to, false, func(key, value []byte) (bool, error) {
 		if excess <= 0 || record.LastSeq(key) >= newest {
-			return false
+			return false, nil
 		}
 		if len(keys) == record.SliceRows {
 			through = false
-			return false
+			return false, nil
 		}
 		var line LogLine
 		if len(keys) > 0 || core.DecodeStored(value, &line) != nil || line.Source != sourceLeft {
@@ -91,7 +91,7 @@ func oldest(tx *audit.Tx, stream string, excess int64) (keys [][]byte, lines int
 		}
 		keys = append(keys, bytes.Clone(key))
 		excess -= int64(len(value))
-		return true
+		return true, nil
 	})
 	return keys, lines, through, err
 }

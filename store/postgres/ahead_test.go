@@ -45,9 +45,9 @@ func fillBuckets(t *testing.T, dsn string) map[store.Bucket][]string {
 // scanned is the first keys of a bucket or, backwards, the last ones, in order.
 func scanned(t *testing.T, tx store.Tx, name store.Bucket, most int, back bool) (keys []string) {
 	t.Helper()
-	if err := tx.Scan(name, nil, nil, back, func(key, _ []byte) bool {
+	if err := tx.Scan(name, nil, nil, back, func(key, _ []byte) (bool, error) {
 		keys = append(keys, string(key))
-		return len(keys) < most
+		return len(keys) < most, nil
 	}); err != nil {
 		t.Error(err)
 	}

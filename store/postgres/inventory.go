@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"swarmdeck/store"
@@ -47,17 +46,11 @@ func (tx *viewTx) Counters(visit func(name string, n int64)) error {
 	if err := tx.Over(); err != nil {
 		return err
 	}
-	wrong := ""
-	err := tx.view.Scan(tx.view.counters(), nil, nil, nil, false, func(name, value []byte) bool {
+	return tx.view.Scan(tx.view.counters(), nil, nil, nil, false, func(name, value []byte) (bool, error) {
 		if len(value) != 8 {
-			wrong = string(name)
-			return false
+			return false, fmt.Errorf("counter %s: %w", name, store.ErrCorrupt)
 		}
 		visit(string(name), int64(binary.BigEndian.Uint64(value)))
-		return true
+		return true, nil
 	})
-	if wrong != "" {
-		return errors.Join(err, fmt.Errorf("counter %s: %w", wrong, store.ErrCorrupt))
-	}
-	return err
 }

@@ -46,14 +46,14 @@ func TestAViewKeepsItsMomentWhateverIsCommitted(t *testing.T) {
 		db = open(t, dsn, postgres.Options{Memory: memory})
 		if err := db.View(t.Context(), acme, func(tx store.Tx) error {
 			n := 0
-			see := func(_, v []byte) bool {
+			see := func(_, v []byte) (bool, error) {
 				if string(v) != "1" {
 					t.Errorf("memory %d: the view sees %s", memory, v)
 				}
 				if n++; n%70 == 0 {
 					write(n)
 				}
-				return true
+				return true, nil
 			}
 			if err := tx.Scan("b", nil, nil, false, see); err != nil {
 				return err

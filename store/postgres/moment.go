@@ -266,8 +266,8 @@ var _ group.Base[store.Bucket, *bucket] = (*view)(nil)
 
 func (v *view) Get(b *bucket, key []byte) ([]byte, error) { return v.at.value(v.ctx, b, key) }
 
-func (v *view) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
-	return v.at.scan(v.ctx, b, o, from, to, reverse, fn)
+func (v *view) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, visit group.Visit) error {
+	return v.at.scan(v.ctx, b, o, from, to, reverse, visit)
 }
 
 func (v *view) Count(name string) (int64, error) { return v.at.count(v.ctx, v.counters(), name) }

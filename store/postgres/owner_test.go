@@ -26,7 +26,7 @@ func keys(t *testing.T, s store.Store) (keys []string, n int64) {
 	t.Helper()
 	if err := s.View(t.Context(), acme, func(tx store.Tx) error {
 		n = tx.Counter("n")
-		return tx.Scan("b", nil, nil, false, func(k, _ []byte) bool { keys = append(keys, string(k)); return true })
+		return tx.Scan("b", nil, nil, false, func(k, _ []byte) (bool, error) { keys = append(keys, string(k)); return true, nil })
 	}); err != nil {
 		t.Fatal(err)
 	}

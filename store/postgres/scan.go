@@ -64,14 +64,14 @@ func (m *moment) count(ctx context.Context, counters *bucket, name string) (int6
 	return group.ReadCounter(name, func(key []byte) ([]byte, error) { return m.value(ctx, counters, key) })
 }
 
-// scan calls fn for the records in [from, to), merged with an overlay that may be
+// scan visits the records in [from, to), merged with an overlay that may be
 // nil.
-func (m *moment) scan(ctx context.Context, b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+func (m *moment) scan(ctx context.Context, b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, visit group.Visit) error {
 	w := walker{ctx: ctx, m: m, b: b, from: from, to: to, reverse: reverse, more: true}
 	if from == nil {
 		w.from = []byte{}
 	}
-	return group.Scan(&w, b, o, from, to, reverse, fn)
+	return group.Scan(&w, b, o, from, to, reverse, visit)
 }
 
 // walker steps through one bucket's records in a range, a page at a time: fn

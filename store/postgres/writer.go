@@ -295,8 +295,8 @@ func (t *tenant) Get(b *bucket, key []byte) ([]byte, error) {
 	return t.draft.value(t.db.ctx, b, key)
 }
 
-func (t *tenant) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
-	return t.draft.scan(t.db.ctx, b, o, from, to, reverse, fn)
+func (t *tenant) Scan(b *bucket, o *group.Overlay[*bucket], from, to []byte, reverse bool, visit group.Visit) error {
+	return t.draft.scan(t.db.ctx, b, o, from, to, reverse, visit)
 }
 
 func (t *tenant) Count(name string) (int64, error) {

@@ -329,16 +329,16 @@ func verifyWorker(t testing.TB, tx store.Tx, w int, last map[int]int) error {
 	from, to := fmt.Appendf(nil, "%02d/", w), fmt.Appendf(nil, "%02d0", w)
 	for _, b := range []store.Bucket{"left", "right"} {
 		next := 0
-		if err := tx.Scan(b, from, to, false, func(k, v []byte) bool {
+		if err := tx.Scan(b, from, to, false, func(k, v []byte) (bool, error) {
 			if next%10 == 9 {
 				next++
 			}
 			if !bytes.Equal(k, recordKey(w, next)) || !bytes.Equal(v, payload(w, next)) {
 				t.Errorf("%s: at %s, want the record of worker %d number %d", b, k, w, next)
-				return false
+				return false, nil
 			}
 			next++
-			return true
+			return true, nil
 		}); err != nil {
 			return err
 		}
@@ -347,7 +347,7 @@ func verifyWorker(t testing.TB, tx store.Tx, w int, last map[int]int) error {
 		}
 	}
 	var live []string
-	err := tx.Scan("live", from, to, true, func(k, _ []byte) bool { live = append(live, string(k)); return true })
+	err := tx.Scan("live", from, to, true, func(k, _ []byte) (bool, error) { live = append(live, string(k)); return true, nil })
 	if newest >= 0 && (len(live) != 1 || live[0] != string(recordKey(w, newest))) {
 		t.Errorf("live records of worker %d: %v, last is %d", w, live, newest)
 	}
@@ -357,10 +357,10 @@ func verifyWorker(t testing.TB, tx store.Tx, w int, last map[int]int) error {
 // recount compares the counters with what is there.
 func recount(t testing.TB, tx store.Tx) error {
 	var records, size int64
-	err := tx.Scan("left", nil, nil, false, func(_, v []byte) bool {
+	err := tx.Scan("left", nil, nil, false, func(_, v []byte) (bool, error) {
 		records++
 		size += int64(len(v))
-		return true
+		return true, nil
 	})
 	if tx.Counter("records") != records || tx.Counter("bytes") != size {
 		t.Errorf("%s: counters say %d records, %d bytes; there are %d, %d", tx.Tenant(),

@@ -124,12 +124,12 @@ func compare(t *testing.T, r *rand.Rand, tx store.Tx, state map[store.Bucket]mod
 	most, reverse := 1+r.IntN(50), r.IntN(2) == 0
 	expect := state[b].between(from, to, reverse)
 	var got []string
-	err := tx.Scan(b, from, to, reverse, func(k, v []byte) bool {
+	err := tx.Scan(b, from, to, reverse, func(k, v []byte) (bool, error) {
 		if state[b][string(k)] != string(v) {
 			t.Errorf("scan: %s/%s is %q, want %q", b, k, v, state[b][string(k)])
 		}
 		got = append(got, string(k))
-		return len(got) < most
+		return len(got) < most, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -164,9 +164,9 @@ func emptied(t *testing.T, open Opener) {
 				to = []byte(c.to)
 			}
 			var keys []string
-			if err := tx.Scan("a", from, to, c.reverse, func(k, _ []byte) bool {
+			if err := tx.Scan("a", from, to, c.reverse, func(k, _ []byte) (bool, error) {
 				keys = append(keys, string(k))
-				return true
+				return true, nil
 			}); err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 func seals(t *testing.T, open Opener) {
 	s := open(t, t.TempDir(), store.Options{Seal: func(tx store.Tx) error {
 		n := 0
-		if err := tx.Scan("a", nil, nil, false, func(_, _ []byte) bool { n++; return true }); err != nil {
+		if err := tx.Scan("a", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 			return err
 		}
 		if tx.Counter("n") != int64(n) {
@@ -175,12 +175,12 @@ func isolation(t *testing.T, open Opener) {
 			for _, b := range names {
 				for _, reverse := range []bool{false, true} {
 					n := 0
-					if err := tx.Scan(b, nil, nil, reverse, func(k, v []byte) bool {
+					if err := tx.Scan(b, nil, nil, reverse, func(k, v []byte) (bool, error) {
 						if string(v) != id {
 							t.Errorf("%q sees %q in %s/%s", id, v, b, k)
 						}
 						n++
-						return true
+						return true, nil
 					}); err != nil {
 						return err
 					}

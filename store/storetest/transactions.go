@@ -76,7 +76,7 @@ func neighbours(t *testing.T, open Opener) {
 	wg.Wait()
 	view(t, s, tenant, func(tx store.Tx) error {
 		n := 0
-		err := tx.Scan("a", nil, nil, false, func(_, _ []byte) bool { n++; return true })
+		err := tx.Scan("a", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil })
 		if want := callers / 2 * each; n != want || tx.Counter("n") != int64(want) {
 			t.Errorf("%d records, counter %d, want %d", n, tx.Counter("n"), want)
 		}
@@ -117,7 +117,7 @@ func writingInScan(t *testing.T, open Opener) {
 		"add":    func(tx store.Tx) { tx.Add("n", 1) },
 	} {
 		if err := s.Update(ctx, tenant, func(tx store.Tx) error {
-			return tx.Scan("a", nil, nil, false, func(_, _ []byte) bool { write(tx); return true })
+			return tx.Scan("a", nil, nil, false, func(_, _ []byte) (bool, error) { write(tx); return true, nil })
 		}); err == nil {
 			t.Errorf("%s inside a scan: accepted", name)
 		}
@@ -125,10 +125,10 @@ func writingInScan(t *testing.T, open Opener) {
 	// Reading inside a scan is fine, and so is another scan.
 	update(t, s, tenant, func(tx store.Tx) error {
 		n := 0
-		err := tx.Scan("a", nil, nil, false, func(k, _ []byte) bool {
+		err := tx.Scan("a", nil, nil, false, func(k, _ []byte) (bool, error) {
 			want(t, tx, "a", string(k), "v")
-			err := tx.Scan("a", nil, nil, true, func(_, _ []byte) bool { n++; return true })
-			return err == nil
+			err := tx.Scan("a", nil, nil, true, func(_, _ []byte) (bool, error) { n++; return true, nil })
+			return err == nil, nil
 		})
 		if n != 1 {
 			t.Errorf("the inner scan saw %d", n)
@@ -144,7 +144,7 @@ func afterTheEnd(t *testing.T, open Opener) {
 	update(t, s, tenant, func(tx store.Tx) error { kept = tx; return put(tx, "a", "k", "v") })
 	for range 2 {
 		_, getErr := kept.Get("a", []byte("k"))
-		scanErr := kept.Scan("a", nil, nil, false, func(_, _ []byte) bool { return true })
+		scanErr := kept.Scan("a", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
 		if getErr == nil || scanErr == nil || put(kept, "a", "k", "late") == nil || kept.Delete("a", []byte("k")) == nil {
 			t.Error("a call on an ended transaction succeeded")
 		}
@@ -184,7 +184,7 @@ func allocatedReads(t *testing.T, open Opener) {
 				t.Errorf("key %d: %v, %v", n, got, err)
 			}
 			from, seen := key(tx, n), 0
-			err = tx.Scan("a", from, key(tx, n+1), false, func(_, _ []byte) bool { seen++; return true })
+			err = tx.Scan("a", from, key(tx, n+1), false, func(_, _ []byte) (bool, error) { seen++; return true, nil })
 			if err != nil || seen != 1 {
 				t.Errorf("from %d on: %d keys, %v", n, seen, err)
 			}

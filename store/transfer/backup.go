@@ -71,10 +71,10 @@ func checkTenant(ctx context.Context, tx store.Tx, r *store.Report) error {
 	}
 	for _, name := range names {
 		count := store.BucketStats{Tenant: tx.Tenant(), Bucket: name}
-		err := tx.Scan(name, nil, nil, false, func(k, v []byte) bool {
+		err := tx.Scan(name, nil, nil, false, func(k, v []byte) (bool, error) {
 			count.Records++
 			count.Bytes += int64(len(k) + len(v))
-			return ctx.Err() == nil
+			return ctx.Err() == nil, nil
 		})
 		if err := errors.Join(damaged(string(name), err), ctx.Err()); err != nil {
 			return err

@@ -122,12 +122,12 @@ func (b *batch) whole(tx store.Tx) error {
 	}
 	for _, name := range buckets {
 		var failed error
-		err := tx.Scan(name, nil, nil, false, func(key, value []byte) bool {
+		err := tx.Scan(name, nil, nil, false, func(key, value []byte) (bool, error) {
 			r := record{Row: store.Row{Bucket: name, Key: bytes.Clone(key)}, value: append([]byte{}, value...)}
 			if failed = b.ctx.Err(); failed == nil {
 				failed = b.add(r)
 			}
-			return failed == nil
+			return failed == nil, nil
 		})
 		if err == nil {
 			err = failed

@@ -79,9 +79,9 @@ func contents(t testing.TB, st store.Store) map[string]string {
 			return err
 		}
 		for _, name := range names {
-			if err := tx.Scan(name, nil, nil, false, func(k, v []byte) bool {
+			if err := tx.Scan(name, nil, nil, false, func(k, v []byte) (bool, error) {
 				all[fmt.Sprintf("%s/%x", name, k)] = string(bytes.Clone(v))
-				return true
+				return true, nil
 			}); err != nil {
 				return err
 			}

@@ -181,7 +181,7 @@ runner: {kind: cad, method: entity.create_circle}
 	}
 	marks := 0 // by which it would have happened once, had it been tried again
 	d.no(d.eng.Audit.View(t.Context(), "t_default", func(tx *audit.Tx) error {
-		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) bool { marks++; return true })
+		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) (bool, error) { marks++; return true, nil })
 	}))
 	if marks != 0 {
 		t.Errorf("%d marks are left of a task that is over", marks)

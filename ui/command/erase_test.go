@@ -101,11 +101,11 @@ func (w *walk) rows() (found []string) {
 	w.no(w.eng.Store().View(w.t.Context(), "t_test", func(tx store.Tx) error {
 		all, err := tx.(store.Inventory).Buckets()
 		for _, b := range all {
-			err := tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+			err := tx.Scan(b, nil, nil, false, func(k, v []byte) (bool, error) {
 				if i := bytes.Index(v, []byte(typed)); i >= 0 || bytes.Contains(k, []byte(typed)) {
 					found = append(found, fmt.Sprintf("%s %q: …%q", b, k, v[max(0, i-200):min(len(v), max(0, i)+40)]))
 				}
-				return true
+				return true, nil
 			})
 			if err != nil {
 				return err

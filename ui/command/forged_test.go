@@ -162,9 +162,9 @@ func (f *forger) bucket(b store.Bucket, most int, all bool) (n int) {
 	}
 	var keys, values [][]byte
 	f.view(func(tx store.Tx) error {
-		return tx.Scan(b, nil, nil, false, func(k, v []byte) bool {
+		return tx.Scan(b, nil, nil, false, func(k, v []byte) (bool, error) {
 			keys, values = append(keys, bytes.Clone(k)), append(values, bytes.Clone(v))
-			return true
+			return true, nil
 		})
 	})
 	if len(keys) == 0 {

@@ -152,7 +152,7 @@ func hold(tx *audit.Tx, k *kept, agent string, h *Hold) error {
 // and the oldest after it. A state whose snapshot is gone is none.
 func stateAt(tx store.Tx, resource string, pos uint64) (before, after *state, beforeAt, afterAt uint64, err error) {
 	read := func(from, to uint64, reverse bool) (found *state, at uint64, err error) {
-		err = record.Scan(tx, store.Bucket(states), record.Text(resource).Seq(from), record.Text(resource).Seq(to), reverse, func(key, _ []byte) (bool, error) {
+		err = tx.Scan(store.Bucket(states), record.Text(resource).Seq(from), record.Text(resource).Seq(to), reverse, func(key, _ []byte) (bool, error) {
 			s, _, err := states.Get(tx, key)
 			if err != nil {
 				return false, err

@@ -269,7 +269,7 @@ func (r *Resources) Snapshots(ctx context.Context, tenant, id string, f core.Fil
 		total = int(tx.Counter(countSnapshots(id)))
 		n := 0
 		from, to := record.Text(id).Under()
-		return record.Scan(tx, store.Bucket(shots), from, to, true, func(_, name []byte) (bool, error) {
+		return tx.Scan(store.Bucket(shots), from, to, true, func(_, name []byte) (bool, error) {
 			if n++; n <= f.Offset() {
 				return true, nil
 			}

@@ -12,9 +12,13 @@ type Walker interface {
 	Value() ([]byte, error)
 }
 
-// Scan calls fn for the records of a table in [from, to), merged with the
+// Visit is what a scan does with a record: more asks for the next one. Its error ends
+// the scan.
+type Visit = func(key, value []byte) (more bool, err error)
+
+// Scan visits the records of a table in [from, to), merged with the
 // operations of an overlay. Both w and o may be nil.
-func Scan[T comparable](w Walker, t T, o *Overlay[T], from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+func Scan[T comparable](w Walker, t T, o *Overlay[T], from, to []byte, reverse bool, visit Visit) error {
 	if from != nil && to != nil && bytes.Compare(from, to) >= 0 {
 		return nil
 	}
@@ -58,8 +62,10 @@ func Scan[T comparable](w Walker, t T, o *Overlay[T], from, to []byte, reverse b
 						return err
 					}
 				}
-				if !op.Remove && !fn(op.Key, op.Value) {
-					return nil
+				if !op.Remove {
+					if more, err := visit(op.Key, op.Value); !more || err != nil {
+						return err
+					}
 				}
 				continue
 			}
@@ -68,8 +74,8 @@ func Scan[T comparable](w Walker, t T, o *Overlay[T], from, to []byte, reverse b
 		if err != nil {
 			return err
 		}
-		if !fn(at, value) {
-			return nil
+		if more, err := visit(at, value); !more || err != nil {
+			return err
 		}
 		if err := step(); err != nil {
 			return err

@@ -10,7 +10,7 @@ type Base[B ~string, T comparable] interface {
 	Get(t T, key []byte) ([]byte, error)
 	// Scan calls fn for the records in [from, to), merged with the operations
 	// of an overlay, which may be nil.
-	Scan(t T, o *Overlay[T], from, to []byte, reverse bool, fn func(key, value []byte) bool) error
+	Scan(t T, o *Overlay[T], from, to []byte, reverse bool, visit Visit) error
 	// Count reads a counter's record.
 	Count(name string) (int64, error)
 }
@@ -119,7 +119,7 @@ func (tx *WriteTx[B, T]) target(b B, key []byte) (t T, err error) {
 }
 
 // Scan reads what is below merged with the overlay.
-func (tx *WriteTx[B, T]) Scan(b B, from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+func (tx *WriteTx[B, T]) Scan(b B, from, to []byte, reverse bool, visit Visit) error {
 	if tx.base == nil {
 		return ErrOver
 	}
@@ -129,10 +129,14 @@ func (tx *WriteTx[B, T]) Scan(b B, from, to []byte, reverse bool, fn func(key, v
 	}
 	tx.o.scans++
 	defer func() { tx.o.scans-- }()
-	if err := tx.base.Scan(t, tx.o, from, to, reverse, fn); err != nil {
+	var bad error // of a visit, which is no failure of the transaction
+	if err := tx.base.Scan(t, tx.o, from, to, reverse, func(key, value []byte) (more bool, _ error) {
+		more, bad = visit(key, value)
+		return more && bad == nil, nil
+	}); err != nil {
 		return tx.o.fail(err)
 	}
-	return nil
+	return bad
 }
 
 // Counter reads a counter with what this update added.
@@ -211,7 +215,7 @@ func (tx *ReadTx[B, T]) Get(b B, key []byte) ([]byte, error) {
 }
 
 // Scan reads a range.
-func (tx *ReadTx[B, T]) Scan(b B, from, to []byte, reverse bool, fn func(key, value []byte) bool) error {
+func (tx *ReadTx[B, T]) Scan(b B, from, to []byte, reverse bool, visit Visit) error {
 	if tx.base == nil {
 		return ErrOver
 	}
@@ -219,7 +223,7 @@ func (tx *ReadTx[B, T]) Scan(b B, from, to []byte, reverse bool, fn func(key, va
 	if err != nil {
 		return err
 	}
-	return tx.base.Scan(t, nil, from, to, reverse, fn)
+	return tx.base.Scan(t, nil, from, to, reverse, visit)
 }
 
 // Counter reads a counter's record.
