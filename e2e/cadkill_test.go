@@ -197,7 +197,7 @@ func (r *killer) clean() {
 	r.t.Helper()
 	r.ok("audit", "verify")
 	r.ok("audit", "reconcile")
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(patience)
 	for {
 		left := processesOf(r.home)
 		if len(left) == 0 {

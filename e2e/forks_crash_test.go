@@ -67,7 +67,7 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 			killed++
 		}
 		for _, in := range do("dag", "intents", "--open") {
-			do("dag", "intent", "wait", in["intent_id"].(string), "--timeout", "60s")
+			do("dag", "intent", "wait", in["intent_id"].(string), "--timeout", patience.String())
 		}
 		told := 0
 		for _, f := range do("dag", "forks", "--page-size", "100") {

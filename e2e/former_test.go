@@ -88,7 +88,7 @@ exit 7
 	}
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
 	for range 2 { // the second engine finds it again, as if the first had been killed before it was removed
-		u.ok("task", "wait", id, "--timeout", "20s")
+		u.ok("task", "wait", id, "--timeout", patience.String())
 		log := u.ok("task", "log", id, "-o", "json")
 		tells(t, log, "WARN the engine died at ", "INFO unread", "WARN it broke", "WARN of the former engine's run: it ") // exited, or was frozen before that
 		if left, _ := os.ReadDir(u.data() + ".cells"); len(left) > 0 {
@@ -123,7 +123,7 @@ sleep 600
 	u.deaf(t, "agent", "assign", "a", "go on", "--wait")
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
 	u.ok("approval", "approve", u.asksAbout(t, id))
-	u.ok("task", "wait", id, "--timeout", "20s")
+	u.ok("task", "wait", id, "--timeout", patience.String())
 	want := []string{"WARN the engine died at ", "DEBUG thinking", "INFO plain", "WARN complaint", "WARN of the former engine's run: it was frozen, and ended at "}
 	tells(t, u.ok("task", "log", id, "-o", "json"), want...)
 	log := slices.Collect(strings.Lines(u.ok("agent", "log", "a", "-o", "json", "--page-size", "50")))

@@ -82,7 +82,7 @@ rules:
 		return strings.Contains(string(got), "result")
 	})
 	cut()
-	if out := u.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out)
 	}
 	got, _ := os.ReadFile(in("got"))
@@ -127,7 +127,7 @@ func TestATerminalOnAHostIsSatAt(t *testing.T) {
 	}
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "shell", "echo $((40+4)) done", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out)
 	}
 	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, "44 done") {

@@ -125,7 +125,7 @@ func worksInAContainer(t *testing.T, program string) {
 		u.ok(append([]string{"agent", "create", name, "--project", "p", "--shell", line}, agent.args...)...)
 		await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
 		id := field(u.ok("agent", "assign", name, "do it", "-o", "json"), "task_id")
-		u.ok("task", "wait", id, "--timeout", "60s")
+		u.ok("task", "wait", id, "--timeout", patience.String())
 		if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `"uid":`+agent.uid+`}`) {
 			t.Error(name, out)
 		}

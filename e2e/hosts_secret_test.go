@@ -85,7 +85,7 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 	if len(disk) < 40_000 {
 		t.Errorf("only %d bytes were kept there", len(disk))
 	}
-	u.ok("task", "wait", id, "--timeout", "60s")
+	u.ok("task", "wait", id, "--timeout", patience.String())
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(values[0]+values[1])))
 	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, want) {
 		t.Error("the agent has other values:", out)

@@ -108,7 +108,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if out := u.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out)
 	}
 	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `{"on":"host"}`) {

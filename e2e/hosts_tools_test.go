@@ -60,7 +60,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	for n := range 2 {
 		id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
-		if out := u.ok("task", "wait", id, "--timeout", "90s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+		if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 			t.Error(out)
 		}
 		log := u.ok("agent", "log", "far", "--page-size", "100")

@@ -24,7 +24,7 @@ func TestAnAgentOnAHostGoesOutByTheEngineAlone(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			select {
 			case <-r.Context().Done():
-			case <-time.After(time.Minute):
+			case <-time.After(patience):
 			}
 			return
 		}
@@ -77,7 +77,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if out := u.ok("task", "wait", id, "--timeout", "90s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out)
 	}
 	out := u.ok("agent", "log", "far", "--page-size", "100")

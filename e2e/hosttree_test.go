@@ -42,7 +42,7 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 	did := func(what, want string) {
 		t.Helper()
 		id := field(k.ok("agent", "assign", "far", what, "-o", "json"), "task_id")
-		if out := k.ok("task", "wait", id, "--timeout", "60s", "-o", "json"); !strings.Contains(out, `"succeeded"`) {
+		if out := k.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 			t.Fatal(out)
 		}
 		if out := k.ok("result", "show", id, "-o", "json"); !strings.Contains(out, want) {

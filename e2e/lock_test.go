@@ -115,7 +115,7 @@ func TestATaskRunsWhereItWasDispatched(t *testing.T) {
 		u.home = there
 		id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "-o", "json"), "task_id")
 		u.home = home
-		u.ok("task", "wait", id, "--timeout", "20s")
+		u.ok("task", "wait", id, "--timeout", patience.String())
 		if got := field(u.ok("result", "show", id, "-o", "json"), "stdout"); got != want+`\n` {
 			t.Errorf("%s ran in %s, want %s", input, got, want)
 		}

@@ -80,7 +80,7 @@ func (l *lineSession) press(keys string) {
 func (l *lineSession) see(pattern string) string {
 	l.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		text := l.text()
 		if m := re.FindStringSubmatchIndex(text[l.seen:]); m != nil {
 			from := l.seen

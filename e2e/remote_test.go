@@ -225,7 +225,7 @@ func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
 		if code == 0 {
 			t.Error("the session went on to its end")
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		t.Error("the session goes on")
 	}
 	if _, err := d.dial("bob", signer); err == nil {

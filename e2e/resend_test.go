@@ -55,7 +55,7 @@ done
 	}
 	denied := cut(1, syscall.SIGTERM)
 	u.ok("approval", "deny", u.asksAbout(t, denied), "--reason", "it is done")
-	if code, out, _ := u.run("task", "wait", denied, "--timeout", "20s", "-o", "json"); code == 0 && field(out, "status") != "blocked" {
+	if code, out, _ := u.run("task", "wait", denied, "--timeout", patience.String(), "-o", "json"); code == 0 && field(out, "status") != "blocked" {
 		t.Errorf("denied: exit %d, %s", code, out)
 	}
 	if out := u.ok("task", "show", denied, "-o", "json"); field(out, "status") != "blocked" {
@@ -73,7 +73,7 @@ done
 		t.Fatal(err)
 	}
 	u.ok("approval", "approve", approval)
-	u.ok("task", "wait", again, "--timeout", "60s")
+	u.ok("task", "wait", again, "--timeout", patience.String())
 	if out := u.ok("task", "show", again, "-o", "json"); field(out, "status") != "succeeded" || !strings.Contains(out, `"attempt":0`) {
 		t.Errorf("approved: %s", out)
 	}

@@ -238,7 +238,7 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case <-ended:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		_ = cmd.Process.Kill()
 		t.Error("the command goes on without its reader")
 	}

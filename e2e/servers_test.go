@@ -60,7 +60,7 @@ func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	// They stand still until the next engine ends them.
 
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", "20s", "-o", "json", "--status", "failed"); field(out, "status") != "failed" {
+	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json", "--status", "failed"); field(out, "status") != "failed" {
 		t.Errorf("the call that was cut: %s", out)
 	}
 	if out := u.ok(read...); field(out, "status") != "succeeded" {

@@ -72,7 +72,7 @@ func (k *treeKills) begun(n, files int) {
 	if n == 0 {
 		began := time.Now()
 		k.ok(approve...)
-		k.ok("task", "wait", id, "--timeout", "5m")
+		k.ok("task", "wait", id, "--timeout", patience.String())
 		k.took["begun"] = time.Since(began)
 	} else {
 		k.killedIn(approve)

@@ -354,7 +354,7 @@ func (k *treeKills) settled(old []string) bool {
 		if slices.Contains(old, id) {
 			continue
 		}
-		if code, out, bad := k.run("task", "wait", id, "--timeout", "60s", "-o", "json"); code != 0 || field(out, "status") != "succeeded" {
+		if code, out, bad := k.run("task", "wait", id, "--timeout", patience.String(), "-o", "json"); code != 0 || field(out, "status") != "succeeded" {
 			_, why, _ := k.run("result", "show", id)
 			k.t.Fatalf("round %d: %s did not succeed: %s%s%s", k.n, id, out, bad, why)
 		}

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hiddeco/sshsig"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -276,7 +275,7 @@ func (d *trials) tool(r *rand.Rand, id string) {
 	if name == "reply_approval" {
 		args["text"] = "approved by ann"
 	}
-	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute) // which only ends a hang
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience) // which only ends a hang
 	defer cancel()
 	_, _ = c.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args}) // most are refused
 }

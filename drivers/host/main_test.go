@@ -64,7 +64,7 @@ func newBox(t *testing.T, change func(*host.Host)) *box {
 	b.pool = b.again()
 	t.Cleanup(func() {
 		b.leave()
-		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
 		if err := b.pool.Clear(ctx, b.host); err != nil {
 			t.Error("clear:", err)
@@ -92,7 +92,7 @@ func (b *box) state() string { return b.pool.Link("t_home", "box").State }
 
 func (b *box) await(what string, ok func() bool) {
 	b.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("timed out until %s; the link: %+v", what, b.pool.Link("t_home", "box"))
 		}

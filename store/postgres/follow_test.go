@@ -53,7 +53,7 @@ func (f *followed) commit() time.Duration {
 	if err := f.db.Update(f.t.Context(), acme, put(key, "v")); err != nil {
 		f.t.Fatal(err)
 	}
-	for end := time.After(20 * time.Second); ; {
+	for end := time.After(2 * time.Minute); ; {
 		select {
 		case have := <-f.seen:
 			if slices.Contains(have, key) {

@@ -170,7 +170,7 @@ func (w *walk) says() []string {
 		w.until("agent show asker", "status", "idle")
 		task := str(w.object(fmt.Sprintf("agent assign asker '%s-prompt %d'", typed, i))["task_id"])
 		w.line("approval " + fmt.Sprintf(answer, w.approval()))
-		w.run("task", "wait", task, "--timeout", "20s")
+		w.run("task", "wait", task, "--timeout", "2m")
 	}
 	w.until("agent show asker", "status", "idle")
 	bob := w.person("bob", operator.Approver)
