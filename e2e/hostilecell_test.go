@@ -272,7 +272,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := []celltest.Setting{{Name: "this user", Spaces: true}}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && os.Getenv("CELL_SETTINGS") == "all" { // drivers/cell tries the others each time
 		settings = append(settings, celltest.Settings()...)
 	}
 	for _, as := range settings {
