@@ -79,9 +79,6 @@ func (b *Bus) openDurable(ctx context.Context, s *Subscription) error {
 			return err
 		}
 		d := all[s.opt.Name]
-		if d == nil && s.opt.Existing {
-			return core.Missing("subscription", s.opt.Name)
-		}
 		if d == nil {
 			made = true
 			return b.makeDurable(tx, s)

@@ -20,10 +20,7 @@ type SubscribeOptions struct {
 	// acknowledged to when it is opened again under that name, by one reader
 	// at a time. "" begins anew each time and needs no acknowledgement.
 	Name string
-	// Existing refuses a Name that is not there with NOT_FOUND, where otherwise
-	// the subscription would be made.
-	Existing bool
-	Type     Type // only messages of this type; "" means any
+	Type Type // only messages of this type; "" means any
 	// From is the seq of the first message that a new subscription may read;
 	// 0 means only what is accepted from now on. Of the engine's events it is
 	// the seq in the audit log.

@@ -13,9 +13,10 @@
 // from the true surface is at most the tolerance given where it was made, and
 // Solid.Tolerance reports the largest one that went into a solid. Every call
 // validates its numbers before the geometry sees them. A call that exhausts the
-// memory limit, fails inside the geometry or is stopped in its middle
-// (Options.Interruptible) kills its Kernel, and only that one: every later call
-// says why (ErrDead), and the owner opens another and repeats its operations.
+// memory limit or fails inside the geometry kills its Kernel, and only that one:
+// every later call says why (ErrDead), and the owner opens another and repeats its
+// operations. A context is looked at before each call into the geometry; whoever
+// needs a hard deadline runs the Kernel in a process that can be killed.
 //
 // There is no fillet, chamfer or shell on edges of a solid, and no exact curved
 // surface: a caller that needs them needs another kernel.

@@ -79,25 +79,6 @@ func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
 	}
 }
 
-func TestADeadlineStopsACallAndKillsOneKernelOnly(t *testing.T) {
-	e := kernel.New(kernel.Options{Interruptible: true})
-	defer e.Close(context.Background())
-	k, other := must[*kernel.Kernel](t)(e.Open(t.Context())), must[*kernel.Kernel](t)(e.Open(t.Context()))
-	a := must[*kernel.Solid](t)(k.Sphere(t.Context(), [3]float64{}, 50, 0.02))
-	b := must[*kernel.Solid](t)(k.Sphere(t.Context(), [3]float64{1, 2, 3}, 50, 0.02))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if s, err := k.Boolean(ctx, kernel.Union, a, b); s != nil || !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("a union of fine spheres in 20 ms: %v, %v", s, err)
-	}
-	if _, err := a.Volume(t.Context()); !errors.Is(err, kernel.ErrDead) || k.Err() == nil {
-		t.Errorf("a kernel stopped in a call answers %v", err)
-	}
-	if v := must[float64](t)(plate(t, other).Volume(t.Context())); v != 160000 {
-		t.Errorf("its neighbour answers %v", v)
-	}
-}
-
 func TestAnEndedContextStartsNothing(t *testing.T) {
 	k := open(t)
 	s := plate(t, k)

@@ -39,12 +39,6 @@ type Options struct {
 	// Memory is the most that one Kernel may hold, in bytes; 0 means
 	// DefaultMemory. A call that needs more kills its Kernel.
 	Memory int
-	// Interruptible lets the end of a context stop a call in its middle. Every
-	// call then takes 10 to 40 times as long, so it is for a caller that has no
-	// other way out. Without it a context is looked at before each call into
-	// the geometry, and whoever needs a hard deadline runs the Kernel in a
-	// process that can be killed.
-	Interruptible bool
 }
 
 // Engine is the compiled geometry that all Kernels of a process share.
@@ -129,7 +123,6 @@ func (e *Engine) prepare(ctx context.Context) error {
 		return err
 	}
 	config := wazero.NewRuntimeConfig().
-		WithCloseOnContextDone(e.options.Interruptible).
 		WithMemoryLimitPages(uint32(min(max(e.options.Memory/page, 1), 65536)))
 	if e.options.CacheDir != "" {
 		if e.cache, err = wazero.NewCompilationCacheWithDir(e.options.CacheDir); err != nil {
