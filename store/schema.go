@@ -91,34 +91,11 @@ func writeIdentity(tx *bbolt.Tx, schema int) error {
 // inspect reads the identity of a file opened read-only.
 func (db *DB) inspect() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	tx, err := db.beginRead()
-	if err != nil {
+	if err := db.identify(); err != nil || db.opt.anySchema {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }()
-	id, err := readIdentity(tx)
-	if err != nil {
-		return err
-	}
-	db.epoch, db.schema, db.layout = id.epoch, int(id.schema), id.layout
-	if err := db.readMarks(tx); err != nil {
-		return err
-	}
-	if db.opt.anySchema {
-		return nil
-	}
-	if err := db.checkSchema(id); err != nil {
-		return err
-	}
-	if have := len(db.opt.Migrations); int(id.schema) < have {
-		return fmt.Errorf("%w: schema %d is older than this program's %d; open it once for writing", ErrUnusable, id.schema, have)
-	}
-	return nil
-}
-
-func (db *DB) checkSchema(id identity) error {
-	if have := uint64(len(db.opt.Migrations)); id.schema > have {
-		return fmt.Errorf("%w: schema %d is newer than this program's %d", ErrUnusable, id.schema, have)
+	if have := len(db.opt.Migrations); db.schema < have {
+		return fmt.Errorf("%w: schema %d is older than this program's %d; open it once for writing", ErrUnusable, db.schema, have)
 	}
 	return nil
 }
@@ -166,7 +143,10 @@ func (db *DB) identify() error {
 	if err := db.readMarks(tx); err != nil {
 		return err
 	}
-	return db.checkSchema(id)
+	if have := len(db.opt.Migrations); db.schema > have && !db.opt.anySchema {
+		return fmt.Errorf("%w: schema %d is newer than this program's %d", ErrUnusable, db.schema, have)
+	}
+	return nil
 }
 
 func (w *writer) migrate() (err error) {
