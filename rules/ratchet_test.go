@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ const (
 	mostMethods = 60   // of a type
 	mostFiles   = 25   // of a package, outside tests
 )
+
+// unseen is what no reader of a page sees.
+var unseen = regexp.MustCompile(`(?s)<!--.*?-->`)
 
 // The house only shrinks. A change that must raise a figure edits it in sizes.txt, and its
 // message says what for; one that is new there says so too.
@@ -79,7 +83,8 @@ func cut(line string) (of string, figure int, ok bool) {
 }
 
 // measured is how large the house is: lines outside tests of each top folder and each
-// large package, methods of each large type, files of each large package.
+// large package, methods of each large type, files of each large package; the lines of
+// tests and how often they sleep; the words of docs.
 func measured(t *testing.T) map[string]int {
 	now := map[string]int{}
 	methods := map[string]int{}
@@ -93,6 +98,14 @@ func measured(t *testing.T) map[string]int {
 				t.Fatal(err)
 			}
 			lines += bytes.Count(data, []byte("\n"))
+		}
+		for _, base := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+			data, err := os.ReadFile(filepath.Join(p.Dir, base))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now["tests lines"] += bytes.Count(data, []byte("\n"))
+			now["tests sleeps"] += bytes.Count(data, []byte("time.Sleep("))
 		}
 		top, _, _ := strings.Cut(from, "/")
 		now["lines "+cmp.Or(top, ".")] += lines
@@ -110,6 +123,14 @@ func measured(t *testing.T) map[string]int {
 				}
 			}
 		})
+	}
+	papers, err := filepath.Glob("docs/*.md")
+	for _, paper := range append(papers, "README.md", "CONTRIBUTING.md", "CHANGELOG.md") {
+		data, bad := os.ReadFile(paper)
+		if err = cmp.Or(err, bad); err != nil {
+			t.Fatal(err)
+		}
+		now["words docs"] += len(bytes.Fields(unseen.ReplaceAll(data, nil)))
 	}
 	maps.DeleteFunc(methods, func(_ string, n int) bool { return n <= mostMethods })
 	maps.Copy(now, methods)
