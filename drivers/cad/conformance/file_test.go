@@ -133,7 +133,7 @@ func TestSTEPIsReadByFreeCAD(t *testing.T) {
 	})
 }
 
-func TestExactFilesComeBackExact(t *testing.T) {
+func TestExactFilesOfFreeCADComeBackExact(t *testing.T) {
 	kernels[1].need(t)
 	r := start(t, kernels[1])
 	plate, pin := r.holed()

@@ -10,9 +10,9 @@ import (
 
 func journal(o *env.Options) { o.Journal = true }
 
-// TestJournalsReplayOnEveryKernel makes solids on one kernel and goes on with
+// TestJournalsReplayOnFreeCADToo makes solids on one kernel and goes on with
 // them on the other: workspaces are recipes, whatever builds them.
-func TestJournalsReplayOnEveryKernel(t *testing.T) {
+func TestJournalsReplayOnFreeCADToo(t *testing.T) {
 	for i, from := range kernels {
 		to := kernels[1-i]
 		t.Run(fmt.Sprintf("%s to %s", from.name, to.name), func(t *testing.T) {
