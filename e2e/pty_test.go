@@ -280,9 +280,9 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 	u := newUser(t).set("TERM=xterm-256color")
 	u.ok("agent", "create", "looker", "--project", "demo", "--role", "reader", "--", "true")
 	s := u.sit(80, 24)
-	s.see(`looker`)
-	s.see(`idle`)
-	settle := regexp.MustCompile(`\d+[smh]`)
+	s.see(`1 idle · queue 0`)
+	s.see(`○ idle +looker`)
+	settle := regexp.MustCompile(` *\d+[smh]`)
 	before := settle.ReplaceAllString(s.screen(), "")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 150 {
