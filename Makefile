@@ -37,7 +37,7 @@ PLAIN := /(drivers/(acp|builtin|cad|cell|coder|dag|git|policy|resource|tree)|e2e
 # test runs every test of what is ours once, all but PLAIN under the race detector: it
 # says first what the tests need, installs what is missing, and prints a line for each
 # package with the seconds that it took, and at the end which took longest. A package
-# that fails is shown whole. It takes up to 25 minutes on two cores. With SWARMDECK_CI=1
+# that fails is shown whole. It takes up to 40 minutes on two cores. With SWARMDECK_CI=1
 # a test that skips itself is a failure too. lint has vetted all, and one package more
 # than there are cores runs at once, as some wait more than they work.
 test: need lint ipld

@@ -24,35 +24,35 @@ import (
 // is what comes of a run that nobody disturbed: the same entries, counters and
 // files, once each, and no process or directory is left. SWARMDECK_TEST_KILLS
 // is how many, where somebody has more time.
-func TestKillsAtAnyInstantLeaveTheAssemblyAsItIs(t *testing.T) {
+func TestKillsAtAnyInstantLeaveTheAssemblyAsItIs(t *testing.T) { killAssembly(t, env.Embedded) }
+
+func TestKillsAtAnyInstantLeaveTheAssemblyOfFreeCADAsItIs(t *testing.T) {
+	freecadtest.Need(t)
+	killAssembly(t, env.OCCT)
+}
+
+func killAssembly(t *testing.T, kernel string) {
+	t.Parallel()
 	budget, kills := 6*time.Second, 1000
 	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_TEST_KILLS")); err == nil {
 		budget, kills = time.Hour, n
 	}
-	for _, kernel := range []string{env.Embedded, env.OCCT} {
-		t.Run(kernel, func(t *testing.T) {
-			t.Parallel()
-			if kernel == env.OCCT {
-				freecadtest.Need(t)
-			}
-			calm := newUser(t)
-			calm.ok("cad", "scenario", "run", "assembly_design", "--kernel", kernel, "--out", filepath.Join(calm.home, "out"), "--wait")
-			want := calm.assembled()
-			deadline, killed := time.Now().Add(budget), 0
-			for run := 0; killed < kills && time.Now().Before(deadline); run++ {
-				r := &killer{user: newUser(t), random: rand.New(rand.NewPCG(uint64(run), 7)), deadline: deadline, left: kills - killed}
-				r.assemble(kernel)
-				killed += r.killed
-				if got := r.assembled(); got != want {
-					t.Fatalf("run %d, %d kills: got\n%s\nwant\n%s", run, r.killed, without(got, want), without(want, got))
-				}
-				r.clean()
-			}
-			t.Logf("%d kills", killed)
-			if killed == 0 {
-				t.Error("nothing was killed")
-			}
-		})
+	calm := newUser(t)
+	calm.ok("cad", "scenario", "run", "assembly_design", "--kernel", kernel, "--out", filepath.Join(calm.home, "out"), "--wait")
+	want := calm.assembled()
+	deadline, killed := time.Now().Add(budget), 0
+	for run := 0; killed < kills && time.Now().Before(deadline); run++ {
+		r := &killer{user: newUser(t), random: rand.New(rand.NewPCG(uint64(run), 7)), deadline: deadline, left: kills - killed}
+		r.assemble(kernel)
+		killed += r.killed
+		if got := r.assembled(); got != want {
+			t.Fatalf("run %d, %d kills: got\n%s\nwant\n%s", run, r.killed, without(got, want), without(want, got))
+		}
+		r.clean()
+	}
+	t.Logf("%d kills", killed)
+	if killed == 0 {
+		t.Error("nothing was killed")
 	}
 }
 

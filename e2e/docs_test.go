@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// pages are what users read, without the reference, which is made from the program.
+// pages are what users read.
 func pages(t *testing.T) []string {
 	papers, err := filepath.Glob("docs/*.md")
 	if err != nil {

@@ -95,7 +95,7 @@ func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, deriv
 			err := tx.Scan(b, nil, nil, false, func(key, value []byte) (bool, error) {
 				n++
 				visit(b, class, key, value)
-				if n%1024 == 0 {
+				if n%1024 == 1 {
 					return true, ctx.Err()
 				}
 				return true, nil
