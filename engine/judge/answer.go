@@ -15,7 +15,7 @@ import (
 )
 
 // Answer is an operator's word on an open approval. One answer wins: the next
-// gets CONFLICT with who answered, when and what (R2). Other errors are
+// gets CONFLICT with who answered, when and what (requirement 2.5). Other errors are
 // INVALID_INPUT (a missing reason, a bad edit), NOT_FOUND, and DENIED, which
 // is audited: an agent, another tenant's approval, the two-person rule.
 //

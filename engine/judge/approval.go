@@ -152,7 +152,7 @@ func (a *Approval) decision(by core.Caller, d Decision, reason string) GateDecis
 // Start checks, when an approved effect is about to start, that the approval
 // still stands for exactly this ask under the rules now active, and marks it
 // used: an approval is used once. A mismatch voids it and reports false: ask
-// anew (R1). So does an approval that is not approved, or was used before,
+// anew (requirement 2.4). So does an approval that is not approved, or was used before,
 // without changing it.
 func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 	a, err := j.approvals.Need(tx, approvalID)

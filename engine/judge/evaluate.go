@@ -26,7 +26,7 @@ const (
 )
 
 // Evaluate decides without recording and never fails: a fault of the rules or
-// a time-out is hitl (R9). Call it outside a transaction. The deny rules come
+// a time-out is hitl (requirement 2.1). Call it outside a transaction. The deny rules come
 // first, then the table; an always rule stands in for the person whom the
 // table would ask, unless the ask is riskier than the one it was made from, or a
 // floor holds it.

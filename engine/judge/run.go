@@ -123,7 +123,7 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, erro
 	return r.at, nil
 }
 
-// expire lets the deadline deny: silence is never consent (R3).
+// expire lets the deadline deny: silence is never consent (requirement 2.5).
 func (j *Judge) expire(tx *audit.Tx, a *Approval) error {
 	self := core.Self(tx.Tenant(), byPolicy)
 	a.Status, a.AnsweredBy, a.AnsweredAt = Expired, byPolicy, tx.Now()

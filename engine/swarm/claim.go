@@ -231,7 +231,7 @@ func (s *Swarm) take(tx *audit.Tx, worker string, f queue.Front, t *task.Task) (
 	return taken, nil
 }
 
-// stillAllowed is the check at the start of the effect (approvals R1, R4): the
+// stillAllowed is the check at the start of the effect (requirement 2.4): the
 // approval must stand for exactly these arguments, and the rules that let the
 // task in must still rule. Otherwise the task goes back to its gate. Where the
 // work depends on files, confirm looks at the approval.
