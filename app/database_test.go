@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres/postgrestest"
 	"swarmdeck/ui/command"
@@ -19,40 +20,27 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "engine")
 	point := func() (string, *deck) {
 		path := filepath.Join(t.TempDir(), "data")
-		if err := os.WriteFile(path, []byte(dsn+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(dsn+"\n"), 0o600))
 		return path, newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	}
 	path, first := point()
 	need := command.Need{Data: path, Log: command.Log{Format: "text", Level: "error", File: filepath.Join(t.TempDir(), "log")}}
 	eng, err := first.open(t.Context(), need)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := eng.Store().CreateTenant(t.Context(), "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, eng.Store().CreateTenant(t.Context(), "t_acme"))
 	beside := newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	at := need
 	at.NoWait = true
 	if _, err := beside.open(t.Context(), at); !errors.As(err, new(store.LockedError)) {
 		t.Errorf("beside another process of this machine: %v", err)
 	}
-	if err := first.close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, first.close())
 	// Again, from here and from a machine that has another key.
-	if eng, err = first.open(t.Context(), need); err != nil {
-		t.Fatal(err)
-	}
+	eng, err = first.open(t.Context(), need)
+	expect.No(t, err)
 	alice := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	if err := eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil))
+	expect.No(t, first.close())
 	firstPath := path
 	path, second := point()
 	need.Data = path
@@ -65,22 +53,16 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	}
 	trusting := need
 	trusting.Data = firstPath
-	if eng, err = first.open(t.Context(), trusting); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := eng.TrustKey(t.Context(), alice, untrusted.Request); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.close(); err != nil {
-		t.Fatal(err)
-	}
+	eng, err = first.open(t.Context(), trusting)
+	expect.No(t, err)
+	_, err = eng.TrustKey(t.Context(), alice, untrusted.Request)
+	expect.No(t, err)
+	expect.No(t, first.close())
 	need.Data = path
 	if eng, err = second.open(t.Context(), need); err != nil {
 		t.Fatal("with a key that the log trusts:", err)
 	}
-	if err := eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil))
 	if r, err := eng.Verify(t.Context(), "t_acme", nil); err != nil || !r.OK || len(r.Keys) != 2 {
 		t.Error(r, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 )
@@ -17,9 +18,7 @@ func TestCompletionWaitsForNoDataFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.db")
 		owner, err := store.Open(path, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer owner.Close()
 		for _, hasty := range []bool{true, false} {
 			began := time.Now()

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/expect"
 )
 
 // realAgents are the examples with agents that are programs of others. They
@@ -146,25 +147,19 @@ func withModel(t *testing.T, names ...string) (play func(script string), dir str
 	t.Helper()
 	installed := drivertest.Installed(t)
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	// Some agents keep no files under the system's temporary directory.
 	dir = drivertest.OutsideTemp(t)
 	for _, name := range names {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("examples", name))))
 	}
 	u := newPlayer(t)
 	u.env = append(u.env, fmt.Sprintf("PATH=%s/node_modules/opencode-linux-x64/bin:%[1]s/node_modules/.bin:%s", installed, os.Getenv("PATH")))
 	return func(script string) {
 		t.Helper()
 		path := filepath.Join(dir, "script.txtar")
-		if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(script), 0o600))
 		cmd := u.command("--script", path, "--data", filepath.Join(dir, "swarm.db"))
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -258,9 +253,7 @@ func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
 	for name, c := range realAgents {
 		t.Run(name, func(t *testing.T) {
 			play, dir, m := withAgents(t, name)
-			if err := os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
 			replaceIn(t, filepath.Join(dir, name, "swarm.yaml"), `"your key"`, `"@MODEL_KEY"`)
 			tenant := "t_" + strings.SplitN(name, "-", 2)[0]
 			play(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent, "TENANT", tenant, "MODEL/", m.URL+"/").Replace(workScript))
@@ -328,22 +321,16 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 			script += fmt.Sprintf("! exists real-%d\nagent show real-%d -o json\nstdout '\"last_status\":\"succeeded\"'\n", i, i)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(swarm), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(swarm), 0o600))
 	play(script + "audit reconcile\naudit verify\n")
 }
 
 func replaceIn(t *testing.T, path, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if !bytes.Contains(data, []byte(from)) {
 		t.Fatalf("%s does not hold %q", path, from)
 	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte(from), []byte(to)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte(from), []byte(to)), 0o600))
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
@@ -62,18 +63,13 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 			t.Errorf("%s, %v", out, err)
 		}
 		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer read.Close()
-		if _, err := write.WriteString("for the next one\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = write.WriteString("for the next one\n")
+		expect.No(t, err)
 		cmd = u.command("task", "list")
 		cmd.Stdin = read
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Run())
 		write.Close()
 		var left bytes.Buffer
 		if _, err := left.ReadFrom(read); err != nil || left.String() != "for the next one\n" {
@@ -90,9 +86,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 	})
 	t.Run("in their directory", func(t *testing.T) {
 		dir := filepath.Join(u.home, "elsewhere")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Mkdir(dir, 0o700))
 		cmd := u.command("audit", "export", "--format", "csv", "--out", "here.csv")
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -114,9 +108,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 	t.Run("until they are interrupted", func(t *testing.T) {
 		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
 		cmd := u.command("task", "wait", task)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		left := make(chan error, 1)
 		go func() { left <- cmd.Wait() }()
 		// Any moment will do. Where whoever runs the tests ignores interrupts, so does
@@ -207,9 +199,7 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, first.cmd.Process.Kill())
 	_ = first.cmd.Wait()
 	u.ok("task", "list") // one of them serves
 	await(t, "cockpit that listens instead", func() bool {
@@ -255,9 +245,7 @@ func (u *user) listens() int {
 	}
 	defer conn.Close()
 	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	pid := 0
 	_ = raw.Control(func(fd uintptr) {
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
@@ -274,16 +262,12 @@ func TestAnEngineThatIsStoppedKeepsNobodyWaiting(t *testing.T) {
 	u := newUser(t)
 	d := u.daemon()
 	u.ok("session", "create")
-	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, d.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }()
 	if code, _, stderr := u.run("task", "list"); code != 1 || !strings.Contains(stderr, fmt.Sprintf("`kill -CONT %d`", d.cmd.Process.Pid)) {
 		t.Errorf("exit %d %s", code, stderr)
 	}
-	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, d.cmd.Process.Signal(syscall.SIGCONT))
 	u.ok("task", "list")
 }
 
@@ -294,14 +278,10 @@ func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "--wait", "-o", "json")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	s.press("2")
 	s.see(`sleep 60`)
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.cmd.Process.Kill())
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`) {
 		t.Errorf("exit %d %s", code, stderr.String())
@@ -318,13 +298,9 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
 	owner, err := store.Open(u.data(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	l, err := serve.Listen(u.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var came atomic.Int64
 	go func() {
 		for {
@@ -353,9 +329,7 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 	// Who has the file after one that lets go of it in time carries it out.
 	all.Go(func() { u.ok("session", "create") })
 	await(t, "a visitor", func() bool { return came.Load() > n })
-	if err := errors.Join(l.Close(), owner.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(l.Close(), owner.Close()))
 	all.Wait()
 	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 2 {
 		t.Errorf("%d sessions", n)

@@ -22,6 +22,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -33,9 +34,8 @@ func BenchmarkCockpit(b *testing.B) {
 	size := 1_000_000
 	if s := os.Getenv("SWARMDECK_BENCH_STORED"); s != "" {
 		var err error
-		if size, err = strconv.Atoi(s); err != nil {
-			b.Fatal(err)
-		}
+		size, err = strconv.Atoi(s)
+		expect.No(b, err)
 	}
 	binary := filepath.Join(b.TempDir(), "swarmdeck")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -75,23 +75,16 @@ func least(list []time.Duration) time.Duration {
 // fill makes a data file with n finished tasks, through the engine.
 func fill(b *testing.B, data string, n int) {
 	sealer, err := audit.OpenSealer(data + ".key")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	db, err := store.Open(data, store.Options{Seal: sealer.Seal})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer db.Close()
 	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, Runners: map[string]swarm.Runner{"exec.run": echoed{}}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer e.Close()
 	by := core.Caller{Tenant: "t_bench", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	if _, err := e.Swarm.CreateTenant(b.Context(), by, by.Tenant); err != nil {
-		b.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(b.Context(), by, by.Tenant)
+	expect.No(b, err)
 	input := core.Raw(`{"argv":["echo","` + strings.Repeat("x", 1000) + `"]}`)
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -139,9 +132,7 @@ func terminal(b *testing.B, binary, data string) (*exec.Cmd, *os.File) {
 	cmd := exec.Command(binary, "--data", data)
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "USER=alice"}
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return cmd, tty
 }
 
@@ -159,9 +150,7 @@ func firstFrame(b *testing.B, binary, data string) time.Duration {
 	buf := make([]byte, 64<<10)
 	for !bytes.Contains(seen, []byte("t_bench")) {
 		n, err := tty.Read(buf)
-		if err != nil {
-			b.Fatalf("the cockpit ended: %v\n%s", err, seen)
-		}
+		expect.No(b, err, "the cockpit ended", seen)
 		seen = append(seen, buf[:n]...)
 		if time.Since(start) > 20*time.Second {
 			b.Fatalf("no first frame:\n%s", seen)
@@ -196,23 +185,17 @@ func idleCost(b *testing.B, binary, data string) (share, mb float64) {
 	time.Sleep(watch)
 	share = float64(ticks(b, cmd.Process.Pid)-before) / 100 / watch.Seconds()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	_, rest, _ := strings.Cut(string(status), "RssAnon:")
 	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return share, kb / 1024
 }
 
 // ticks is the processor time of a process, in hundredths of a second.
 func ticks(b *testing.B, pid int) int {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, err1 := strconv.Atoi(f[11])
 	system, err2 := strconv.Atoi(f[12])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // cadProcess is the program's CAD environment at the other end of two pipes.
@@ -25,13 +26,10 @@ type cadProcess struct {
 func (c *cadProcess) ask(method, params string) map[string]any {
 	c.t.Helper()
 	c.n++
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.n, method, params); err != nil {
-		c.t.Fatal(err)
-	}
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.n, method, params)
+	expect.No(c.t, err)
 	line, err := c.out.ReadString('\n')
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.No(c.t, err)
 	var r struct {
 		ID     int `json:"id"`
 		Result struct {
@@ -50,17 +48,11 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	u := newUser(t)
 	cmd := u.command("cad", "env", "--dir", u.home)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	c := &cadProcess{t: t, in: in, out: bufio.NewReader(out)}
@@ -77,9 +69,7 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(u.home, "part.step")); err != nil || !strings.HasPrefix(string(data), "ISO-10303-21;") {
 		t.Errorf("%.40s: %v", data, err)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, in.Close())
 	if rest, err := io.ReadAll(c.out); err != nil || len(rest) > 0 {
 		t.Errorf("%s: %v", rest, err)
 	}

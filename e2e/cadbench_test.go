@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -62,26 +63,18 @@ func assemble(b *testing.B, e *engine.Engine, kernel string) time.Duration {
 func cadEngine(b *testing.B) *engine.Engine {
 	b.Helper()
 	sup, err := cell.NewSupervisor(cell.Options{Instance: "swarmdeck-cad-bench-" + core.NewTrace(nil)[:8]})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{os.Args[0], "cad", "env", "--journal"}, Env: map[string]string{"HOME": b.TempDir()},
 		Kernels: []pool.Kernel{{Name: env.Embedded}, {Name: env.OCCT}},
 	})
 	path := filepath.Join(b.TempDir(), "bench.db")
 	sealer, err := audit.OpenSealer(path + ".key")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: workers, CADDir: filepath.Join(b.TempDir(), "files")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -96,8 +89,7 @@ func cadEngine(b *testing.B) *engine.Engine {
 			b.Error(err)
 		}
 	})
-	if _, err := e.Swarm.CreateTenant(b.Context(), bencher, bencher.Tenant); err != nil {
-		b.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(b.Context(), bencher, bencher.Tenant)
+	expect.No(b, err)
 	return e
 }

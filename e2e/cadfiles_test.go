@@ -10,6 +10,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad/freecadtest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // The assembly, as a person gets it by the one command, opened by FreeCAD.
@@ -95,9 +96,7 @@ func (u *user) solids(agent string) map[string]float64 {
 		} `json:"data"`
 	}
 	text := u.ok("cad", "op", agent, "entity.list", `{"entity_type":"solid"}`, "-o", "json")
-	if err := core.DecodeStored([]byte(text), &list); err != nil {
-		u.t.Fatalf("%s: %v", text, err)
-	}
+	expect.No(u.t, core.DecodeStored([]byte(text), &list), text)
 	out := map[string]float64{}
 	for _, e := range list.Data.Entities {
 		out[e.ID] = e.Properties.Volume

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad/freecadtest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // TestKillsAtAnyInstantLeaveTheAssemblyAsItIs kills the program that runs the
@@ -69,9 +70,7 @@ type killer struct {
 func (r *killer) assemble(kernel string) {
 	r.t.Helper()
 	temp := filepath.Join(r.home, "tmp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, os.Mkdir(temp, 0o700))
 	r.env = append(r.env, "TMPDIR="+temp)
 	r.ok("tenant", "list") // makes the first tenant
 	args := []string{"cad", "scenario", "run", "assembly_design", "--kernel", kernel, "--out", filepath.Join(r.home, "out"), "--wait"}
@@ -95,9 +94,7 @@ func (r *killer) disturbed(args []string) int {
 	cmd := r.command(args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, cmd.Start())
 	over := make(chan error, 1)
 	go func() { over <- cmd.Wait() }()
 	for {
@@ -156,9 +153,7 @@ func (u *user) assembled() string {
 	} {
 		for line := range strings.Lines(u.ok("cad", list[0], "list", "-o", "json")) {
 			var record map[string]core.Raw
-			if err := core.DecodeStored([]byte(line), &record); err != nil {
-				u.t.Fatal(err)
-			}
+			expect.No(u.t, core.DecodeStored([]byte(line), &record))
 			text := list[0]
 			for _, name := range list[1:] {
 				text += " " + string(record[name])
@@ -170,14 +165,10 @@ func (u *user) assembled() string {
 		out = append(out, fmt.Sprintf("solid %s of %.9g mm³", id, v))
 	}
 	files, err := os.ReadDir(filepath.Join(u.home, "out"))
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	for _, f := range files {
 		info, err := f.Info()
-		if err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, err)
 		// Its facets depend on what its kernel made before: some bytes more or less.
 		out = append(out, fmt.Sprintf("file %s, empty: %v", f.Name(), info.Size() == 0))
 	}

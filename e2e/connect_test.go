@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // connectScript has an agent whose call is allowed connect within it. The
@@ -68,9 +70,7 @@ func TestAConnectionTaskAndCallLeadToEachOther(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
 	path := filepath.Join(u.home, "script.txtar")
-	if err := os.WriteFile(path, []byte(strings.TrimLeft(connectScript, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(strings.TrimLeft(connectScript, "\n")), 0o600))
 	if out, err := u.command("--script", path, "--data", filepath.Join(u.home, "connect.db")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

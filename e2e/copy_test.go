@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -29,9 +30,7 @@ func contents(t testing.TB, place, tenant string) map[string]string {
 	} else {
 		st, err = store.Open(place, store.Options{ReadOnly: true})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer st.Close()
 	all := map[string]string{}
 	if err := st.View(context.Background(), tenant, func(tx store.Tx) error {
@@ -93,9 +92,7 @@ func filled(t *testing.T) *user {
 func (u *user) file(name, text string) string {
 	u.t.Helper()
 	path := filepath.Join(u.home, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -221,9 +218,7 @@ func TestAKilledMoveToADatabaseLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T
 		cmd := u.command("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
 		var said bytes.Buffer
 		cmd.Stderr, cmd.Stdout = &said, &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		killer := time.AfterFunc(pause, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		killer.Stop()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -21,13 +22,9 @@ import (
 func (u *user) edit(tenant string, b store.Bucket, holds string, to func([]byte) []byte) {
 	u.t.Helper()
 	sealer, err := audit.OpenSealer(u.data() + ".key")
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	db, err := store.Open(u.data(), store.Options{Seal: sealer.Seal})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	defer db.Close()
 	edited := 0
 	err = db.Update(context.Background(), tenant, func(tx store.Tx) error {
@@ -95,21 +92,15 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 
 	at := regexp.MustCompile(`http://\S+/metrics`).FindString(d.said)
 	answer, err := http.Get(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if !strings.Contains(string(text), `swarmdeck_degraded{tenant="t_bad",component="tasks"} 2`) || strings.Contains(string(text), `swarmdeck_degraded{tenant="t_good"`) {
 		t.Errorf("figures:\n%s", text)
 	}
 	logged, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	named("the log", string(logged))
 	for line := range strings.Lines(string(logged)) {
 		var entry struct{ Level, Msg, Tenant, Component string }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // files are all that lie beside the data file, and in temporary directories.
@@ -27,13 +29,9 @@ func (u *user) files() (all []string) {
 func TestOfADeletedAgentNoFileIsLeft(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	if err := os.Mkdir(filepath.Join(u.home, "tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(filepath.Join(u.home, "tmp"), 0o700))
 	u.env = append(u.env, "TMPDIR="+filepath.Join(u.home, "tmp"))
-	if err := os.Mkdir(filepath.Join(u.home, "tree"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(filepath.Join(u.home, "tree"), 0o700))
 	script := `trap '' TERM INT
 (trap '' TERM INT; while :; do mkdir -p ~/again && echo x >~/again/$RANDOM; done) 2>/dev/null &
 mkdir -p ~/a/b && echo secret >~/a/b/note && chmod 500 ~/a/b
@@ -44,9 +42,7 @@ while read -r task; do
 done
 sleep 600
 `
-	if err := os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600))
 	u.ok("tenant", "create", "t_test")
 	u.host()
 	before := u.files()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -20,9 +21,7 @@ func (u *user) checks(args ...string) (code int, all map[string]command.Check) {
 	all = map[string]command.Check{}
 	for line := range strings.Lines(out) {
 		var c command.Check
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			u.t.Fatalf("%s: %v", line, err)
-		}
+		expect.No(u.t, json.Unmarshal([]byte(line), &c), line)
 		all[c.Check] = c
 	}
 	return code, all
@@ -58,9 +57,7 @@ func TestDoctorLooksBesideAnEngine(t *testing.T) {
 	if !all["engine"].OK || !all["store"].OK || !all["keys"].OK {
 		t.Errorf("%+v\n%+v\n%+v", all["engine"], all["store"], all["keys"])
 	}
-	if err := os.Chmod(u.data()+".key", 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(u.data()+".key", 0o644))
 	if _, all := u.checks(); all["keys"].OK || all["keys"].Fix != "chmod 600 "+u.data()+".key" {
 		t.Errorf("%+v", all["keys"])
 	}
@@ -70,12 +67,8 @@ func TestDoctorLooksBesideAnEngine(t *testing.T) {
 func TestDoctorFindsAgentsOnPath(t *testing.T) {
 	u := newUser(t)
 	bin := filepath.Join(u.home, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(bin, "goose"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(bin, 0o700))
+	expect.No(t, os.WriteFile(filepath.Join(bin, "goose"), []byte("#!/bin/sh\n"), 0o700))
 	u.set("PATH=" + bin + ":" + os.Getenv("PATH"))
 	if _, all := u.checks("--profile", "open"); !all["agents"].OK || !strings.Contains(all["agents"].Detail, "goose ("+bin+"/goose)") {
 		t.Errorf("%+v", all["agents"])

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -25,9 +26,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	for _, u := range []*user{first, second} {
 		proj := filepath.Join(u.home, "proj")
 		for _, dir := range []string{proj, filepath.Join(u.home, "plain")} {
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.Mkdir(dir, 0o755))
 		}
 		if out, err := exec.Command("sh", "-c", `cd "$0" && git init -q -b main . && echo one >a && git add a && git -c user.name=a -c user.email=a@b.invalid commit -qm one`, proj).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -55,9 +54,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	}
 	had := first.daemon()
 	treed(first)
-	if err := os.WriteFile(filepath.Join(plain, "wait"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(plain, "wait"), nil, 0o600))
 	first.ok("agent", "create", "plain", "--project", "p", "--dir", plain, "--shell", worker)
 	idle(first, "plain")
 	id := field(first.ok("agent", "assign", "plain", "work", "-o", "json"), "task_id")
@@ -65,9 +62,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 		return strings.Contains(first.ok("agent", "show", "plain", "-o", "json"), `"status":"busy"`)
 	})
 	has(second, `"status":"busy"`, "--read-only", "agent", "list", "-o", "json")
-	if err := os.WriteFile(filepath.Join(plain, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(plain, "go"), nil, 0o600))
 	first.ok("task", "wait", id)
 	spilled := field(first.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","yes | head -c 3000000"]}`, "--wait", "-o", "json"), "task_id")
 	resource := field(first.ok("dag", "resource", "list", "--agent", "plain", "-o", "json"), "id")
@@ -75,9 +70,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	stop(had)
 
 	away := first.home + "-away"
-	if err := os.Rename(first.home, away); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(first.home, away))
 	took := second.daemon()
 	const gone = "not reachable from here"
 	for _, line := range []string{
@@ -104,9 +97,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	treed(second)
 	has(second, `"changes":[{"path":"work"`, "review", "show", "treed", "-o", "json")
 	stop(took)
-	if err := os.Rename(away, first.home); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(away, first.home))
 	first.daemon()
 	has(first, gone, "review", "show", "treed")
 	first.ok("dag", "resource", "restore", kept, "--to", filepath.Join(first.home, "back"))

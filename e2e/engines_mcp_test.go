@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -51,13 +52,9 @@ func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 	var ends []func(unix.Signal)
 	for _, u := range users {
 		file := filepath.Join(u.home, "tokens.yaml")
-		if err := os.WriteFile(file, []byte(tokens), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(file, []byte(tokens), 0o600))
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		at := l.Addr().String()
 		_ = l.Close()
 		_, end := u.joined(t, "--mcp", at, "--tokens", file)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -17,19 +18,13 @@ import (
 func (u *user) joined(t *testing.T, more ...string) (door string, end func(unix.Signal)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	door = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, l.Close())
 	said := &bytes.Buffer{}
 	engine := u.command(append([]string{"serve", "--ssh", door, "--join", door}, more...)...)
 	engine.Stderr = said
-	if err := engine.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- engine.Wait() }()
 	gone := false

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/mcp"
+	"swarmdeck/expect"
 )
 
 func TestTheExampleOfAClientIsReadable(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("examples/mcp/client.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var config struct {
 		Servers map[string]struct {
 			Command string   `json:"command"`
@@ -24,9 +23,8 @@ func TestTheExampleOfAClientIsReadable(t *testing.T) {
 	if err := json.Unmarshal(data, &config); err != nil || config.Servers["swarmdeck"].Args[0] != "mcp" || config.Servers["swarmdeck-over-http"].URL == "" {
 		t.Errorf("%+v %v", config, err)
 	}
-	if data, err = os.ReadFile("examples/mcp/tokens.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	data, err = os.ReadFile("examples/mcp/tokens.yaml")
+	expect.No(t, err)
 	tokens, err := mcp.LoadTokens("tokens.yaml", data, "t_default")
 	if err != nil || len(tokens.Tenants()) != 1 {
 		t.Error(err)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestTheExampleOfAServiceStarts runs the line that systemd would, with a data
@@ -12,18 +14,14 @@ import (
 func TestTheExampleOfAServiceStarts(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("examples/serve/swarmdeck.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	line := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/swarmdeck --data (\S+) (serve .*)$`).FindSubmatch(unit)
 	if line == nil {
 		t.Fatal("the unit starts something else")
 	}
 	u := newUser(t)
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	u.ok("up", dir+"/examples/serve")
 	if out := u.ok("operator", "list"); !strings.Contains(out, "night-watch") {
 		t.Error(out)

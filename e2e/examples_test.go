@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/examples"
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -32,9 +33,7 @@ func TestEveryExampleScriptPasses(t *testing.T) {
 			t.Parallel()
 			u := newPlayer(t)
 			path, err := filepath.Abs(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			code, stdout, stderr := u.run("--script", path)
 			if code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
@@ -54,9 +53,7 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 	scripts := strings.Fields(cmp.Or(os.Getenv("SWARMDECK_DATABASE_SCRIPTS"), "approvals tasks tenants"))
 	if scripts[0] == "all" {
 		all, err := filepath.Glob("examples/scripts/*.txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		scripts = nil
 		for _, path := range all {
 			if name := strings.TrimSuffix(filepath.Base(path), ".txtar"); !slices.Contains(onFiles, name) {
@@ -70,9 +67,7 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 			u := newPlayer(t)
 			u.onDatabase(t, cluster.Database(t, strings.ReplaceAll(name, "-", "_")), nil)
 			path, err := filepath.Abs("examples/scripts/" + name + ".txtar")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if code, stdout, stderr := u.run("--script", path); code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
@@ -84,9 +79,7 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 func newPlayer(t *testing.T) *user {
 	u := newUser(t)
 	program := filepath.Join(u.home, "swarmdeck")
-	if err := os.Symlink(u.built(), program); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink(u.built(), program))
 	u.env = append(u.env, "SWARMDECK="+program)
 	return u
 }
@@ -94,14 +87,10 @@ func newPlayer(t *testing.T) *user {
 func TestExtractedExampleIsTheOneInTheTree(t *testing.T) {
 	t.Parallel()
 	dir, err := examples.Extract("quickstart", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, name := range []string{"swarm.yaml", "agents/lib.sh", "agents/scribe.sh"} {
 		want, err := os.ReadFile(filepath.Join("examples/quickstart", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s differs: %v", name, err)

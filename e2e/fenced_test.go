@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -19,19 +20,13 @@ func (u *user) onDatabase(t *testing.T, dsn string, before *user) {
 	t.Helper()
 	path := filepath.Join(u.home, "data")
 	u.env = append(u.env, "SWARMDECK_DATA="+path)
-	if err := os.WriteFile(path, []byte(dsn+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(dsn+"\n"), 0o600))
 	if before == nil {
 		return
 	}
 	key, err := os.ReadFile(filepath.Join(before.home, "data.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+".key", key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, os.WriteFile(path+".key", key, 0o600))
 }
 
 func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t *testing.T) {
@@ -41,15 +36,11 @@ func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t
 	u.onDatabase(t, dsn, nil)
 	u.ok("agent", "create", "ticker", "--project", "P", "--", "sh", "-c", "read x; while :; do echo x >>ticks; sleep 0.01; done")
 	tokens := filepath.Join(u.home, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600))
 	said := &bytes.Buffer{}
 	engine := u.command("mcp", "--http", "127.0.0.1:0", "--tokens", tokens)
 	engine.Stderr = said
-	if err := engine.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- engine.Wait() }()
 	t.Cleanup(func() { _ = engine.Process.Kill(); <-ended })
@@ -60,9 +51,7 @@ func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t
 	}
 	await(t, "work", func() bool { return ticks() > 100 })
 
-	if err := engine.Process.Signal(unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Process.Signal(unix.SIGSTOP))
 	other := newUser(t)
 	other.onDatabase(t, dsn, u)
 	other.ok("agent", "create", "heir", "--project", "P", "--", "sh", "-c", "read x") // waits for the lease
@@ -71,9 +60,7 @@ func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t
 	if now := ticks(); now != still {
 		t.Errorf("a run of the former owner wrote %d lines after the tenant was taken", (now-still)/2)
 	}
-	if err := engine.Process.Signal(unix.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Process.Signal(unix.SIGCONT))
 	var err error
 	select {
 	case err = <-ended:

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -19,13 +20,9 @@ func (u *user) lines(t *testing.T, args ...string) (cmd *exec.Cmd, printed <-cha
 	t.Helper()
 	cmd = u.command(args...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	lines := make(chan string, 1000)
 	go func() {
 		defer close(lines)
@@ -80,9 +77,7 @@ func TestAStandbyOfADatabaseIsWatched(t *testing.T) {
 	log, said := watcher.lines(t, "task", "log", task, "--follow")
 	wait, _ := watcher.lines(t, "--read-only", "task", "wait", task)
 	has(t, said, "first")
-	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600))
 	has(t, said, "last")
 	if err := log.Wait(); err != nil {
 		t.Errorf("the log of a task that is over: %v", err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestAKilledForkIsDoneOnceOrNotAtAll kills the engine at any time of a fork,
@@ -21,13 +23,9 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 	u := newPlayer(t)
 	dir := t.TempDir()
 	work, data := filepath.Join(dir, "work"), filepath.Join(dir, "swarm.db")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(work, 0o755))
 	for i := range 50 {
-		if err := os.WriteFile(filepath.Join(work, fmt.Sprint(i)), []byte(fmt.Sprint("file ", i)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(work, fmt.Sprint(i)), []byte(fmt.Sprint("file ", i)), 0o600))
 	}
 	do := func(args ...string) []map[string]any {
 		t.Helper()
@@ -41,9 +39,7 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 		var all []map[string]any
 		for line := range strings.Lines(string(out)) {
 			var v map[string]any
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatalf("%v: %q: %v", args, line, err)
-			}
+			expect.No(t, json.Unmarshal([]byte(line), &v), args, line)
 			all = append(all, v)
 		}
 		return all
@@ -58,9 +54,7 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 	for i := range rounds {
 		name := fmt.Sprintf("fork-%d", i)
 		cmd := u.command("dag", "fork", "ada", "--at", at, "--name", name, "--task", "", "--data", data)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		time.Sleep(time.Duration(r.Int64N(int64(long)))) // any time will do
 		_ = cmd.Process.Kill()
 		if cmd.Wait() != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // deaf starts the engine by a command, and when its work is under way has it hear
@@ -17,19 +19,13 @@ func (u *user) deaf(t *testing.T, args ...string) {
 		return func() bool { _, err := os.Stat(filepath.Join(u.home, name)); return err == nil }
 	}
 	touch := func(name string) {
-		if err := os.WriteFile(filepath.Join(u.home, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(u.home, name), nil, 0o600))
 	}
 	cmd := u.command(args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	await(t, "process", there("up"))
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Process.Signal(syscall.SIGSTOP))
 	var ws syscall.WaitStatus
 	if _, err := syscall.Wait4(cmd.Process.Pid, &ws, syscall.WUNTRACED, nil); err != nil || !ws.Stopped() {
 		t.Fatalf("the engine is not stopped: %v", err)
@@ -76,9 +72,7 @@ echo "it broke" >&2
 echo >said
 exit 7
 `
-	if err := os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600))
 	u.deaf(t, "task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
 	var kept []string
 	await(t, "kept output", func() bool { kept, _ = filepath.Glob(u.data() + ".cells/*.json"); return len(kept) == 1 })
@@ -94,9 +88,7 @@ exit 7
 		if left, _ := os.ReadDir(u.data() + ".cells"); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
-		if err := os.WriteFile(kept[0], data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(kept[0], data, 0o600))
 		u.ok("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)
 	}
 	u.ok("audit", "verify")
@@ -116,9 +108,7 @@ echo complaint >&2
 echo >said
 sleep 600
 `
-	if err := os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600))
 	u.ok("agent", "create", "a", "--project", "p", "--role", "r", "--", "sh", "agent.sh")
 	u.deaf(t, "agent", "assign", "a", "go on", "--wait")
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")

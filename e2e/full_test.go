@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // full lets no file of the engine grow past the data file's size until room is
@@ -17,15 +19,11 @@ import (
 func (u *user) full(d *daemon) (room func()) {
 	u.t.Helper()
 	info, err := os.Stat(u.data())
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	var was unix.Rlimit
 	limit := func(now, before *unix.Rlimit) {
 		u.t.Helper()
-		if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, now, before); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, now, before))
 	}
 	limit(nil, &was)
 	limit(&unix.Rlimit{Cur: uint64(info.Size()), Max: was.Max}, nil)
@@ -140,29 +138,21 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	for code := 0; code == 0; {
 		code, _, _ = u.run("task", "dispatch", "--kind", "exec.run", "--input", large, "--session", "later")
 	}
-	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.cmd.Process.Signal(unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600))
+	expect.No(t, d.cmd.Process.Signal(unix.SIGTERM))
 	if _, err := d.cmd.Process.Wait(); err != nil {
 		t.Error(err)
 	}
 
 	info, err := os.Stat(u.data())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	self := *u
 	self.program = "/bin/sh"
 	d = self.daemon("-c", fmt.Sprintf(`ulimit -S -f %d; exec "$0" serve --ssh 127.0.0.1:0`, info.Size()/512), os.Args[0])
 	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) {
 		t.Errorf("emergency stop: %s", out)
 	}
-	if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil))
 	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
 	u.ok("estop", "off", "--reason", "there is space")
 	// The end of the first engine could not be recorded: the prompt counts as

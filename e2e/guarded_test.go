@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/guarded"
+	"swarmdeck/expect"
 )
 
 // TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner has an agent without a
@@ -36,12 +37,8 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 			}
 			path := filepath.Join(src, p)
 			if _, err := os.Stat(path); err != nil && !absent[p] {
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, nil, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				expect.No(t, os.WriteFile(path, nil, 0o644))
 			}
 			if data, err := os.ReadFile(path); err == nil {
 				mine[path] = string(data)

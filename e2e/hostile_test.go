@@ -16,15 +16,14 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 )
 
 // files is how many the daemon has open.
 func (d *daemon) files() int {
 	d.t.Helper()
 	open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(d.cmd.Process.Pid), "fd"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return len(open)
 }
 
@@ -32,14 +31,10 @@ func (d *daemon) files() int {
 func (d *daemon) memory() float64 {
 	d.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	_, rest, _ := strings.Cut(string(status), "RssAnon:")
 	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return kb / 1024
 }
 
@@ -153,9 +148,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 				t.Error(err)
 			}
 			out, err := s.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if err := s.Shell(); err != nil {
 				t.Error(err)
 			}
@@ -183,14 +176,11 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	}
 
 	conn, err := d.knock("127.0.0.2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, _, err := ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
+	expect.No(t, err)
+	_, _, _, err = ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
 		User: "bob", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	_, _ = conn.Write(bytes.Repeat([]byte("garbage in the middle"), 10_000))
 	conn.Close()
 

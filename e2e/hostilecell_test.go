@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
@@ -35,22 +36,16 @@ type siege struct {
 func siegeAs(t *testing.T, attacker string, as celltest.Setting) *siege {
 	t.Helper()
 	root, err := os.MkdirTemp("", "s") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	celltest.Passable(t, root)
 	in := func(name string) string { return filepath.Join(root, name) }
 	s := &siege{root: root, secret: "TOPSECRET-0123456789abcdef01234567"}
 	for _, name := range []string{"home", "work", "run", "foreign", "kept", "scratch", "home/.ssh"} {
-		if err := os.Mkdir(in(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Mkdir(in(name), 0o700))
 	}
 	for name, text := range map[string]string{"home/.ssh/id_ed25519": s.secret, "foreign/secret": s.secret, "kept/secret": s.secret, "scratch/secret": s.secret, "outside": "untouched"} {
-		if err := os.WriteFile(in(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(in(name), []byte(text), 0o600))
 	}
 	for name, from := range map[string]string{"engine": "/proc/self/exe", "program": (&user{t: t}).built(), "attacker": attacker} {
 		celltest.Copy(t, from, in("work/"+name))
@@ -88,14 +83,12 @@ func workerOf(as celltest.Setting) int {
 // give makes a tree a user's.
 func (s *siege) give(t *testing.T, to int, tree string) {
 	t.Helper()
-	if err := filepath.WalkDir(tree, func(path string, _ os.DirEntry, err error) error {
+	expect.No(t, filepath.WalkDir(tree, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
 			err = os.Lchown(path, to, to)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // stage makes what is there beside the files.
@@ -104,15 +97,11 @@ func (s *siege) stage(t *testing.T, as celltest.Setting) {
 	s.victim = exec.Command("sleep", "300")
 	s.victim.Args[0] = s.secret
 	s.victim.SysProcAttr = &syscall.SysProcAttr{Credential: as.Attr.Credential}
-	if err := s.victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.victim.Start())
 	t.Cleanup(func() { _ = s.victim.Process.Kill(); _ = s.victim.Wait() })
 	_ = s.victim.Process.Signal(syscall.SIGSTOP) // so that it is seen when a signal comes to it
 	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -160,9 +149,7 @@ func (s *siege) stage(t *testing.T, as celltest.Setting) {
 func (s *siege) attack(mark string) string {
 	s.world["Mark"] = mark
 	data, err := json.Marshal(s.world)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 	return string(data)
 }
 
@@ -268,9 +255,7 @@ func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 // of a wall there may be. The agent tries to be a person too.
 func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 	attacker, err := celltest.Attacker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	settings := []celltest.Setting{{Name: "this user", Spaces: true}}
 	if os.Geteuid() == 0 && os.Getenv("CELL_SETTINGS") == "all" { // drivers/cell tries the others each time
 		settings = append(settings, celltest.Settings()...)
@@ -287,9 +272,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 				"agent.sh":  "read x\nif mkdir once; then exec ./attacker attack </dev/null >attacked 2>&1; fi\nsh usurp.sh by-agent\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
 			} {
 				path := filepath.Join(s.dir, name)
-				if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, os.WriteFile(path, []byte(text), 0o755))
 			}
 			s.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`)
 			open := field(s.ok("approval", "list", "--open", "-o", "json"), "approval_id")
@@ -305,15 +288,11 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 
 			// A task of its own.
 			input, err := json.Marshal(map[string]any{"argv": []string{"./attacker", "attack"}, "env": map[string]string{"ATTACK": s.attack(mark + "-task")}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			id := field(s.ok("task", "dispatch", "--kind", "exec.run", "--input", string(input), "--max-attempts", "0", "-o", "json"), "task_id")
 			s.allowing(t, "end of the task", func() bool { return strings.Contains(s.ok("task", "show", id, "-o", "json"), `"completed_at"`) })
 			var result struct{ Output struct{ Stdout string } }
-			if err := json.Unmarshal([]byte(s.ok("result", "show", id, "-o", "json")), &result); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, json.Unmarshal([]byte(s.ok("result", "show", id, "-o", "json")), &result))
 			if result.Output.Stdout == "" {
 				t.Fatalf("the task's attacker said nothing: %s", s.ok("task", "show", id, "-o", "json"))
 			}
@@ -329,9 +308,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 			})
 			s.ok("agent", "delete", "eve", "--yes")
 			said, err := os.ReadFile(filepath.Join(s.dir, "attacked"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			s.known(t, "eve", s.withstood(t, string(said), mark+"-agent"))
 			// It finds no engine, or makes one of its own, within its cell.
 			if tried, err := os.ReadFile(filepath.Join(s.dir, "by-agent")); err != nil || strings.Count(string(tried), "\n") != len(names) {

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // conversation calls tools as a client of MCP on stdin and stdout, all in one session;
@@ -21,15 +22,11 @@ func (u *user) conversation(calls []string, args ...string) (replies []string) {
 	u.t.Helper()
 	cmd := u.command(append([]string{"mcp"}, args...)...)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	out := &answers{}
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &errs
-	if err := cmd.Start(); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
@@ -88,9 +85,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			signer, key := pair(t, 1)
 			s.ok("operator", "set", "mallory", "--role", "operator", "--key", key)
 			for link, to := range map[string]string{"out": "home/.ssh", "up": "home", "away": "foreign", "gone": "nowhere", "all": "."} {
-				if err := os.Symlink(filepath.Join(s.root, to), filepath.Join(s.dir, link)); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, os.Symlink(filepath.Join(s.root, to), filepath.Join(s.dir, link)))
 			}
 			s.ok("agent", "create", "ada", "--project", "P", "--dir", s.dir, "--", "cat")
 			other := filepath.Join(s.root, "foreign")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -148,9 +149,7 @@ func TestAStoppedOwnersAgentOnAHostStandsStillAndIsTheNextOwners(t *testing.T) {
 	beats := func() int { return len(o.read("beats")) }
 	stillFor := func(d time.Duration) bool { was := beats(); time.Sleep(d); return beats() == was }
 	await(t, "beats", func() bool { return beats() > 20 })
-	if err := o.had.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, o.had.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = o.had.cmd.Process.Signal(syscall.SIGCONT) }()
 	began := time.Now()
 	await(t, "a stand-still by the lease alone", func() bool { return stillFor(500 * time.Millisecond) })
@@ -168,9 +167,7 @@ func TestAStoppedOwnersAgentOnAHostStandsStillAndIsTheNextOwners(t *testing.T) {
 		t.Errorf("%s:\n%s", status, o.read("got"))
 	}
 	second := o.work(o.second, "second prompt.")
-	if err := o.had.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, o.had.cmd.Process.Signal(syscall.SIGCONT))
 	if status := o.ended(o.second, second); status != "succeeded" || o.given("second prompt.") != 1 {
 		t.Errorf("when the former owner was back: %s\n%s", status, o.read("got"))
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // speaker is an agent of the Agent Client Protocol that asks to write a file, waits for
@@ -42,9 +44,7 @@ rules:
 `,
 		"asks.jsonl": `{"name":"asks","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`,
 	} {
-		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 	u.ok("policy", "activate", field(u.ok("policy", "propose", "asks.yaml", "--tests", "asks.jsonl", "-o", "json"), "policy_id"))
 	await(t, "the host is up", func() bool {
@@ -57,9 +57,7 @@ rules:
 		t.Fatal(found)
 	}
 	in := func(name string) string { return filepath.Join(found[0], name) }
-	if err := os.WriteFile(in("notes.txt"), []byte("of the host\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(in("notes.txt"), []byte("of the host\n"), 0o600))
 	cut := func() {
 		for _, pid := range u.keepers("link") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

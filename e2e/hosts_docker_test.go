@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/drivertest/dockertest"
+	"swarmdeck/expect"
 )
 
 // containers are programs that have some, each with an engine or a place of its own that
@@ -45,42 +46,28 @@ func (u *user) container(program, name string) (in func(args ...string) string) 
 	said := func(args ...string) string {
 		u.t.Helper()
 		out, err := command(args...).CombinedOutput()
-		if err != nil {
-			u.t.Fatalf("%s %v: %v: %s", program, args, err, out)
-		}
+		expect.No(u.t, err, program, args, out)
 		return strings.TrimSpace(string(out))
 	}
 	root := filepath.Join(dir, "root")
 	for _, dir := range []string{"usr", "etc", "root", "proc", "sys", "dev", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|os.ModeSticky); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.Chmod(filepath.Join(root, "tmp"), 0o777|os.ModeSticky))
 	for _, dir := range []string{"bin", "sbin", "lib", "lib64"} {
-		if err := os.Symlink("usr/"+dir, filepath.Join(root, dir)); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, os.Symlink("usr/"+dir, filepath.Join(root, dir)))
 	}
 	tar := exec.Command("tar", "-C", root, "-c", ".")
 	image, err := tar.StdoutPipe()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	take := command("image", "import", "-", "machine")
 	take.Stdin = image
-	if err := tar.Start(); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, tar.Start())
 	if out, err := take.CombinedOutput(); err != nil {
 		u.t.Fatalf("%v: %s", err, out)
 	}
 	_, _ = io.Copy(io.Discard, image)
-	if err := tar.Wait(); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, tar.Wait())
 	said("run", "--detach", "--name", name, "--network", "none", "--volume", "/usr:/usr:ro", "machine", "sleep", "infinity")
 	return func(args ...string) string { return said(append([]string{"exec", name}, args...)...) }
 }

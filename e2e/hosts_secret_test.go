@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // onHosts is what the host's side of this user has on its disk, or open without a
@@ -55,9 +57,7 @@ func TestAHostHoldsSecretsInMemoryAlone(t *testing.T) {
 	u.ok("host", "add", "box", address)
 	values := []string{"Canary/one+two&3-of-this-host", "sk-clearHostCanary0123456789"}
 	given := filepath.Join(t.TempDir(), "value")
-	if err := os.WriteFile(given, []byte(values[0]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(given, []byte(values[0]), 0o600))
 	u.ok("secret", "set", "ONE", "--from-file", given)
 	await(t, "the host is up", func() bool {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
@@ -76,9 +76,7 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if err := os.WriteFile(filepath.Join(work[0], "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(work[0], "go"), nil, 0o600))
 	await(t, "it has printed", func() bool { _, err := os.Stat(filepath.Join(work[0], "done")); return err == nil })
 	disk := u.onHosts()
 	_ = syscall.Kill(d.cmd.Process.Pid, syscall.SIGCONT)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // sshTo has the name ssh mean the machine's own with a key and a host key of the
@@ -36,15 +38,9 @@ func (u *user) sshAt(addr string) (address string) {
 		"bin/ssh": fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", program, filepath.Join(u.home, "config")),
 	} {
 		path = filepath.Join(u.home, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			u.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			u.t.Fatal(err)
-		}
-		if err := os.Chmod(path, 0o700); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.No(u.t, os.WriteFile(path, []byte(text), 0o755))
+		expect.No(u.t, os.Chmod(path, 0o700))
 	}
 	for i, v := range u.env {
 		if strings.HasPrefix(v, "PATH=") {
@@ -170,9 +166,7 @@ func TestAHostThatCantBeReachedSaysWhy(t *testing.T) {
 	for name, want := range map[string]string{"stranger": "Permission denied", "words": "before there was a link", "none": "no-such-program"} {
 		await(t, name+" says why", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), want) })
 	}
-	if err := os.WriteFile(filepath.Join(u.home, "known"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "known"), nil, 0o600))
 	u.ok("host", "add", "unknown", address)
 	await(t, "an unknown host says why", func() bool {
 		return strings.Contains(u.ok("host", "show", "unknown", "-o", "json"), "Host key verification failed")

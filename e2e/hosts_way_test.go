@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestAnAgentOnAHostGoesOutByTheEngineAlone has one reach what the rules allow and a
@@ -103,9 +105,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 		}
 	}
 	events := u.ok("dag", "events", "--kind", "run_finished", "-o", "json")
-	if err := json.Unmarshal([]byte(strings.TrimSpace(events)), &end); err != nil {
-		t.Fatalf("%v in %s", err, events)
-	}
+	expect.No(t, json.Unmarshal([]byte(strings.TrimSpace(events)), &end), "in", events)
 	counted := false
 	for _, h := range end.Network {
 		counted = counted || fmt.Sprintf("%s:%d", h.Host, h.Port) == at && h.Connections == 3

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestEachPromptIsGivenOnceHoweverTheLinkOfAHostIsCut has agents work on a host that a real
@@ -94,9 +96,8 @@ func newHostCuts(t *testing.T, r *rand.Rand) *hostCuts {
 		t.Log("no network name space here: no cable is pulled")
 		c.kinds = slices.DeleteFunc(c.kinds, func(k string) bool { return k == pullCable })
 		var err error
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+		expect.No(t, err)
 	}
 	address := u.sshAt(u.sshdOn(l))
 	u.ok("tenant", "create", "t_acme")
@@ -146,9 +147,7 @@ type taskSeen struct {
 
 func (c *hostCuts) task(id string) (s taskSeen) {
 	c.t.Helper()
-	if err := json.Unmarshal([]byte(c.ok("task", "show", id, "-o", "json")), &s); err != nil {
-		c.t.Fatal(err)
-	}
+	expect.No(c.t, json.Unmarshal([]byte(c.ok("task", "show", id, "-o", "json")), &s))
 	return s
 }
 
@@ -238,9 +237,7 @@ func (c *hostCuts) given(text string) (lines []string) {
 	all, _ := filepath.Glob(filepath.Join(c.home, ".cache/swarmdeck/keeper-*/agents/*/work/got"))
 	for _, path := range all {
 		got, err := os.ReadFile(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		expect.No(c.t, err)
 		for line := range strings.Lines(string(got)) {
 			if strings.Contains(line, text) {
 				lines = append(lines, line)
@@ -274,13 +271,9 @@ func (c *hostCuts) accident(kind string) {
 		pause()
 		signal(syscall.SIGCONT, held...)
 	case pullCable:
-		if err := ip("link set " + c.cable + " down"); err != nil {
-			c.t.Fatal(err)
-		}
+		expect.No(c.t, ip("link set "+c.cable+" down"))
 		pause()
-		if err := ip("link set " + c.cable + " up"); err != nil {
-			c.t.Fatal(err)
-		}
+		expect.No(c.t, ip("link set "+c.cable+" up"))
 	case endKeeper:
 		signal(syscall.SIGKILL, c.keepers("hold")...)
 	case endEngine:

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarmdeck/expect"
 )
 
 // asCaller makes the test binary an agent of the Agent Client Protocol that
@@ -82,9 +84,7 @@ func TestAnAgentsSessionIsGivenTheEnginesTools(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	u.ok("agent", "create", "caller", "--runtime", "acp", "--project", "P", "--role", "coder", "--env", asCaller+"=1", "--", self)
 	u.ok("agent", "assign", "caller", "look around", "--wait")
 	log := u.ok("agent", "log", "caller", "--page-size", "50")

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestAnAgentThatIsLookedIntoReadsAndDoesNotWrite has an agent behind the wall
@@ -20,13 +22,11 @@ func TestAnAgentThatIsLookedIntoReadsAndDoesNotWrite(t *testing.T) {
 	t.Cleanup(server.Close)
 	u := newUser(t)
 	host := server.Listener.Addr().String()
-	if err := os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(`read -r line
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(`read -r line
 curl -sS --noproxy '' http://`+host+`/read?token=secret | wc -c
 curl -sS --noproxy '' -d words http://`+host+`/write
 echo $SSL_CERT_FILE; grep -c BEGIN $GIT_SSL_CAINFO
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	u.ok("tenant", "create", "t_acme")
 	u.daemon()
 	u.ok("egress", "allow", host, "--read")

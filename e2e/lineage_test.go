@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // lineage is a record that is walked from what it led to back to who asked.
@@ -78,9 +80,7 @@ func (l *lineage) leads(node string) (tasks map[string]bool) {
 				ID string `json:"id"`
 			} `json:"node"`
 		}
-		if err := json.Unmarshal(row, &s); err != nil {
-			l.t.Fatal(err)
-		}
+		expect.No(l.t, json.Unmarshal(row, &s))
 		e := l.event(s.Node.ID)
 		if e.TaskID != "" {
 			tasks[e.TaskID] = true
@@ -111,9 +111,7 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
 	text, err := os.ReadFile("examples/scripts/lineage.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	list := filepath.Join(u.home, "files")
 	script, files, _ := strings.Cut(string(text), "\n-- ")
 	script += "\nexec sh -c 'find $WORK/site -type f -exec sha256sum {} + >" + list + "'\n"
@@ -125,9 +123,7 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 	l.read()
 
 	written, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	n := 0
 	for line := range strings.Lines(string(written)) {
 		sum, path, _ := strings.Cut(strings.TrimSpace(line), "  ")

@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/e2e/history"
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -64,9 +65,7 @@ func TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder(t *testing.T) {
 	pair := postgrestest.StartPair(t, n.databases, subnet)
 	dsn := pair.DSN(t, "linear", n.databases)
 	program, err := wrongClock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var machines []*machine
 	for i := range 3 {
 		u := newUser(t)
@@ -146,9 +145,7 @@ func newFleet(t *testing.T, machines ...*machine) *fleet {
 	for name, text := range map[string]string{
 		"linear.yaml": linearPolicy, "linear.jsonl": `{"name":"goes on","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"approve"}}` + "\n",
 	} {
-		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600))
 	}
 	out := f.must("policy", "propose", "linear.yaml", "--tests", "linear.jsonl")
 	f.must("policy", "activate", field(out, "policy_id"))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/e2e/history"
+	"swarmdeck/expect"
 )
 
 // round has clients at work while something fails, waits for the end of all that
@@ -51,9 +52,7 @@ func (f *fleet) round(n int, what fault) {
 	time.Sleep(time.Duration(f.random.IntN(500)) * time.Millisecond)
 	stop()
 	clients.Wait()
-	if err := os.WriteFile(filepath.Join(f.dir, "go-"+long.op.Key), nil, 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, os.WriteFile(filepath.Join(f.dir, "go-"+long.op.Key), nil, 0o600))
 	f.mu.Lock()
 	f.all = append(f.all, long)
 	f.mu.Unlock()
@@ -174,16 +173,12 @@ func (f *fleet) effects() {
 	}
 	for _, it := range f.items() {
 		runs, err := filepath.Glob(filepath.Join(f.dir, "run-"+it.op.Key+".*"))
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		expect.No(f.t, err)
 		var text []byte
 		begun := 0
 		for _, run := range runs {
 			said, err := os.ReadFile(run)
-			if err != nil {
-				f.t.Fatal(err)
-			}
+			expect.No(f.t, err)
 			text = append(text, said...)
 		}
 		for line := range strings.Lines(string(text)) {

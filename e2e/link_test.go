@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/serve/link"
 )
 
@@ -31,9 +32,7 @@ func (d *daemon) far(shape link.Shape) *far {
 		d.t.Skip("ssh is missing")
 	}
 	k, err := link.New(d.addr, shape)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	d.t.Cleanup(k.Close)
 	f := &far{daemon: d, link: k, key: keyFile(d.t, 0)}
 	_, line := pair(d.t, 0)
@@ -130,17 +129,13 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 		t.Error("the alternate screen is left on")
 	}
 	now, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {
 		t.Errorf("the line is left raw: %+v", now)
 	}
 	s.see(`fleet`) // by itself
 	s.press("2")
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	s.see(`✓ succeeded`)
 	f.link.Cut()
 	s.see(`is lost`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/app"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -37,9 +38,7 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
 	owner, err := store.Open(u.data(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer owner.Close()
 	start := time.Now()
 	code, _, stderr := u.run("session", "create")
@@ -72,17 +71,11 @@ func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
 	owner, err := store.Open(u.data(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd := u.command("serve")
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
@@ -91,9 +84,7 @@ func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
 	if !lines.Scan() || !strings.Contains(lines.Text(), "waiting up to 10s") {
 		t.Errorf("it says %q", lines.Text())
 	}
-	if err := owner.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, owner.Close())
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "serving ") {
 		t.Errorf("it says %q", lines.Text())
 	}
@@ -103,9 +94,7 @@ func TestATaskRunsWhereItWasDispatched(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	home, there := u.home, filepath.Join(u.home, "there")
-	if err := os.MkdirAll(filepath.Join(there, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(there, "sub"), 0o700))
 	u.ok("session", "list")
 	for input, want := range map[string]string{
 		`{"argv":["pwd"]}`:             there,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestALineWithoutAnEngineSeesWhatAgentsChanged looks at trees with nothing but lines:
@@ -14,12 +16,8 @@ func TestALineWithoutAnEngineSeesWhatAgentsChanged(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	src := filepath.Join(u.home, "src")
-	if err := os.MkdirAll(src, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(src, "a"), []byte("one\ntwo\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(src, 0o755))
+	expect.No(t, os.WriteFile(filepath.Join(src, "a"), []byte("one\ntwo\n"), 0o644))
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "first"}} {
 		cmd := exec.Command("git", append([]string{"-C", src, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {

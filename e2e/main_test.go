@@ -22,6 +22,7 @@ import (
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/git/lfs"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -82,9 +83,7 @@ type user struct {
 func newUser(t testing.TB) *user {
 	home := t.TempDir()
 	cache, err := os.UserCacheDir() // or each compiles the kernel of solids anew
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return &user{t: t, home: home, env: []string{
 		"SWARMDECK_TEST_AS_PROGRAM=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "USER=alice", "TERM=dumb", "LANG=C.UTF-8", "XDG_CACHE_HOME=" + cache,
 		"GORACE=atexit_sleep_ms=0", // or each program of a race test ends a second later
@@ -105,9 +104,7 @@ func (u *user) command(args ...string) *exec.Cmd {
 func (u *user) built() string {
 	u.t.Helper()
 	program, err := built()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	return program
 }
 
@@ -161,9 +158,7 @@ func field(out, name string) string {
 // name is what the system calls this user, whatever the environment says.
 func (u *user) name() string {
 	who, err := osuser.Current()
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	return who.Username
 }
 
@@ -222,9 +217,7 @@ func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
 	reader, err := store.Open(u.data(), store.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer reader.Close()
 	u.ok("session", "list")
 	u.ok("--read-only", "audit", "verify")
@@ -264,14 +257,10 @@ func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
 	whole, err := os.ReadFile(u.data())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for name, data := range map[string][]byte{"cut": whole[:4*4096], "foreign": []byte("not a data file"), "empty": nil} {
 		path := filepath.Join(u.home, name+".db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, data, 0o600))
 		for _, args := range [][]string{{"session", "list"}, {"session", "create"}, {"store", "check"}} {
 			code, _, stderr := u.run(append([]string{"--data", path}, args...)...)
 			if code != 3 || !strings.Contains(stderr, path) {
@@ -318,9 +307,7 @@ func TestSignalsEndInOrder(t *testing.T) {
 		u := newUser(t)
 		pidFile := filepath.Join(u.home, "pid") // it names the task's process
 		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo >`+pidFile+`; sleep 60; :"]}`)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		await(t, "process", func() bool { _, err := os.Stat(pidFile); return err == nil })
 		// One that is just being started has the words of who starts it.
 		await(t, "who dispatched, and the task's process", func() bool { return len(drivertest.Naming(pidFile)) == 2 })
@@ -341,15 +328,11 @@ func TestAKilledEngineIsTakenOver(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; test -e again || sleep 60"]}`)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "pid")); return err == nil })
 	cmd.Process.Kill()
 	cmd.Wait()
-	if err := os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600))
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
 	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); field(out, "status") != "succeeded" {
 		t.Errorf("%s", out)
@@ -373,13 +356,9 @@ sleep 600 &
 echo >child
 wait
 `
-	if err := os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600))
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "child")); return err == nil })
 	cmd.Process.Kill()
 	cmd.Wait()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/expect"
 )
 
 // doorCalls are calls over the program's own doors. That every tool can be
@@ -31,9 +32,7 @@ func listed(t *testing.T, printed string) []string {
 			InputSchema map[string]any `json:"inputSchema"`
 		} `json:"tools"`
 	}
-	if err := json.Unmarshal([]byte(printed), &list); err != nil {
-		t.Fatalf("%v in %s", err, printed)
-	}
+	expect.No(t, json.Unmarshal([]byte(printed), &list), "in", printed)
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
@@ -75,9 +74,7 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 	}
 
 	tokens := filepath.Join(u.home, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600))
 	addr, stop := u.serve(t, tokens)
 	url := []string{"http://" + addr + "/mcp", "--transport", "http"}
 	good := append(slices.Clone(url), "--header", "Authorization: Bearer the-token-of-alice")
@@ -116,17 +113,13 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 func (u *user) serve(t *testing.T, tokens string) (addr string, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	addr = l.Addr().String()
 	_ = l.Close()
 	server := u.command("mcp", "--http", addr, "--tokens", tokens)
 	var said bytes.Buffer
 	server.Stderr = &said
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, server.Start())
 	stop = sync.OnceFunc(func() {
 		_ = server.Process.Signal(os.Interrupt)
 		_ = server.Wait()

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestServeEndsWhenAnAddressIsTaken has one door open already when the next
@@ -13,16 +15,12 @@ import (
 func TestServeEndsWhenAnAddressIsTaken(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer l.Close()
 	addr := l.Addr().String()
 	u := newUser(t)
 	tokens := filepath.Join(u.home, "tokens")
-	if err := os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600))
 	code, _, stderr := u.run("serve", "--mcp", "127.0.0.1:0", "--tokens", tokens, "--metrics", addr)
 	if code < 1 || !strings.Contains(stderr, addr) {
 		t.Errorf("exit %d, %s", code, stderr)

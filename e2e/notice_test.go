@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // An approval that opens while nobody looks reaches a URL and a command, and
@@ -27,9 +29,7 @@ func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
 	swarm := filepath.Join(u.home, "swarm.yaml")
 	text := "tenant: t_acme\nnotices:\n  - name: hook\n    events: [approval, estop]\n    url: " + srv.URL + "\n" +
 		"  - name: file\n    events: [approval]\n    min_risk: high\n    command: [sh, -c, 'cat >> " + file + "']\n"
-	if err := os.WriteFile(swarm, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(swarm, []byte(text), 0o600))
 	if out := u.ok("up", swarm); strings.Count(out, "created") < 2 {
 		t.Fatal(out)
 	}

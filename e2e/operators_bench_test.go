@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/expect"
 )
 
 // BenchmarkOperators has operators open the cockpit of the real daemon over
@@ -52,21 +54,12 @@ func operators(b *testing.B, n int) {
 // show opens a cockpit of 120x40 and reads what it draws.
 func show(b *testing.B, g *guest) {
 	s, err := g.client.NewSession()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.RequestPty("xterm-256color", 40, 120, nil); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	expect.No(b, s.RequestPty("xterm-256color", 40, 120, nil))
 	out, err := s.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Shell(); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.ReadFull(out, make([]byte, 2000)); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	expect.No(b, s.Shell())
+	_, err = io.ReadFull(out, make([]byte, 2000))
+	expect.No(b, err)
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // usurp has a process of the engine try what only a person may. Each line is a
@@ -91,9 +93,7 @@ lost() { rm -f lost.end; ( ( "$@" </dev/null; echo $? >lost.code; mv lost.code l
 	}
 	b.WriteString("exec 3>&-\nmv $1.running $1\n")
 	script = filepath.Join(dir, "usurp.sh")
-	if err := os.WriteFile(script, []byte(b.String()), 0o700); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.WriteFile(script, []byte(b.String()), 0o700))
 	return script, names
 }
 
@@ -109,9 +109,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		"asker.sh": "read x\necho '{\"type\":\"tool_request\",\"call_id\":\"c\",\"tool\":\"db.drop\",\"args\":{},\"risk\":\"critical\"}'\nread answer\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
 		"agent.sh": "read x\nsh usurp.sh by-agent\necho '{\"type\":\"result\",\"status\":\"succeeded\"}'\n",
 	} {
-		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`, "-o", "json"), "task_id")
 	open := field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id")
@@ -131,9 +129,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 			await(t, "end of the attempts", func() bool { _, err := os.Stat(out); return err == nil })
 			said, _ := os.ReadFile(out + ".said")
 			tried, err := os.ReadFile(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			var got []string
 			for line := range strings.Lines(string(tried)) {
 				name, code, _ := strings.Cut(strings.TrimSpace(line), " ")

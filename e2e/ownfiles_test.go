@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestNoSkillReadsTheKeyOfTheAuditLog tries every name that leads to it.
@@ -14,16 +16,12 @@ func TestNoSkillReadsTheKeyOfTheAuditLog(t *testing.T) {
 	u.ok("tenant", "create", "t_test")
 	key := u.data() + ".key"
 	secret, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, err := range []error{
 		os.Symlink(key, filepath.Join(u.home, "link")), os.Link(key, filepath.Join(u.home, "hard")),
 		os.Symlink(filepath.Dir(key), filepath.Join(u.home, "door")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	for _, path := range []string{key, "link", "hard", "door/swarmdeck.db.key", ".local/share/swarmdeck/swarmdeck.db", "x/../hard"} {
 		code, out, errs := u.run("skill", "invoke", "file-read", "--params", `{"path":"`+path+`"}`, "--wait", "-o", "json")

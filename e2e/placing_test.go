@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestAgentsGetTheirPlacesByLabels: none of the hosts is there, which their places do
@@ -55,9 +57,7 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 	}
 	file := filepath.Join(u.home, "swarm.yaml")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	u.ok("host", "add", "cat", "--command", "no-such-cat", "--label", "disk=large")
 	write("agents:\n  - {name: far, project: p, command: [\"true\"], on: disk=large}\n  - {name: by-name, project: p, command: [\"true\"], host: cat, dir: /srv}\n")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"swarmdeck/expect"
 )
 
 // lineSession is a plain session of an operator on another machine.
@@ -40,9 +42,7 @@ func (l *lineSession) text() string {
 func (g *guest) plain(term, line string) *lineSession {
 	g.t.Helper()
 	s, err := g.client.NewSession()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	l := &lineSession{t: g.t, s: s, enter: "\n"}
 	if term != "" {
 		l.enter = "\r"
@@ -56,9 +56,7 @@ func (g *guest) plain(term, line string) *lineSession {
 	} else if err == nil {
 		err = s.Shell()
 	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	g.t.Cleanup(func() { _ = s.Close() })
 	return l
 }
@@ -70,9 +68,8 @@ func (l *lineSession) say(line string) {
 
 func (l *lineSession) press(keys string) {
 	l.t.Helper()
-	if _, err := io.WriteString(l.in, keys); err != nil {
-		l.t.Fatal(err)
-	}
+	_, err := io.WriteString(l.in, keys)
+	expect.No(l.t, err)
 }
 
 // see waits until what came after the last match has a match of pattern, and

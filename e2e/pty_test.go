@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/expect"
 )
 
 func (u *user) set(vars ...string) *user {
@@ -23,9 +24,7 @@ func (u *user) set(vars ...string) *user {
 func (u *user) project() {
 	u.t.Helper()
 	for name, text := range map[string]string{"main.go": "package main\n\n// TODO: say hello\nfunc main() {}\n", "README": "A small project.\n"} {
-		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 }
 
@@ -148,9 +147,7 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 		places = []place{places[1], places[2], places[len(places)-1]}
 	}
 	whole, err := os.ReadFile(u.data())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, p := range places {
 		t.Run(fmt.Sprintf("TERM=%s NO_COLOR=%s LANG=%s %dx%d", p.term, p.noColor, p.lang, p.w, p.h), func(t *testing.T) {
 			t.Parallel()
@@ -159,9 +156,7 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 				u.set("NO_COLOR=" + p.noColor)
 			}
 			data := filepath.Join(u.home, "a.db")
-			if err := os.WriteFile(data, whole, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(data, whole, 0o600))
 			if p.term == "" || p.term == "dumb" {
 				plainLines(t, u, u.sit(p.w, p.h, "--data", data))
 				return
@@ -262,9 +257,7 @@ func TestAScriptIsPlayedVisibly(t *testing.T) {
 	u := newUser(t).set("TERM=xterm-256color")
 	path := filepath.Join(u.home, "seen.txtar")
 	text := "task dispatch --kind exec.run --input '{\"argv\":[\"echo\",\"apple\"]}' --wait\ncockpit 80x24\nawait screen /fleet/\nkey 2\nawait screen /apple/\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 	s := u.sit(100, 30, "--script", path, "--show")
 	s.see(`> task dispatch`)
 	s.see(`fleet 0`)
@@ -360,9 +353,7 @@ func TestAfterKillNothingIsLost(t *testing.T) {
 	u := newUser(t).set("TERM=xterm-256color")
 	s := u.sit(80, 24)
 	pid := sleeper(t, u, s)
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.cmd.Process.Kill())
 	_ = s.cmd.Wait()
 	u.ok("store", "check")
 	u.ok("audit", "verify")
@@ -371,9 +362,7 @@ func TestAfterKillNothingIsLost(t *testing.T) {
 		t.Errorf("the task is lost: %s", out)
 	}
 	// The next cockpit ends what the dead one left behind, and runs it anew.
-	if err := os.Remove(filepath.Join(u.home, "pid")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(filepath.Join(u.home, "pid")))
 	s = u.sit(80, 24)
 	s.see(`queue`)
 	await(t, "end of the command that was left", func() bool { return !alive(pid) })

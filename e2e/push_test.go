@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestAPushGoesToTheRegisteredRemoteBySSH has a real sshd, and a repository whose own
@@ -20,9 +22,7 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		expect.No(t, err, "git", args, out)
 		return strings.TrimSpace(string(out))
 	}
 	ran := filepath.Join(u.home, "ran")
@@ -30,9 +30,7 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 	git(src, "commit", "-q", "--allow-empty", "-m", "first")
 	git(u.home, "init", "-q", "--bare", remote)
 	git(u.home, "init", "-q", "--bare", planted)
-	if err := os.WriteFile(filepath.Join(planted, "hooks", "pre-receive"), []byte("#!/bin/sh\n: >"+ran+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(planted, "hooks", "pre-receive"), []byte("#!/bin/sh\n: >"+ran+"\n"), 0o755))
 	git(src, "remote", "add", "origin", planted)
 	git(src, "config", "url."+planted+".pushInsteadOf", address+remote)
 	git(src, "config", "core.sshCommand", "touch "+ran+"; false")

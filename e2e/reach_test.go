@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Options of agents that would send the engine's secrets somewhere, or name
@@ -68,20 +70,14 @@ func TestOptionsThatReachForTheMachineAreHeldAtEachDoor(t *testing.T) {
 func (g *guest) mcp(call string) string {
 	g.t.Helper()
 	s, err := g.client.NewSession()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	defer s.Close()
 	var out strings.Builder
 	in, err := s.StdinPipe()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	said := make(chan struct{})
 	s.Stdout = &until{b: &out, what: `"id":2`, seen: said}
-	if err := s.Start("mcp"); err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, s.Start("mcp"))
 	_, _ = in.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + call + `}

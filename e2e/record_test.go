@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // recordScript has an agent read a file, and then write another, for which it
@@ -117,22 +118,16 @@ func alone(t *testing.T, data, tenant, agent string) []dag.Event {
 	var started struct {
 		Run string `json:"run_id"`
 	}
-	if err := core.DecodeStored(first, &started); err != nil {
-		t.Fatalf("%v: %s", err, first)
-	}
+	expect.No(t, core.DecodeStored(first, &started), first)
 	var all []dag.Event
 	for line := range bytes.Lines(run("--data", fresh, "dag", "events", "--run", started.Run, "-o", "json", "--page-size", "100")) {
 		var in map[string]core.Raw
-		if err := core.DecodeStored(line, &in); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, core.DecodeStored(line, &in))
 		for _, ours := range []string{"pos", "seq", "recorded_at"} {
 			delete(in, ours)
 		}
 		e, err := dag.Parse(core.MustEncode(in)) // which checks its id too
-		if err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		expect.No(t, err, line)
 		all = append(all, e)
 	}
 	return all
@@ -184,9 +179,7 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 				Decision string `json:"decision"`
 				By       string `json:"decided_by"`
 			}
-			if err := core.DecodeStored(m.Content[0].Input, &d); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, core.DecodeStored(m.Content[0].Input, &d))
 			if len(e.Edges) == 0 {
 				what := "result"
 				if len(lines) == 1 {

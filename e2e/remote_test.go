@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 )
 
 // daemon is swarmdeck serve, with an address for operators.
@@ -36,12 +37,8 @@ func (u *user) daemon(args ...string) *daemon {
 	}
 	d := &daemon{user: u, cmd: u.command(args...)}
 	said, err := d.cmd.StderrPipe()
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
+	expect.No(u.t, d.cmd.Start())
 	u.t.Cleanup(func() {
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
 		_ = d.cmd.Wait()
@@ -74,9 +71,7 @@ func pair(t testing.TB, seed byte) (ssh.Signer, string) {
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
@@ -86,13 +81,9 @@ func keyFile(t testing.TB, seed byte) string {
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
 	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	return file
 }
 
@@ -116,9 +107,7 @@ func (d *daemon) dial(name string, signer ssh.Signer) (*guest, error) {
 func (d *daemon) enter(name string, signer ssh.Signer) *guest {
 	d.t.Helper()
 	g, err := d.dial(name, signer)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return g
 }
 
@@ -239,9 +228,7 @@ func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
 	u.ok("tenant", "create", "t_acme")
 	u.ok("tenant", "create", "t_beta")
 	secret := field(u.ok("--tenant", "t_beta", "session", "create", "--name", "secret", "-o", "json"), "session_id")
-	if err := os.WriteFile(filepath.Join(u.home, "visible.yaml"), []byte("password: xyzzy\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "visible.yaml"), []byte("password: xyzzy\n"), 0o600))
 	d := u.daemon()
 	signer, line := pair(t, 1)
 	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "viewer", "--key", line)
@@ -395,9 +382,7 @@ func TestASwarmFileLetsOperatorsIn(t *testing.T) {
 	_, bob := pair(t, 2)
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(u.home, "swarm.yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(u.home, "swarm.yaml"), []byte(text), 0o600))
 	}
 	write("tenant: t_acme\noperators:\n  - {name: ann, role: approver, keys: ['" + ann + " ann@home']}\n  - {name: bob, role: viewer, keys: ['" + bob + "']}\n")
 	for _, want := range []string{"created", "unchanged"} {

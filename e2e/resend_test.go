@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // asksAbout waits until a person is asked whether an agent's task is sent again, and
@@ -35,9 +37,7 @@ func TestAPromptThatTheEndCutsOffIsSentOnceMoreOnlyIfAPersonSaysSo(t *testing.T)
 	sleep 600
 done
 `
-	if err := os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "agent.sh"), []byte(script), 0o600))
 	effects := func() int {
 		data, _ := os.ReadFile(filepath.Join(u.home, "effects"))
 		return strings.Count(string(data), "\n")
@@ -45,9 +45,7 @@ done
 	u.ok("agent", "create", "a", "--project", "p", "--", "sh", "agent.sh")
 	cut := func(n int, by os.Signal) (task string) {
 		cmd := u.command("agent", "assign", "a", "do it", "--wait")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		await(t, "effect", func() bool { return effects() == n })
 		_ = cmd.Process.Signal(by)
 		_ = cmd.Wait()
@@ -69,9 +67,7 @@ done
 	if n := effects(); n != 2 {
 		t.Errorf("%d effects before anybody said so", n)
 	}
-	if err := os.WriteFile(filepath.Join(u.home, "quick"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "quick"), nil, 0o600))
 	u.ok("approval", "approve", approval)
 	u.ok("task", "wait", again, "--timeout", patience.String())
 	if out := u.ok("task", "show", again, "-o", "json"); field(out, "status") != "succeeded" || !strings.Contains(out, `"attempt":0`) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -20,12 +21,8 @@ func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing
 	u.ok("tenant", "create", "t_good")
 	u.ok("tenant", "create", "t_bad")
 	stands := filepath.Join(u.home, "data.t_bad.spill") // in the place of a directory
-	if err := os.RemoveAll(stands); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(stands, []byte("no directory"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(stands))
+	expect.No(t, os.WriteFile(stands, []byte("no directory"), 0o600))
 	_, end := u.joined(t)
 	troubles := func() string { return u.ok("tenant", "troubles", "-o", "json") }
 	await(t, "trouble of the tenant", func() bool {
@@ -52,9 +49,7 @@ func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing
 	if count < 3 || count > 10 { // 4 times a second were 16 and more
 		t.Errorf("it was tried %d times:\n%s", count, said)
 	}
-	if err := os.Remove(stands); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(stands))
 	await(t, "end of the trouble", func() bool { return !strings.Contains(troubles(), "t_bad") })
 	u.ok("--tenant", "t_bad", "session", "create")
 	end(unix.SIGTERM)

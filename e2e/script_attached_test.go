@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestAScriptRunsAtTheEngineThatHasTheFile plays one with each kind of word while
@@ -15,9 +17,7 @@ func TestAScriptRunsAtTheEngineThatHasTheFile(t *testing.T) {
 	u.ok("tenant", "create", "t_beta")
 	d := u.daemon()
 	id := field(d.ok("--tenant", "t_acme", "task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
-	if err := os.WriteFile(filepath.Join(u.home, "in.json"), []byte(`{"argv":["echo","from a file"]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "in.json"), []byte(`{"argv":["echo","from a file"]}`), 0o600))
 	script := `# a task that was there before
 task show $THERE
 # programs, files and the input are this side's

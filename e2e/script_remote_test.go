@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // client is the system's ssh with the key of one operator.
@@ -28,9 +30,7 @@ func (d *daemon) client(seed byte, name, role string) *client {
 	_, line := pair(d.t, seed)
 	d.ok("--tenant", "t_acme", "operator", "set", name, "--role", role, "--key", line)
 	host, port, err := net.SplitHostPort(d.addr)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return &client{d.t, []string{
 		"-q", "-F", "none", "-i", keyFile(d.t, seed), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
 		"-p", port, name + "@" + host,
@@ -113,9 +113,7 @@ func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
 	d := u.daemon()
 	admin := d.client(1, "bob", "admin")
 	secret := filepath.Join(u.home, "secret")
-	if err := os.WriteFile(secret, []byte("xyzzy\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(secret, []byte("xyzzy\n"), 0o600))
 	written := filepath.Join(u.home, "written")
 	for _, line := range []string{
 		"exec touch " + written, "? exec touch " + written, "'exec' touch " + written, "env X=exec\n$X touch " + written, "! exec touch " + written,
@@ -219,12 +217,8 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	u.ok("agent", "assign", "sayer", "go")
 	cmd := bob.command("agent log sayer --follow")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, cmd.Start())
 	buf, seen := make([]byte, 4096), ""
 	for !strings.Contains(seen, "tick") {
 		n, err := out.Read(buf)

@@ -8,15 +8,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // play writes a script and runs it.
 func (u *user) play(text string, args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	path := filepath.Join(u.home, "test.txtar")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.WriteFile(path, []byte(text), 0o600))
 	return u.run(append([]string{"--script", path}, args...)...)
 }
 
@@ -148,9 +148,7 @@ func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	got, err := os.ReadFile(filepath.Join(u.home, "test.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if s := string(got); !strings.HasPrefix(s, text) || !strings.Contains(s, "-- want/empty.screen --\n t_default") || !strings.Contains(s, "~ roles\nHHHH") {
 		t.Fatalf("the script is now:\n%s", s)
 	}
@@ -190,17 +188,11 @@ func TestAnInterruptedScriptCleansUp(t *testing.T) {
 	u.env = append(u.env, "TMPDIR="+tmp)
 	path := filepath.Join(u.home, "long.txtar")
 	text := `task dispatch --kind exec.run --input '{"argv":["sleep","600"]}'` + "\nexec touch $HERE/running\nawait -t 600s approval\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 	cmd := u.command("--script", path)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	await(t, "start of the script", func() bool { _, err := os.Stat(filepath.Join(u.home, "running")); return err == nil })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Process.Signal(syscall.SIGTERM))
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	cmd.Wait() //nolint:errcheck // its exit code is looked at

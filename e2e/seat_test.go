@@ -16,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
+
+	"swarmdeck/expect"
 )
 
 // seat is the program in a real terminal: what it writes is drawn by an
@@ -44,9 +46,7 @@ func (u *user) sitAt(w, h int, cmd *exec.Cmd) *seat {
 	cmd.Dir, cmd.Env = u.home, u.env
 	s := &seat{t: u.t, cmd: cmd, done: make(chan struct{}), vt: vt10x.New(vt10x.WithSize(w, h))}
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	s.tty = tty
 	go func() {
 		defer close(s.done)
@@ -158,9 +158,8 @@ func (s *seat) until(what string, ok func() bool) {
 // press sends what a terminal sends for keys or typed text.
 func (s *seat) press(text string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.tty, text); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := io.WriteString(s.tty, text)
+	expect.No(s.t, err)
 }
 
 func (s *seat) resize(w, h int) {
@@ -168,9 +167,7 @@ func (s *seat) resize(w, h int) {
 	s.mu.Lock()
 	s.vt.Resize(w, h)
 	s.mu.Unlock()
-	if err := pty.Setsize(s.tty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, pty.Setsize(s.tty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}))
 }
 
 // leaves quits the cockpit: ctrl+c, and once more when work still runs. It

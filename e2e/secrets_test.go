@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // The values that must be seen nowhere: one that was set, and credentials that
@@ -41,9 +43,7 @@ func TestASecretIsSeenNowhere(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 	var seen bytes.Buffer // all that was printed
 	try := func(args ...string) string {
@@ -65,9 +65,7 @@ func TestASecretIsSeenNowhere(t *testing.T) {
 	given := t.TempDir()
 	give := func(name, text string) string {
 		path := filepath.Join(given, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	value := give("value", canaries[0]+"\n")

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/expect"
 	"swarmdeck/ui/door/socket"
 )
 
@@ -35,23 +36,17 @@ func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	u := newUser(t)
 	bin := filepath.Join(installed, "node_modules", ".bin")
 	path := "PATH=" + bin + ":" + os.Getenv("PATH")
-	if err := os.WriteFile(filepath.Join(u.home, "a.txt"), []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "a.txt"), []byte("hello"), 0o600))
 	u.ok("mcp", "add", "filesystem", "--env", path, "--", filepath.Join(bin, "mcp-server-filesystem"), u.home)
 	u.ok("mcp", "add", "everything", "--env", path, "--", filepath.Join(bin, "mcp-server-everything"))
 	read := []string{"task", "dispatch", "--kind", "mcp.call", "--wait", "-o", "json", "--input", fmt.Sprintf(`{"server":"filesystem","tool":"read_text_file","args":{"path":%q}}`, filepath.Join(u.home, "a.txt"))}
 
 	// One server is idle and one works when the engine is killed.
 	script := filepath.Join(u.home, "work.txtar")
-	if err := os.WriteFile(script, []byte("mcp tools filesystem\n"+
-		`task dispatch --kind mcp.call --max-attempts 0 --wait --input '{"server":"everything","tool":"trigger-long-running-operation","args":{"duration":120,"steps":1}}'`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(script, []byte("mcp tools filesystem\n"+
+		`task dispatch --kind mcp.call --max-attempts 0 --wait --input '{"server":"everything","tool":"trigger-long-running-operation","args":{"duration":120,"steps":1}}'`+"\n"), 0o600))
 	cmd := u.command("--script", script, "--data", u.data())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	await(t, "two servers", func() bool { return len(u.servers()) >= 2 })
 	time.Sleep(700 * time.Millisecond) // the call is under way: it takes two minutes

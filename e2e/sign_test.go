@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestAnAnswerIsSignedOnTheMachineOfWhoAnswers: nothing but ssh and ssh-keygen is
@@ -36,16 +38,12 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "statement")
-	if err := os.WriteFile(path, []byte(statement), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(statement), 0o600))
 	if out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "swarmdeck", "-f", dora.key(), path).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	signature, err := os.ReadFile(path + ".sig")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	answer := "approval answer '" + strings.TrimSpace(statement) + "' --signature -"
 	if code, _, stderr := dora.run(string(signature), strings.Replace(answer, "I looked", "He looked", 1)); code != 1 || !strings.Contains(stderr, "signature") {
 		t.Errorf("another reason: exit %d %s", code, stderr)
@@ -136,9 +134,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 func (u *user) sshd() (addr string) {
 	u.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 	return u.sshdOn(l)
 }
 
@@ -159,9 +155,7 @@ func (u *user) sshdOn(l net.Listener) (addr string) {
 	config := fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nSetEnv %s\n",
 		keyFile(u.t, 1), filepath.Join(u.home, "authorized_keys"), strings.ReplaceAll(strings.Join(u.env, " "), "TERM=dumb ", ""))
 	for name, text := range map[string]string{"authorized_keys": line + "\n", "sshd_config": config} {
-		if err := os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600); err != nil {
-			u.t.Fatal(err)
-		}
+		expect.No(u.t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 	// One process for each connection, as inetd has it: the port is ours from the beginning.
 	go func() {

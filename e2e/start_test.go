@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // The program starts itself again for each process that it walls in, so what
@@ -55,9 +57,7 @@ func TestPackagesDoNextToNothingBeforeMain(t *testing.T) {
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	nothing := filepath.Join(dir, "nothing.go")
-	if err := os.WriteFile(nothing, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, os.WriteFile(nothing, []byte("package main\n\nfunc main() {}\n"), 0o600))
 	var took [2][]time.Duration
 	programs := [2]string{filepath.Join(dir, "swarmdeck"), filepath.Join(dir, "nothing")}
 	for i, source := range []string{".", nothing} {
@@ -71,9 +71,7 @@ func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		for i, program := range programs {
 			start := time.Now()
-			if err := exec.Command(program, "version").Run(); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, exec.Command(program, "version").Run())
 			took[i] = append(took[i], time.Since(start))
 		}
 	}

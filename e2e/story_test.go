@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // story is a day of the example: three real agents of different makers on a scripted
@@ -20,13 +22,9 @@ func story(t *testing.T) (script, begin string, play func(script string)) {
 	replaceIn(t, swarm, "      GEMINI_API_KEY", "      GOOGLE_GEMINI_BASE_URL: \""+m.URL+"\"\n      GEMINI_API_KEY")
 	replaceIn(t, swarm, "      OPENAI_API_KEY", "      OPENAI_BASE_URL: \""+m.URL+"/v1\"\n      OPENAI_API_KEY")
 	text, err := os.ReadFile("examples/review/story.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	project, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	script = "env PROJECT=" + project + "\n" + strings.ReplaceAll(string(text), "up $HERE\n", "up $HERE/review\n")
 	begin, _, _ = strings.Cut(script, "\n# Four tasks at once")
 	// Where other tests keep the machine busy, agents take minutes for a step.

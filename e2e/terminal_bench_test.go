@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"swarmdeck/expect"
 )
 
 // marks are characters that stand nowhere else on a cockpit's screen.
@@ -68,9 +70,7 @@ func typed(b *testing.B, u *user, program string, w, h int) echoes {
 	cmd := exec.Command(program, "agent", "attach", "shell")
 	cmd.Dir, cmd.Env = u.home, append(slices.Clone(u.env), "TERM=xterm-256color")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	seen := make(chan string, 100)
 	go func() {
 		defer close(seen)
@@ -112,9 +112,8 @@ func typed(b *testing.B, u *user, program string, w, h int) echoes {
 	for i := range keys {
 		time.Sleep(time.Duration(60+rng.IntN(60)) * time.Millisecond)
 		at := time.Now()
-		if _, err := tty.WriteString("k"); err != nil {
-			b.Fatal(err)
-		}
+		_, err = tty.WriteString("k")
+		expect.No(b, err)
 		await(marks[i%len(marks)])
 		took = append(took, time.Since(at))
 	}

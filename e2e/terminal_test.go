@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 const (
@@ -29,16 +31,12 @@ func (u *user) shellAgent() {
 		}
 	}
 	work := filepath.Join(u.home, "work")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.Mkdir(work, 0o700))
 	var lines strings.Builder
 	for i := range 300 {
 		fmt.Fprintf(&lines, "line %d.\n", i+1)
 	}
-	if err := os.WriteFile(filepath.Join(work, "lines.txt"), []byte(lines.String()), 0o600); err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, os.WriteFile(filepath.Join(work, "lines.txt"), []byte(lines.String()), 0o600))
 	u.ok("agent", "create", "shell", "--project", "demo", "--runtime", "terminal", "--dir", work, "--env", "PS1=ready$ ", "--", "bash", "--norc", "--noprofile", "-i")
 }
 

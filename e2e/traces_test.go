@@ -18,6 +18,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+
+	"swarmdeck/expect"
 )
 
 // receiver is a collector that takes spans over OTLP/HTTP.
@@ -194,9 +196,7 @@ func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 	// The first attempt fails; the second tells what it finds in its environment
 	// to a person, who dispatches a task below it.
 	job := "test -e tried || { touch tried; kill -9 $$; }\necho $TRACEPARENT >told\nmv told parent\nuntil test -e enough; do sleep 0.02; done\n"
-	if err := os.WriteFile(filepath.Join(d.home, "job"), []byte(job), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(d.home, "job"), []byte(job), 0o600))
 	remote := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	d.env = append(d.env, "TRACEPARENT="+remote)
 	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","job"]}`, "-o", "json")
@@ -209,9 +209,7 @@ func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 	below := *d.user
 	below.env = append(slices.Clone(d.env), "TRACEPARENT="+strings.TrimSpace(string(parent)))
 	below.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "--wait")
-	if err := os.WriteFile(filepath.Join(d.home, "enough"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(d.home, "enough"), nil, 0o600))
 	d.ok("task", "wait", field(task, "task_id"))
 	if trace := field(task, "trace_id"); trace != "4bf92f3577b34da6a3ce929d0e0e4736" || field(task, "parent_span_id") != "00f067aa0ba902b7" {
 		t.Fatalf("the trace of who asked was not taken up: %s", task)
@@ -236,15 +234,13 @@ func TestAnAgentsTurnIsTracedWithItsTools(t *testing.T) {
 	t.Parallel()
 	d, c := traced(t)
 	agent := filepath.Join(d.home, "agent.sh")
-	if err := os.WriteFile(agent, []byte(`read -r line
+	expect.No(t, os.WriteFile(agent, []byte(`read -r line
 printf '%s\n' '{"type":"tool_request","call_id":"1","tool":"fs.read","args":{"path":"secret-path"},"intent":"look"}'
 read -r answer
 printf '%s\n' '{"type":"tool_result","call_id":"1","status":"error","result":{"text":"secret-result"}}'
 printf '%s\n' '{"type":"message","text":"secret-message"}'
 printf '{"type":"result","status":"succeeded","output":{"heard":"%s"}}\n' "$(printf %s "$line" | sed 's/.*traceparent":"\([^"]*\)".*/\1/')"
-`), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`), 0o700))
 	d.ok("agent", "create", "ada", "--project", "p", "--role", "r", "--", "sh", agent)
 	task := d.ok("agent", "assign", "ada", "secret prompt", "--wait", "-o", "json")
 	trace := field(task, "trace_id")
@@ -266,9 +262,7 @@ func TestTheStepsOfASkillAreBelowIt(t *testing.T) {
 	t.Parallel()
 	d, c := traced(t)
 	example, err := filepath.Abs("examples/fetch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	d.ok("skill", "load", example)
 	run := d.ok("skill", "invoke", "fetch", "--params", `{"room":"kitchen"}`, "--wait", "-o", "json")
 	tree := c.trace(field(run, "trace_id"), "task skill.invoke", "skill grasp")

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // treePolicy lets the tasks of trees go on: what is tried here is not the gate.
@@ -105,9 +107,7 @@ func lines(word string, n int) string {
 
 func (k *treeKills) must(err error) {
 	k.t.Helper()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	expect.No(k.t, err)
 }
 
 func (k *treeKills) write(dir, name, text string) {
@@ -122,9 +122,7 @@ func (k *treeKills) git(dir string, args ...string) string {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "gc.auto=0"}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		k.t.Fatalf("round %d: git %v: %v\n%s", k.n, args, err, out)
-	}
+	expect.No(k.t, err, "round", k.n, "git", args, out)
 	return strings.TrimRight(string(out), "\n")
 }
 
@@ -195,9 +193,7 @@ func (k *treeKills) content(dir string) string {
 	cmd := exec.Command("sh", "-c", "git read-tree HEAD && git add -A && git write-tree")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_INDEX_FILE="+index)
 	out, err := cmd.Output()
-	if err != nil {
-		k.t.Fatalf("round %d: what is in %s: %v", k.n, dir, err)
-	}
+	expect.No(k.t, err, "round", k.n, "what is in", dir)
 	return strings.TrimSpace(string(out))
 }
 

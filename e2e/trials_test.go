@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // trialPolicy has a class of asks for each kind of answer. A directory's name says of
@@ -64,13 +65,9 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 	u := newUser(t)
 	u.ok("tenant", "create", "t_acme")
 	tokens := filepath.Join(u.home, "tokens.yaml")
-	if err := os.WriteFile(tokens, []byte("tokens: [{agent: sony, token: the-token-of-sony}, {operator: opa, role: operator, token: the-token-of-opa}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{agent: sony, token: the-token-of-sony}, {operator: opa, role: operator, token: the-token-of-opa}]\n"), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	at := l.Addr().String()
 	_ = l.Close()
 	d := &trials{
@@ -78,9 +75,7 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 		t:      t, guests: map[string]*guest{}, signers: map[string]ssh.Signer{}, clients: map[string]*mcp.ClientSession{},
 	}
 	// Where an agent works an operator of another machine may have a command run.
-	if err := os.Mkdir(filepath.Join(u.home, "yard"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(filepath.Join(u.home, "yard"), 0o700))
 	u.ok("agent", "create", "sony", "--project", "p", "--dir", filepath.Join(u.home, "yard"), "--", "cat")
 	await(t, "MCP", func() bool {
 		c, err := net.Dial("tcp", at)
@@ -93,9 +88,7 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "trials", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
 			Endpoint: "http://" + at + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1,
 		}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		d.clients[token] = c
 	}
@@ -104,13 +97,9 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 		u.ok("operator", "set", name, "--role", map[string]string{"viv": "viewer", "opa": "operator"}[name]+strings.Repeat("approver", 1-i/2), "--key", line)
 		d.guests[name], d.signers[name] = d.enter(name, signer), signer
 	}
-	if err := os.WriteFile(filepath.Join(u.home, "trials.yaml"), []byte(trialPolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "trials.yaml"), []byte(trialPolicy), 0o600))
 	cases := `{"name":"asks","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`
-	if err := os.WriteFile(filepath.Join(u.home, "trials.jsonl"), []byte(cases), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "trials.jsonl"), []byte(cases), 0o600))
 	policy := field(u.ok("policy", "propose", "trials.yaml", "--tests", "trials.jsonl", "-o", "json"), "policy_id")
 	u.ok("policy", "activate", policy)
 	u.ok("policy", "terms", "--sign", "high")
@@ -415,9 +404,7 @@ func (d *trials) check() {
 		}
 	}
 	left, err := os.ReadDir(d.yard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	there := map[string]bool{}
 	for _, e := range left {
 		there[e.Name()] = true

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -27,31 +28,21 @@ func next(t *testing.T) string {
 		"app/traces.go":            {"return info.Main.Version", `return info.Main.Version + "-next"`},
 	} {
 		from, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		text, err := os.ReadFile(from)
 		if err != nil || strings.Count(string(text), change[0]) != 1 {
 			t.Fatalf("%s: %v, or it has not %q once", path, err, change[0])
 		}
 		to := filepath.Join(t.TempDir(), filepath.Base(path))
-		if err := os.WriteFile(to, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(to, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600))
 		replace[from] = to
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	file := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, overlay, 0o600))
 	program, err := celltest.Built("swarmdeck-next", "build", "-overlay", file, "swarmdeck")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return program
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -58,9 +59,7 @@ func rows(t *testing.T, lines string) (all []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
 		row := map[string]any{}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		expect.No(t, json.Unmarshal([]byte(line), &row), line)
 		all = append(all, row)
 	}
 	return all

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // copyFile copies a file as whoever has the machine would.
@@ -15,9 +17,7 @@ func (u *user) copyFile(to, from string) {
 	if err == nil {
 		err = os.WriteFile(to, data, 0o600)
 	}
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	expect.No(u.t, err)
 }
 
 func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
@@ -64,9 +64,7 @@ func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
 	d := u.daemon()
 	await(t, "the file", func() bool { b, _ := os.ReadFile(kept); return strings.Contains(string(b), "swarmdeck/t_default") })
 	u.ok("session", "create")
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	_ = d.cmd.Wait()
 	if out := u.ok("audit", "verify"); strings.Contains(out, "put back") {
 		t.Error(out)

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // ask opens n approvals in one commit.
@@ -25,7 +26,7 @@ func ask(t testing.TB, e *Engine, n int) (ids []string) {
 		TaskID: core.NewID(core.TaskPrefix, alice.Tenant, 1), Attempt: 1, TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", By: core.Caller{Tenant: alice.Tenant, Name: "robot", Kind: core.Agent, Door: core.DoorMCP},
 	}
 	v := e.Judge.Evaluate(t.Context(), alice.Tenant, ask)
-	if err := e.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
+	expect.No(t, e.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		for range n {
 			_, a, err := e.Judge.Commit(tx, ask, v)
 			if err != nil {
@@ -34,9 +35,7 @@ func ask(t testing.TB, e *Engine, n int) (ids []string) {
 			ids = append(ids, a.ApprovalID)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return ids
 }
 
@@ -44,9 +43,7 @@ func ask(t testing.TB, e *Engine, n int) (ids []string) {
 func asStored(t *testing.T, e *Engine, step string) {
 	t.Helper()
 	stored, err := e.Judge.Open(t.Context(), alice.Tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := make([]*judge.Approval, len(stored))
 	for i := range stored {
 		want[i] = &stored[i]
@@ -65,24 +62,20 @@ func asStored(t *testing.T, e *Engine, step string) {
 
 func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 	e, _ := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
+	expect.No(t, err)
 	asStored(t, e, "none")
 	ids := ask(t, e, 5)
 	asStored(t, e, "opened")
-	if _, err := e.Judge.Defer(t.Context(), alice, ids[1], time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Judge.Defer(t.Context(), alice, ids[1], time.Minute)
+	expect.No(t, err)
 	asStored(t, e, "one put off")
 	before := e.Snapshot(alice.Tenant).Approvals
 	over := func(these []string) {
 		t.Helper()
-		if err := e.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		expect.No(t, e.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			return e.Judge.Void(tx, func(a *judge.Approval) bool { return slices.Contains(these, a.ApprovalID) }, "over")
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	over(ids[:1])
 	asStored(t, e, "one over")
@@ -99,44 +92,32 @@ func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 
 func TestOpenApprovalsAreThereAfterARestart(t *testing.T) {
 	e, st := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
+	expect.No(t, err)
 	ask(t, e, 5)
 	again, err := Open(t.Context(), Options{Store: st})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer again.Close()
 	asStored(t, again, "opened again")
 }
 
 func TestALookAtASnapshotReadsNothingThatIsStored(t *testing.T) {
 	e, st := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
+	expect.No(t, err)
+	_, err = e.Swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 1000})
+	expect.No(t, err)
 	ask(t, e, 300)
 	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e.Snapshot(alice.Tenant)
 	ask(t, e, 1) // the task below asks, too
 	e.Swarm.Runner("idle", idle{})
 	work, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "idle", Input: core.Raw(`{}`), Session: ses.SessionID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Swarm.Budgets.Use(t.Context(), alice, budget.Spender{}, work.TaskID, "", 70, 0.25); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, e.Swarm.Budgets.Use(t.Context(), alice, budget.Spender{}, work.TaskID, "", 70, 0.25))
+	_, err = e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)})
+	expect.No(t, err)
 	st.fail = errors.New("the disk is away")
 	s := e.Snapshot(alice.Tenant)
 	st.fail = nil
@@ -167,26 +148,23 @@ func (idle) Start(context.Context, swarm.Job) (swarm.Work, error) {
 // "stored" is what reading all of them costs.
 func BenchmarkASnapshotOfManyApprovals(b *testing.B) {
 	e, _ := open(b)
-	if _, err := e.Swarm.CreateTenant(b.Context(), alice, alice.Tenant); err != nil {
-		b.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(b.Context(), alice, alice.Tenant)
+	expect.No(b, err)
 	ids := ask(b, e, 1000)
 	e.Snapshot(alice.Tenant)
 	b.Run("look", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()
-			if _, err := e.Judge.Defer(b.Context(), alice, ids[i%len(ids)], time.Minute); err != nil {
-				b.Fatal(err)
-			}
+			_, err := e.Judge.Defer(b.Context(), alice, ids[i%len(ids)], time.Minute)
+			expect.No(b, err)
 			b.StartTimer()
 			e.Snapshot(alice.Tenant)
 		}
 	})
 	b.Run("stored", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := e.Judge.Open(context.Background(), alice.Tenant); err != nil {
-				b.Fatal(err)
-			}
+			_, err := e.Judge.Open(context.Background(), alice.Tenant)
+			expect.No(b, err)
 		}
 	})
 }

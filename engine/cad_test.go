@@ -8,27 +8,23 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	_, st := open(t)
 	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer e.Close()
 	ctx := t.Context()
-	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+	expect.No(t, err)
 	create := func(id string) error {
 		_, err := e.CAD.CreateAgent(ctx, alice, cad.CreateAgent{AgentID: id, RoleName: "designer", WorkspaceID: "main"})
 		return err
 	}
 	bell := e.Watch(ctx)
-	if err := errors.Join(create("ann"), create("bob")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(create("ann"), create("bob")))
 	<-bell
 	if s := e.Snapshot(alice.Tenant); s.Err != nil || len(s.CADAgents) != 2 || s.CADAgents[0].AgentID != "ann" || s.CADAgents[0].Shown() != "idle" {
 		t.Errorf("%+v", s)
@@ -36,9 +32,8 @@ func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "ann", Project: "p", Role: "r", Command: []string{"x"}}); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("two agents with one name: %v", err)
 	}
-	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}})
+	expect.No(t, err)
 	if err := create("zoe"); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("two agents with one name: %v", err)
 	}
@@ -54,9 +49,8 @@ func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	if s := e.Snapshot(alice.Tenant); s.CADAgents[0].Shown() != "failed" {
 		t.Errorf("after a failure: %s", s.CADAgents[0].Shown())
 	}
-	if _, err := e.CAD.ShutdownAgent(ctx, alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.CAD.ShutdownAgent(ctx, alice, "bob")
+	expect.No(t, err)
 	if s := e.Snapshot(alice.Tenant); len(s.CADAgents) != 1 {
 		t.Errorf("%+v", s.CADAgents)
 	}

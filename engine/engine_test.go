@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -48,18 +49,12 @@ func (f *flaky) View(ctx context.Context, tenant string, fn func(store.Tx) error
 func open(t testing.TB) (*Engine, *flaky) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	sealer, err := audit.OpenSealer(path + ".key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	st := &flaky{Store: db}
 	e, err := Open(t.Context(), Options{Store: st, Sealer: sealer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		_ = e.Close()
 		if err := db.Close(); err != nil {
@@ -75,13 +70,10 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if s := e.Snapshot("t_acme"); len(s.Tenants) != 0 || s.Err != nil {
 		t.Errorf("before there is a tenant: %+v", s)
 	}
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	<-bell
 	s := e.Snapshot("t_acme")
 	if len(s.Tenants) != 1 || len(s.Sessions) != 1 || s.Sessions[0].SessionID != ses.SessionID || s.AuditSeq == 0 {
@@ -90,15 +82,13 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if again := e.Snapshot("t_acme"); again != s {
 		t.Error("nothing changed, and it is another snapshot")
 	}
-	if _, err := e.Swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Swarm.EStops.Press(t.Context(), alice, "drill")
+	expect.No(t, err)
 	if s = e.Snapshot("t_acme"); !s.EStop.On {
 		t.Errorf("emergency stop: %+v", s.EStop)
 	}
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_two"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(t.Context(), alice, "t_two")
+	expect.No(t, err)
 	if s = e.Snapshot("t_acme"); len(s.Tenants) != 2 {
 		t.Errorf("a second tenant is not seen from the first: %v", s.Tenants)
 	}
@@ -106,12 +96,10 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 
 func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
 	e, st := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Swarm.Sessions.Create(t.Context(), alice, "day"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
+	_, err = e.Swarm.Sessions.Create(t.Context(), alice, "day")
+	expect.No(t, err)
 	st.fail = errors.New("the disk is away")
 	if s := e.Snapshot("t_acme"); s.Err == nil {
 		t.Error("no error")
@@ -142,9 +130,7 @@ func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
 	if !ended(one) {
 		t.Error("a bell outlived its watcher")
 	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, e.Close())
 	if !ended(two) || !ended(e.Watch(t.Context())) {
 		t.Error("a bell outlived the engine")
 	}
@@ -156,9 +142,8 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	// A tenant made while it runs is scheduled, too.
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	if _, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
 		t.Errorf("unknown kind: %v", err)
 	}
@@ -173,22 +158,18 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 
 func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
 	e, _ := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	a, err := e.Skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 1 || s.Subagents[0].AgentID != a.AgentID || s.Err != nil {
 		t.Errorf("%+v", s.Subagents)
 	}
 	if _, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)}); err != nil {
 		t.Errorf("a message to it: %v", err)
 	}
-	if _, err := e.Skills.Cancel(t.Context(), alice, a.AgentID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Skills.Cancel(t.Context(), alice, a.AgentID, "")
+	expect.No(t, err)
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 0 {
 		t.Errorf("when it is over: %+v", s.Subagents)
 	}

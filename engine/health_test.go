@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -71,18 +72,13 @@ func newLife(t *testing.T) *life {
 func (l *life) begin() {
 	l.t.Helper()
 	sealer, err := audit.OpenSealer(l.path + ".key")
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if l.db, err = store.Open(l.path, store.Options{Seal: sealer.Seal}); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.No(l.t, err)
+	l.db, err = store.Open(l.path, store.Options{Seal: sealer.Seal})
+	expect.No(l.t, err)
 	l.Engine, err = Open(l.t.Context(), Options{
 		Store: l.db, Sealer: sealer, Policy: []byte(approveAll), Runners: map[string]swarm.Runner{"test.run": atOnce{}},
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.No(l.t, err)
 }
 
 func (l *life) run() {
@@ -138,9 +134,7 @@ func (l *life) dispatch(tenant, session, input string) string {
 	by := alice
 	by.Tenant = tenant
 	task, err := l.Swarm.Dispatch(l.t.Context(), by, swarm.Dispatch{Kind: "test.run", Session: session, Input: core.Raw(input)})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.No(l.t, err)
 	return task.TaskID
 }
 
@@ -152,9 +146,7 @@ func (l *life) session(tenant, name string) string {
 	if err == nil {
 		_, err = l.Swarm.Sessions.Start(l.t.Context(), by, ses.SessionID)
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.No(l.t, err)
 	return ses.SessionID
 }
 
@@ -177,9 +169,8 @@ func (l *life) named(tenant string) (about []string) {
 func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	l := newLife(t)
 	for _, tenant := range []string{"t_bad", "t_good"} {
-		if _, err := l.Swarm.CreateTenant(t.Context(), alice, tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Swarm.CreateTenant(t.Context(), alice, tenant)
+		expect.No(t, err)
 	}
 	broken, whole := l.session("t_bad", "broken"), l.session("t_bad", "whole")
 	held := l.dispatch("t_bad", broken, `{}`)
@@ -205,9 +196,7 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	l.ends("t_good", other, task.Succeeded)
 	l.ends("t_bad", runs, task.Succeeded)
 	l.ends("t_bad", inSession, task.Succeeded)
-	if err := l.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, l.Inspect(t.Context()))
 	got := l.named("t_bad")
 	for _, want := range []string{"session " + broken, "task " + leaseless, "task " + unknown, "task " + garbled} {
 		if !slices.Contains(got, want) {
@@ -232,9 +221,8 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 
 func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
 	l := newLife(t)
-	if _, err := l.Swarm.CreateTenant(t.Context(), alice, "t_bad"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Swarm.CreateTenant(t.Context(), alice, "t_bad")
+	expect.No(t, err)
 	by := alice
 	by.Tenant = "t_bad"
 	first, second := l.dispatch("t_bad", "", `{}`), l.dispatch("t_bad", "", `{}`)
@@ -256,18 +244,15 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 	by := alice
 	for _, tenant := range []string{"t_stop", "t_budget"} {
 		by.Tenant = tenant
-		if _, err := l.Swarm.CreateTenant(t.Context(), by, tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Swarm.CreateTenant(t.Context(), by, tenant)
+		expect.No(t, err)
 	}
 	by.Tenant = "t_stop"
-	if _, err := l.Swarm.EStops.Press(t.Context(), by, "test"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Swarm.EStops.Press(t.Context(), by, "test")
+	expect.No(t, err)
 	by.Tenant = "t_budget"
-	if _, err := l.Swarm.Budgets.Set(t.Context(), by, budget.Budget{Subject: "tenant", Tokens: 1}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = l.Swarm.Budgets.Set(t.Context(), by, budget.Budget{Subject: "tenant", Tokens: 1})
+	expect.No(t, err)
 	held := map[string]string{"t_stop": l.dispatch("t_stop", "", `{}`), "t_budget": l.dispatch("t_budget", "", `{}`)}
 	l.edit("t_stop", "estop", "test", func([]byte) []byte { return []byte(`[]`) })
 	l.edit("t_budget", "budget", "tokens", func([]byte) []byte { return []byte(`[]`) })
@@ -291,16 +276,11 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 	}
 	hidden := "/srv/some where"
 	_, _, err := l.Files.Put(t.Context(), alice, files.Rule{Path: hidden, Agent: "ada", Effect: files.Read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	rule, err := egress.NewRule(egress.Allow, "example.com:443")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.Egress.Put(t.Context(), alice, rule, 0); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, _, err = l.Egress.Put(t.Context(), alice, rule, 0)
+	expect.No(t, err)
 	garble := func([]byte) []byte { return []byte("{") }
 	l.edit("t_acme", "files.rule", hidden, garble)
 	l.edit("t_acme", "egress.rule", "example.com", garble)
@@ -310,9 +290,7 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 		t.Errorf("places of ada: %+v", got)
 	}
 	to, err := egress.NewTarget("example.com", 443)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if denied, _ := l.Egress.Denied(egress.Origin{Tenant: "t_acme", Agent: "ada"}, egress.Request{Target: to}); !denied {
 		t.Error("a connection by a rule that can't be read is not refused")
 	}
@@ -323,9 +301,8 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 
 func TestARunnerThatPanicsFailsItsTaskWithTheStack(t *testing.T) {
 	l := newLife(t)
-	if _, err := l.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	l.run()
 	tk := l.dispatch("t_acme", "", `{"do":"panic"}`)
 	l.ends("t_acme", tk, task.Failed)

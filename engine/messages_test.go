@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // asleep is a runtime whose agents exist and never run.
@@ -19,21 +20,17 @@ func (asleep) Check(fleet.Create) error { return nil }
 func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 	_, st := open(t)
 	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer e.Close()
 	for _, tenant := range []string{"t_acme", "t_other"} {
-		if _, err := e.Swarm.CreateTenant(t.Context(), alice, tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err = e.Swarm.CreateTenant(t.Context(), alice, tenant)
+		expect.No(t, err)
 	}
 	other := alice
 	other.Tenant = "t_other"
 	for by, name := range map[core.Caller]string{alice: "ann", other: "zoe"} {
-		if _, err := e.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "p", Role: "r", Command: []string{"x"}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = e.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "p", Role: "r", Command: []string{"x"}})
+		expect.No(t, err)
 	}
 	send := func(to string) error {
 		_, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: to, Payload: core.Raw(`{}`)})
@@ -56,9 +53,8 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 	if s := e.Snapshot("t_other"); s.Bus.Messages != 0 {
 		t.Errorf("%+v", s.Bus)
 	}
-	if _, err := e.Bus.Read(t.Context(), alice, "ann", 10); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Bus.Read(t.Context(), alice, "ann", 10)
+	expect.No(t, err)
 	if s := e.Snapshot("t_acme"); s.Bus.Open != 0 {
 		t.Errorf("after the reading: %+v", s.Bus)
 	}
@@ -69,13 +65,10 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 
 func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 	e, _ := open(t)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	s, err := e.Bus.Subscribe(t.Context(), "t_acme", bus.SubscribeOptions{Pattern: "sys.session.*"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -89,9 +82,7 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 	}()
 	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
 	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if m := <-got; m.Topic != "sys.session.created" || !strings.Contains(string(m.Payload), ses.SessionID) {
 		t.Errorf("%s %s", m.Topic, m.Payload)
 	}

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const (
@@ -27,13 +28,10 @@ func policed(t *testing.T) *Engine {
 	t.Helper()
 	_, st := open(t)
 	e, err := Open(t.Context(), Options{Store: st})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = e.Close() })
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
+	expect.No(t, err)
 	return e
 }
 
@@ -42,9 +40,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	robot := core.Caller{Tenant: "t_acme", Name: "robot", Kind: core.Agent, Door: core.DoorMCP}
 	must := func(p judge.Policy, err error) judge.Policy {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return p
 	}
 	in := judge.Proposal{Kind: judge.KindRules, Source: []byte(lenient), Cases: []byte(lenientCase)}
@@ -53,12 +49,10 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	if again.PolicyID != first.PolicyID {
 		t.Fatalf("%s, then %s", first.PolicyID, again.PolicyID)
 	}
-	if _, _, err := e.Judge.TestPolicy(ctx, robot, first.PolicyID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Judge.BacktestPolicy(ctx, alice, first.PolicyID, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := e.Judge.TestPolicy(ctx, robot, first.PolicyID)
+	expect.No(t, err)
+	_, err = e.Judge.BacktestPolicy(ctx, alice, first.PolicyID, 0)
+	expect.No(t, err)
 	must(e.Judge.Activate(ctx, alice, first.PolicyID))
 	in.Cases = []byte(strings.Replace(lenientCase, "fs.write", "fs.read", 1))
 	second := must(e.Judge.Propose(ctx, alice, in))
@@ -68,9 +62,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	must(e.Judge.Withdraw(ctx, alice, second.PolicyID))
 
 	page, err := e.DAG.Policies(ctx, "t_acme", core.Filter{Size: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	slices.Reverse(page.Items)
 	var got []string
 	for _, c := range page.Items {
@@ -97,9 +89,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 		t.Errorf("what the embedded policy replaced still holds: %+v %v", node, err)
 	}
 	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var tools []string
 	for _, c := range calls.Items {
 		if tools = append(tools, c.Tool); c.Status != "ok" || c.Server != policyServer {
@@ -110,9 +100,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 		t.Errorf("calls %v, want %v", tools, want)
 	}
 	steps, err := e.DAG.Lineage(ctx, "t_acme", dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	seen := map[dag.EdgeType]bool{}
 	for _, s := range steps.Steps {
 		seen[s.Edge.Type] = true
@@ -132,9 +120,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 	began := func(run, agent string) dag.Event {
 		t.Helper()
 		ev, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return ev
 	}
 	if _, err := e.DAG.Emit(ctx, alice, began(judge.BasePolicy, "ada")); err != nil {
@@ -145,25 +131,19 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 		t.Errorf("an operator emits for the engine: %v", err)
 	}
 	p, err := e.Judge.Propose(ctx, alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(lenient), Cases: []byte(lenientCase)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	// An import brings what it brings.
-	if err := e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+	expect.No(t, e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
 		_, err := e.DAG.EmitIn(tx, began("policy:default", "ada"), began("policy:default~2", "eve"))
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, id := range []string{p.PolicyID, judge.BasePolicy} {
 		if id == p.PolicyID {
 			_, err = e.Judge.Activate(ctx, alice, id)
 		} else {
 			_, err = e.Judge.Restore(ctx, alice, id)
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		expect.No(t, err, id)
 	}
 	page, err := e.DAG.Policies(ctx, "t_acme", core.Filter{})
 	if err != nil || len(page.Items) == 0 || page.Items[0].RunID != "policy:default~3" || page.Items[0].By != "alice" {
@@ -177,17 +157,13 @@ func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
 	now := time.Now()
 	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
 	old, err := dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+	expect.No(t, err)
+	expect.No(t, e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
 		if _, err := e.DAG.ObserveIn(tx, old); err != nil {
 			return err
 		}
 		return policyBook{e.DAG}.PolicyStated(tx, p, judge.PolicyStep{Did: judge.DidWithdraw})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
 	if err != nil || len(calls.Items) != 1 || calls.Items[0].Tool != judge.DidWithdraw {
 		t.Errorf("%+v %v", calls.Items, err)

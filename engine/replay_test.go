@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const noWrites = `
@@ -28,9 +29,7 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 	add := func(b dag.Body, nodes ...dag.Node) dag.EventRef {
 		at = at.Add(time.Second)
 		ev, err := dag.NewEvent(dag.Head{TS: dag.At(at), RunID: "r-1", AgentID: "ada", Nodes: nodes}, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		all = append(all, ev)
 		return dag.EventRef{EventID: ev.EventID}
 	}
@@ -52,13 +51,10 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 	edited := call("c-2", "fs.write", `{"path":"b"}`)
 	add(&dag.Substitution{OriginalEvent: first, ReplacementEvent: edited, Reason: "b"})
 	call("c-3", "fs.list", `{}`)
-	if _, err := e.DAG.Emit(ctx, alice, all...); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.DAG.Emit(ctx, alice, all...)
+	expect.No(t, err)
 	proposed, err := e.Judge.Propose(ctx, alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(noWrites), Cases: []byte(strings.Replace(lenientCase, "fs.write", "fs.read", 1))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	replay := func(of *judge.Trial, err error, all bool) string {
 		t.Helper()
 		if err != nil {
@@ -66,9 +62,7 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 		}
 		defer of.Close()
 		got, err := e.Replay(ctx, alice, "run:r-1", of, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var lines []string
 		for _, r := range got.Items {
 			lines = append(lines, fmt.Sprintf("%s %s→%s %s", r.Tool, r.Was, r.Would, r.RuleID))

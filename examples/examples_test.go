@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"swarmdeck/examples"
+	"swarmdeck/expect"
 )
 
 func extract(t testing.TB) string {
 	t.Helper()
 	dir, err := examples.Extract("quickstart", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return dir
 }
 
@@ -80,9 +79,7 @@ func TestScriptsReadAndWriteJSON(t *testing.T) {
 		doc, err := json.Marshal(map[string]any{
 			"args": map[string]any{"content": text, "path": "wrong", "list": []any{1, "x", map[string]any{"content": "no"}}}, "content": "no", "n": -1.5e3, "b": true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if got, err := member(string(doc), "args.content"); err != nil || got != text {
 			t.Errorf("%.80q came out as %.80q, %v", text, got, err)
 		}
@@ -113,9 +110,7 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 	dir := extract(t)
 	empty, awkward, git := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{"a b.txt", "-rf", "quo\"te", "new\nline", "é.txt"} {
-		if err := os.WriteFile(filepath.Join(awkward, name), []byte("x // TODO: \"one\" \\ two\n"+strings.Repeat("x", 70<<10)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(awkward, name), []byte("x // TODO: \"one\" \\ two\n"+strings.Repeat("x", 70<<10)), 0o600))
 	}
 	if _, err := exec.LookPath("git"); err == nil {
 		for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first \"one\""}} {

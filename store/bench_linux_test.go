@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -144,23 +145,17 @@ type storeEngine struct{ db *store.DB }
 
 func newStoreEngine(b *testing.B, stored int) engine {
 	db, err := store.Open(filepath.Join(b.TempDir(), "data.db"), store.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := db.CreateTenant(context.Background(), "t_bench"); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	expect.No(b, db.CreateTenant(context.Background(), "t_bench"))
 	e := storeEngine{db}
 	for left := stored; left > 0; left -= 500 {
-		if err := e.step(func(t transition) {
+		expect.No(b, e.step(func(t transition) {
 			for range min(left, 500) {
 				n := enqueue(t)
 				claim(t, n)
 				complete(t, n)
 			}
-		}); err != nil {
-			b.Fatal(err)
-		}
+		}))
 	}
 	return e
 }
@@ -185,9 +180,7 @@ type singleEngine struct{ db *bbolt.DB }
 
 func newSingleEngine(b *testing.B) engine {
 	db, err := bbolt.Open(filepath.Join(b.TempDir(), "data.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return singleEngine{db}
 }
 
@@ -244,9 +237,7 @@ type rawEngine struct {
 
 func newRawEngine(b *testing.B) engine {
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	e := &rawEngine{f: f, bell: make(chan struct{}, 1), over: make(chan struct{})}
 	go e.run()
 	return e

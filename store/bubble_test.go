@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -15,12 +16,8 @@ func TestStoresLiveInsideBubbles(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "data.db")
 		synctest.Test(t, func(t *testing.T) {
 			db, err := store.Open(path, store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.CreateTenant(t.Context(), "t_a"); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
+			expect.No(t, db.CreateTenant(t.Context(), "t_a"))
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -15,20 +16,14 @@ import (
 func TestAFileUnderSteadyChurnStopsGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
-	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), "t_acme"))
 	const live, commits, perCommit = 20_000, 2_000, 40
 	key := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	size := func() int64 {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return info.Size()
 	}
 	var n uint64
@@ -59,9 +54,7 @@ func TestAFileUnderSteadyChurnStopsGrowing(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if n == live {
 			full = size()
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -49,9 +50,7 @@ func TestKilledWhileItIsCompactedKeepsWhatWasAcknowledged(t *testing.T) {
 		},
 		Closed: func(t testing.TB, dir string) {
 			r, err := store.Check(context.Background(), path(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
@@ -74,9 +73,7 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 	db := openAt(t, path, store.Options{})
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	no(db.CreateTenant(t.Context(), "t_a"))
 	const n = 20_000
@@ -197,11 +194,7 @@ func TestACompactionEndsWithItsStore(t *testing.T) {
 			}
 		}
 	}()
-	if err := db.CreateTenant(t.Context(), "t_a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), "t_a"))
+	expect.No(t, db.Close())
 	<-ended
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -11,9 +12,7 @@ import (
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
 		db, err := store.Open(filepath.Join(dir, "data.db"), opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return db
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -19,9 +20,7 @@ func heap() uint64 {
 
 func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
 	db := open(t, store.Options{})
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	const many, each = 200_000, 1000
 	name := func(i int) string { return fmt.Sprintf("log.of.a.task.with.a.long.name.%010d", i) }
 	add := func(from int, n int64) error {
@@ -33,14 +32,10 @@ func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
 			return nil
 		})
 	}
-	if err := add(0, 1); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, add(0, 1))
 	before := heap()
 	for from := each; from < many; from += each {
-		if err := add(from, int64(from)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, add(from, int64(from)))
 	}
 	if grown := int64(heap()) - int64(before); grown > 8<<20 {
 		t.Errorf("%d counters hold %d MB", many, grown>>20)
@@ -70,9 +65,7 @@ func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
 
 func TestAnUpdateOfMoreCountersThanAreKeptIsWhole(t *testing.T) {
 	db := open(t, store.Options{})
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	const many = 20_000
 	refused := errors.New("refused")
 	for round := range 4 {

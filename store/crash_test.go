@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -28,9 +29,7 @@ func TestKilledAtAnyInstantKeepsWhatWasAcknowledged(t *testing.T) {
 		},
 		Closed: func(t testing.TB, dir string) {
 			r, err := store.Check(context.Background(), path(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}

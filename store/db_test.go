@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -19,9 +20,7 @@ func open(t testing.TB, opt store.Options) *store.DB {
 func openAt(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
 	db, err := store.Open(path, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -33,9 +32,7 @@ func openAt(t testing.TB, path string, opt store.Options) *store.DB {
 func TestUpdatesOfManyCallersAreAllThere(t *testing.T) {
 	ctx := context.Background()
 	db := open(t, store.Options{})
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	if err := db.CreateTenant(ctx, "t_a"); !errors.Is(err, store.ErrTenantExists) {
 		t.Fatalf("second create: %v", err)
 	}
@@ -67,7 +64,5 @@ func TestUpdatesOfManyCallersAreAllThere(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -35,9 +36,7 @@ func TestWhatEndsAnOpenStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t, t.TempDir())
 			db, err := store.Open(path, store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			var wg sync.WaitGroup
 			for range 8 { // neighbours must get an answer, whichever
 				wg.Go(func() {
@@ -85,9 +84,7 @@ func TestSealThatPanicsFailsItsCommitOnly(t *testing.T) {
 		}
 		return nil
 	}})
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	write := func() error {
 		return db.Update(ctx, "t_a", func(tx store.Tx) error { tx.Add("n", 1); return nil })
 	}
@@ -97,9 +94,7 @@ func TestSealThatPanicsFailsItsCommitOnly(t *testing.T) {
 		t.Errorf("update: %v", err)
 	}
 	bad = false
-	if err := write(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, write())
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
 		if n := tx.Counter("n"); n != 1 {
 			t.Errorf("counter %d", n)

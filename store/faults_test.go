@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -28,9 +29,7 @@ func TestFilesThatAreNoDataFilesAreRefusedUntouched(t *testing.T) {
 		"both metas gone":   append(make([]byte, 8192), good[8192:]...),
 	} {
 		path := filepath.Join(dir, "bad.db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, data, 0o600))
 		for _, readOnly := range []bool{true, false} {
 			db, err := store.Open(path, store.Options{ReadOnly: readOnly})
 			if err == nil {
@@ -56,13 +55,9 @@ func TestFilesThatAreNoDataFilesAreRefusedUntouched(t *testing.T) {
 func TestFileCutShortUnderAnOpenStoreIsAnError(t *testing.T) {
 	path := filled(t, t.TempDir())
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
-	if err := os.Truncate(path, 16<<10); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Truncate(path, 16<<10))
 	for range 2 {
 		err = db.View(ctx, "t_a", func(tx store.Tx) error {
 			return tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
@@ -80,9 +75,7 @@ func TestFileCutShortUnderAnOpenStoreIsAnError(t *testing.T) {
 func TestReadOnlyOpensWriteNothing(t *testing.T) {
 	path := filled(t, t.TempDir())
 	before := read(t, path)
-	if err := os.Chmod(path, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(path, 0o400))
 	a := openAt(t, path, store.Options{ReadOnly: true})
 	b := openAt(t, path, store.Options{ReadOnly: true}) // readers share
 	for _, db := range []*store.DB{a, b} {

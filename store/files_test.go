@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -17,9 +18,7 @@ func TestCreationIsPrivateAndMakesItsDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "data.db")
 	db := openAt(t, path, store.Options{})
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -71,9 +70,8 @@ func TestSymbolicLinkIsFollowed(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
-	if _, _, err := store.Compact(ctx, link); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Compact(ctx, link)
+	expect.No(t, err)
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info.Mode(), err)
 	}
@@ -191,13 +189,10 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filled(t, dir)
 	backup := filepath.Join(dir, "copy.db")
-	if _, err := store.Backup(ctx, path, backup); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.Backup(ctx, path, backup)
+	expect.No(t, err)
 	for range 5 { // owners come and go
-		if err := openAt(t, path, store.Options{}).Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, openAt(t, path, store.Options{}).Close())
 	}
 	before := read(t, path)
 
@@ -207,9 +202,7 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 		bad[i+300] ^= 1
 	}
 	damaged := filepath.Join(dir, "damaged.db")
-	if err := os.WriteFile(damaged, bad, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(damaged, bad, 0o600))
 	for _, from := range []string{damaged, filepath.Join(dir, "none.db"), path} {
 		if _, err := store.Restore(ctx, path, from); err == nil {
 			t.Errorf("restored from %s", from)
@@ -218,9 +211,7 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 	}
 
 	kept, err := store.Restore(ctx, path, backup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	unchanged(t, kept, before)
 	db := openAt(t, path, store.Options{})
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
@@ -229,14 +220,10 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 	if db.Epoch() <= 6 {
 		t.Errorf("epoch %d: an owner before the restore had 6", db.Epoch())
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	// A data file damaged beyond reading can be replaced too, twice a second.
 	for range 2 {
-		if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte("nonsense"), 0o600))
 		if _, err := store.Restore(ctx, path, backup); err != nil {
 			t.Errorf("over nonsense: %v", err)
 		}
@@ -249,11 +236,9 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 	path := filled(t, t.TempDir())
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, remove := range []bool{false, true} {
-		if err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+		expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error {
 			for i := range 3000 {
 				key := fmt.Appendf(nil, "%06d", i)
 				if remove {
@@ -265,18 +250,12 @@ func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 				}
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	epoch := db.Epoch()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	before, after, err := store.Compact(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if info, e := os.Stat(path); e != nil || info.Size() != after || after*2 > before {
 		t.Errorf("%d before, %d after, %v", before, after, e)
 	}
@@ -292,9 +271,8 @@ func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 func TestCompactLeavesNoSpaceAhead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy.db")
-	if _, err := store.Backup(ctx, filled(t, dir), path); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.Backup(ctx, filled(t, dir), path)
+	expect.No(t, err)
 	before, after, err := store.Compact(ctx, path)
 	if err != nil || after > before {
 		t.Errorf("%d before, %d after, %v", before, after, err)
@@ -321,15 +299,12 @@ func TestCompactAcceptsAFileWithOneDamagedMetaPage(t *testing.T) {
 	path := filled(t, t.TempDir())
 	data := read(t, path)
 	data[4096*1+30] ^= 4
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, data, 0o600))
 	if _, err := store.Open(path, store.Options{}); !errors.Is(err, store.ErrUnusable) {
 		t.Fatalf("open: %v", err)
 	}
-	if _, _, err := store.Compact(ctx, path); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Compact(ctx, path)
+	expect.No(t, err)
 	if err := openAt(t, path, store.Options{}).Close(); err != nil {
 		t.Error(err)
 	}
@@ -342,9 +317,7 @@ func TestCompactRefusesDamageAndLeavesTheFile(t *testing.T) {
 		data[i] ^= 0x20
 	}
 	path := filepath.Join(dir, "bad.db")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, data, 0o600))
 	if _, _, err := store.Compact(ctx, path); err == nil {
 		t.Error("compacted")
 	}

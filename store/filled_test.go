@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -22,14 +23,10 @@ func filled(t testing.TB, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "data.db")
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	for i := 0; i < records; i += 20 {
-		if err := db.Update(ctx, "t_a", func(tx store.Tx) error {
+		expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error {
 			for j := i; j < i+20; j++ {
 				if err := tx.Put("x", fmt.Appendf(nil, "%04d", j), recordValue(j)); err != nil {
 					return err
@@ -37,22 +34,16 @@ func filled(t testing.TB, dir string) string {
 				tx.Add("n", 1)
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	return path
 }
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return data
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -38,9 +39,7 @@ func TestFlippedBitsNeverReadAsData(t *testing.T) {
 		}
 		data := bytes.Clone(good)
 		data[at] ^= 1 << r.IntN(8)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, data, 0o600))
 		report, checkErr := store.Check(ctx, path)
 		unchanged(t, path, data)
 		db, err := store.Open(path, store.Options{ReadOnly: i%2 == 0})
@@ -111,9 +110,7 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 	data := read(t, path)
 	at := bytes.LastIndex(data, recordValue(77))
 	data[at+5] ^= 1
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, data, 0o600))
 	if r, err := store.Check(ctx, path); err != nil || r.Found != 1 || !errors.Is(r.Err(), store.ErrUnusable) {
 		t.Errorf("check: %+v, %v", r, err)
 	}
@@ -136,9 +133,7 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 		}
 	}
 	// Writing over it, or removing it, mends the bucket.
-	if err := db.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", key, recordValue(77)) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", key, recordValue(77)) }))
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 		t.Errorf("%s, %d missing", wrong, missing)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -91,9 +92,7 @@ func survived(t testing.TB, path string, acked int) {
 		t.Error(err)
 	}
 	db, err := store.Open(path, store.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 		t.Errorf("%s, %d missing", wrong, missing)
@@ -115,9 +114,7 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	path := filled(t, dir)
 	heard := make(chan *store.FullError, 8)
 	db, err := store.Open(path, store.Options{OnFull: func(full *store.FullError) { heard <- full }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	acked, err := fillUp(db)
 	if acked == 0 || err == nil {
 		t.Fatalf("%d records, %v", acked, err)
@@ -129,9 +126,7 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	// What stops something is still recorded; who can wait does.
 	reserve := store.IfFull(ctx, store.UseReserve)
 	for i := range 20 {
-		if err := db.Update(reserve, "t_a", put(fmt.Sprint("stop ", i), 500)); err != nil {
-			t.Fatalf("stop %d: %v", i, err)
-		}
+		expect.No(t, db.Update(reserve, "t_a", put(fmt.Sprint("stop ", i), 500)), "stop", i)
 	}
 	waits := make(chan error, 3)
 	patient := store.IfFull(ctx, store.Wait)
@@ -220,9 +215,7 @@ func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := store.Open(filled(t, mountSmall(t, "4m")), store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			defer db.Close()
 			if _, err := fillUp(db); !errors.Is(err, store.ErrFull) {
 				t.Fatal(err)
@@ -241,9 +234,7 @@ func TestAFullDiskIsOpened(t *testing.T) {
 	dir := mountSmall(t, "4m")
 	path := filled(t, dir)
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	acked, err := fillUp(db)
 	refused(t, db, err)
 	if err := db.Close(); err != nil {
@@ -253,9 +244,8 @@ func TestAFullDiskIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // each opening is a commit
-		if db, err = store.Open(path, store.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		db, err = store.Open(path, store.Options{})
+		expect.No(t, err)
 		if err := db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)); err != nil {
 			t.Error(err)
 		}
@@ -270,13 +260,9 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 	const child = "SWARMDECK_LIMITED_FILE"
 	if path := os.Getenv(child); path != "" {
 		limit := syscall.Rlimit{Cur: 3 << 20, Max: 64 << 20}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		db, err := store.Open(path, store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		acked, err := fillUp(db)
 		fmt.Printf("acked %d\n", acked)
 		refused(t, db, err)
@@ -284,9 +270,7 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 		limit.Cur = limit.Max
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		if err := db.Update(store.IfFull(ctx, store.Wait), "t_a", put("waited", 500)); err != nil {
 			t.Error(err)
 		}
@@ -297,15 +281,11 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 	}
 	path := filled(t, t.TempDir())
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), child+"="+path)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("child: %v\n%s", err, out)
-	}
+	expect.No(t, err, "child", out)
 	var acked int
 	if _, err := fmt.Sscanf(string(out), "acked %d", &acked); err != nil || acked == 0 {
 		t.Fatalf("child said: %s", out)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
@@ -14,13 +16,9 @@ func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
 		commits.Add(1)
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
-	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), "t_acme"))
 	commits.Store(0)
 	began := make(chan struct{})
 	put := func(key string) func(Tx) error {

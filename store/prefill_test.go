@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestTheFileIsWrittenAheadOfItsUse: only past the used part, and only when
@@ -12,13 +14,9 @@ import (
 func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	used := bytes.Repeat([]byte{7}, 8192)
-	if err := os.WriteFile(path, used, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, used, 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer f.Close()
 	var a ahead
 	for _, step := range []struct{ used, size int64 }{
@@ -28,9 +26,7 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 		{64 << 20, 66 << 20}, // a large commit made it grow by itself
 	} {
 		a.start(f, step.used)
-		if err := a.wait(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, a.wait())
 		if info, err := f.Stat(); err != nil || info.Size() != step.size {
 			t.Errorf("%d used: size %d, %v; want %d", step.used, info.Size(), err, step.size)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -41,14 +42,12 @@ func rewrite(tx store.Tx, change func([]byte) []byte) error {
 func names(t *testing.T, db *store.DB, tenant string) string {
 	t.Helper()
 	var out []string
-	if err := db.View(ctx, tenant, func(tx store.Tx) error {
+	expect.No(t, db.View(ctx, tenant, func(tx store.Tx) error {
 		return tx.Scan("names", nil, nil, false, func(_, v []byte) (bool, error) {
 			out = append(out, string(v))
 			return true, nil
 		})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.Join(out, ",")
 }
 
@@ -58,25 +57,17 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	reopen := func(n int) *store.DB {
 		t.Helper()
 		db, err := store.Open(path, store.Options{Migrations: steps[:n]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return db
 	}
 	db := reopen(0)
 	for _, id := range []string{"t_a", "t_b"} {
-		if err := db.CreateTenant(ctx, id); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Update(ctx, id, func(tx store.Tx) error {
+		expect.No(t, db.CreateTenant(ctx, id))
+		expect.No(t, db.Update(ctx, id, func(tx store.Tx) error {
 			return errors.Join(tx.Put("names", []byte("1"), []byte("ann "+id)), tx.Put("names", []byte("2"), []byte("bob")))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	old := read(t, path)
 
 	// Read-only can't migrate, and says so.
@@ -105,17 +96,13 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	if got := names(t, db, "t_b"); got != "mx ANN T_B,mx BOB" || db.Schema() != 2 {
 		t.Errorf("t_b: %s, schema %d", got, db.Schema())
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	// Once only, and never back.
 	db = reopen(2)
 	if got := names(t, db, "t_a"); got != "mx ANN T_A,mx BOB" {
 		t.Errorf("after a second open: %s", got)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	for _, readOnly := range []bool{false, true} {
 		if _, err := store.Open(path, store.Options{ReadOnly: readOnly, Migrations: steps[:1]}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "newer") {
 			t.Errorf("with an older program: %v", err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/internal/group"
 )
 
@@ -17,34 +18,22 @@ import (
 func FuzzSurvey(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "data.db")
 	db, err := Open(path, Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	ctx := context.Background()
-	if err := db.CreateTenant(ctx, "t_a"); err != nil {
-		f.Fatal(err)
-	}
-	if err := db.Update(ctx, "t_a", func(tx Tx) error {
+	expect.No(f, db.CreateTenant(ctx, "t_a"))
+	expect.No(f, db.Update(ctx, "t_a", func(tx Tx) error {
 		for i := range 200 {
 			if err := tx.Put("x", fmt.Appendf(nil, "%03d", i), make([]byte, 150)); err != nil {
 				return err
 			}
 		}
 		return tx.Put("y", []byte("large"), make([]byte, 9000))
-	}); err != nil {
-		f.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		f.Fatal(err)
-	}
+	}))
+	expect.No(f, db.Close())
 	good, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	m, err := findMeta(bytes.NewReader(good), int64(len(good)))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	good = good[:m.pages*m.pageSize]
 	f.Add([]byte{})
 	f.Add([]byte{0x00, 0x20, 0x10, 0xff})
@@ -69,9 +58,7 @@ func FuzzSurvey(f *testing.F) {
 		}
 		identityOf(r, m)
 		report, err := surveyPages(ctx, r, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if (report.Found == 0) != (len(report.Problems) == 0) {
 			t.Errorf("%d found, %d told", report.Found, len(report.Problems))
 		}

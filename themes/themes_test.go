@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/themes"
 	"swarmdeck/ui/screen"
 )
@@ -12,9 +13,7 @@ import (
 func load(t *testing.T, name string) *screen.Theme {
 	t.Helper()
 	th, err := themes.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return th
 }
 
@@ -111,9 +110,7 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 
 func TestUserThemesExtend(t *testing.T) {
 	th, err := themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	dark := load(t, "dark")
 	if got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true}); got != want {
 		t.Errorf("good is %+v, want %+v", got, want)

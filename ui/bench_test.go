@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/themes"
 )
 
@@ -48,9 +49,7 @@ func churn(w *fakeWorld, rng *rand.Rand, now time.Time) {
 
 func benchTheme(b *testing.B) Options {
 	theme, err := themes.Load(themes.Default)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return Options{Theme: theme}
 }
 
@@ -248,9 +247,7 @@ func BenchmarkFleet(b *testing.B) {
 
 func busyFleet(tb testing.TB, w, h int, open bool) (r *rig, change func()) {
 	theme, err := themes.Load(themes.Default)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.No(tb, err)
 	world, rng := fleetOf(100, 8), rand.New(rand.NewPCG(1, 1))
 	r = rigOn(tb, world, w, h, Options{Theme: theme})
 	r.keys("1", "G", "k")

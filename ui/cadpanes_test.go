@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/themes"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
@@ -247,9 +248,7 @@ func TestAWorkspaceIsLookedAtAgainOnlyWhenItChanged(t *testing.T) {
 func TestTrueColourShowsShades(t *testing.T) {
 	for profile, want := range map[colorprofile.Profile]bool{colorprofile.TrueColor: true, colorprofile.ANSI256: false, colorprofile.ASCII: false} {
 		theme, err := themes.Load(themes.Default)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		r := rigOn(t, newModels(), 80, 24, Options{Theme: theme})
 		r.send(tea.ColorProfileMsg{Profile: profile})
 		r.keys("C", "w", "v")

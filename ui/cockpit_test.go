@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
 )
@@ -322,9 +323,7 @@ func TestARecordedSessionIsAScript(t *testing.T) {
 	r.typeText("record off")
 	r.keys("enter")
 	got, err := os.ReadFile(filepath.Join(dir, "walk.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := `# recorded session
 cockpit 80x24
 await quiet

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAMessageKeepsItsLinesAndTabs(t *testing.T) {
@@ -45,12 +46,8 @@ func TestAMessageLooksRightAsItIsTyped(t *testing.T) {
 func TestTabOffersTheAgentsCommandsAndItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"main.go", "docs/a b.md", ".git/config", "node_modules/x.js"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	r := newRig(t, 80, 24)
 	r.change(func() {

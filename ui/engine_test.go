@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
@@ -58,23 +59,16 @@ func newDeck(t *testing.T, w, h int) *deck {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	db, err := store.Open(filepath.Join(t.TempDir(), "deck.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	eng, err := engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"test.echo": echo{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
-	if _, err := eng.Swarm.CreateTenant(ctx, by, tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err = eng.Swarm.CreateTenant(ctx, by, tenant)
+	expect.No(t, err)
 	ran := make(chan error, 1)
 	go func() { ran <- eng.Run(ctx) }()
 	keys, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	env := func(tenant string) command.Env {
 		caller := by
 		caller.Tenant = tenant
@@ -106,9 +100,7 @@ func (d *deck) keys(names ...string) {
 	for _, n := range names {
 		d.quiet()
 		k, err := Key(n)
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		expect.No(d.t, err)
 		d.Send(k)
 	}
 	d.quiet()

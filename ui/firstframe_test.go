@@ -8,22 +8,20 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+
+	"swarmdeck/expect"
 )
 
 // newEarly is an early terminal with a way to read all it got.
 func newEarly(t *testing.T) (e *firstFrame, written func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return &firstFrame{tty: w, to: w, profile: colorprofile.ANSI}, func() string {
 		w.Close()
 		defer r.Close()
 		all, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return string(all)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 	"swarmdeck/themes"
 	"swarmdeck/ui/term"
 )
@@ -134,18 +135,14 @@ var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3
 func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 	t.Helper()
 	theme, err := themes.Load(themes.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r := rigOn(t, poisoned(rec, text), w, h, Options{Theme: theme, Notice: NoticeOSC777})
 	r.runs = func([]string) (string, string, int) { return text + "\n", text, 1 }
 	for _, key := range tour {
 		r.wait(deadTime)
 		r.press(key)
 		v := r.m.View()
-		if err := harmless(colours.ReplaceAllString(v.Content, "")); err != nil {
-			t.Fatalf("after %q the screen has %v", key, err)
-		}
+		expect.No(t, harmless(colours.ReplaceAllString(v.Content, "")), "after", key, "the screen has")
 		for y, row := range r.m.Frame().Plain() {
 			if term.Width(row) > w {
 				t.Fatalf("after %q row %d is wider than the screen: %q", key, y, row)
@@ -166,9 +163,7 @@ func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 			}
 		}
 	}
-	if err := harmless(cleanLines(text)); err != nil {
-		t.Fatalf("the pager is given %v", err)
-	}
+	expect.No(t, harmless(cleanLines(text)), "the pager is given")
 }
 
 func TestNothingHostileReachesTheTerminal(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -48,9 +49,7 @@ func (w *tape) first(t *testing.T, since time.Time, holds string) time.Duration 
 func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end func()) {
 	t.Helper()
 	bindings, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	remote.Size = term.Size{Width: 80, Height: 24}
 	opt := Options{
 		Services: newWorld().services(), Keys: bindings, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
@@ -83,9 +82,8 @@ func press(t *testing.T, keys io.Writer, s string) (at time.Time) {
 	t.Helper()
 	synctest.Wait()
 	at = time.Now()
-	if _, err := io.WriteString(keys, s); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(keys, s)
+	expect.No(t, err)
 	return at
 }
 
@@ -145,9 +143,8 @@ func lulled(t *testing.T, r *rest, before, after string, meanwhile func()) time.
 	}
 	meanwhile()
 	start := time.Now()
-	if _, err := r.Write([]byte(before + raw.Msg.(string) + after)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.Write([]byte(before + raw.Msg.(string) + after))
+	expect.No(t, err)
 	return time.Since(start)
 }
 

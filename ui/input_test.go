@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/term"
 )
 
@@ -46,9 +47,7 @@ func TestAWokenReadLosesNothing(t *testing.T) {
 		t.Helper()
 		p := make([]byte, n)
 		n, err := in.Read(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return string(p[:n])
 	}
 	go func() { _, _ = w.Write([]byte("abc")) }()

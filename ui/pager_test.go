@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane/fleet"
 )
 
@@ -39,12 +40,8 @@ func TestTheAgentsDirectoryGoesToThePager(t *testing.T) {
 	dir := t.TempDir()
 	for name, size := range map[string]int{"a.txt": 3, "evil\x1b[2J\u202ename": 1, "sub/deep/er/and/deeper/x": 2, ".git/config": 9} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.No(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	r, texts := pagedRig(t, dir)
 	openScribe(r)
@@ -83,9 +80,7 @@ func TestAPagerThatCannotRunIsTold(t *testing.T) {
 func TestALargeDirectoryIsListedInPart(t *testing.T) {
 	dir := t.TempDir()
 	for i := range listMost + 10 {
-		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("f", i%9+1)+string(rune('a'+i%26))+"-"+strings.Repeat("x", i/234)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(dir, strings.Repeat("f", i%9+1)+string(rune('a'+i%26))+"-"+strings.Repeat("x", i/234)), nil, 0o600))
 	}
 	text, err := listing(dir)
 	if err != nil || strings.Count(text, "\n") > listMost+10 {

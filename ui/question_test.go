@@ -6,15 +6,14 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // asked is a rig whose one approval is a question.
 func asked(t *testing.T, q judge.Question) *rig {
 	t.Helper()
 	args, err := q.Args()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	a := approval(1, judge.Low, q.Message, string(args))
 	a.Gate, a.Action.Kind, a.Action.Server, a.Action.Tool, a.Agent = judge.GateQuestion, judge.KindQuestion, "files", "", judge.AgentRef{}
 	a.Subject = reads().Subject(tenant, a.Gate, &a.Action, &a.Agent)

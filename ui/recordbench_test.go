@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // fill records n events of a hundred agents, each a call with its result.
@@ -42,9 +43,8 @@ func (a *archive) fill(n int) {
 func BenchmarkTimelineFrame(b *testing.B) {
 	long := 100_000
 	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
-		if _, err := fmt.Sscan(text, &long); err != nil {
-			b.Fatal(err)
-		}
+		_, err := fmt.Sscan(text, &long)
+		expect.No(b, err)
 	}
 	for _, events := range []int{10_000, long} {
 		a := newArchive(b, nil)

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/pane/record"
 )
@@ -131,9 +132,7 @@ func newArchive(t testing.TB, programs judge.Programs) *archive {
 
 func (a *archive) no(err error) {
 	a.t.Helper()
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	expect.No(a.t, err)
 }
 
 // tell records an event of the agent scribe, some time after the one before.

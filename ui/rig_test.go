@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
@@ -60,9 +61,7 @@ func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 	t.Helper()
 	r := &rig{t: t, w: world, clock: &clock{now: start}}
 	keys, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	opt.Services, opt.Keys, opt.Clock = world.services(), keys, r.clock
 	opt.Caller = core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
 	if opt.Theme == nil {
@@ -161,9 +160,7 @@ func (r *rig) press(name string) {
 func (r *rig) hit(name string) {
 	r.t.Helper()
 	k, err := Key(name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, err)
 	r.send(k)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -32,9 +33,7 @@ func (b *broken) Snapshot(t string) *engine.Snapshot {
 
 func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
 	keys, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &broken{fakeWorld: newWorld()}
 	var out bytes.Buffer
 	services := w.services()

@@ -15,6 +15,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 	"swarmdeck/ui/serve/link"
@@ -51,16 +52,11 @@ func BenchmarkSSH(b *testing.B) {
 // served serves the cockpit of a world over SSH.
 func served(b *testing.B, w *fakeWorld) (addr string, key gossh.Signer) {
 	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if key, err = gossh.NewSignerFromKey(private); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	key, err = gossh.NewSignerFromKey(private)
+	expect.No(b, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	base := rigOn(b, w, 80, 24, benchTheme(b)).m.opt // for its keymap
 	base.Clock, base.After, base.Frame = nil, nil, 0
 	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
@@ -75,14 +71,12 @@ func served(b *testing.B, w *fakeWorld) (addr string, key gossh.Signer) {
 		return 0
 	}})
 	b.Cleanup(func() { _ = s.Close() })
-	if err := s.SSH(l, serve.Door{
+	expect.No(b, s.SSH(l, serve.Door{
 		HostKey: key,
 		Admit:   func(_, print, _ string) (serve.Who, error) { return serve.Who{Name: "bob", Key: print}, nil },
 		Settle:  func(serve.Who) error { return nil },
 		Follow:  func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },
-	}); err != nil {
-		b.Fatal(err)
-	}
+	}))
 	return l.Addr().String(), key
 }
 
@@ -93,35 +87,21 @@ func overSSH(b *testing.B, shape link.Shape, width, height int, length time.Dura
 	w, rng := crowd(1000), rand.New(rand.NewPCG(1, 1))
 	addr, key := served(b, w)
 	wire, err := link.New(addr, shape)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer wire.Close()
 	client, err := gossh.Dial("tcp", wire.Addr(), &gossh.ClientConfig{
 		User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer client.Close()
 	s, err := client.NewSession()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.RequestPty("xterm-256color", height, width, nil); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	expect.No(b, s.RequestPty("xterm-256color", height, width, nil))
 	keys, err := s.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	out, err := s.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Shell(); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
+	expect.No(b, s.Shell())
 	seen := make(chan time.Time, 16)
 	go func() {
 		in := bufio.NewReader(out)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
@@ -12,17 +13,13 @@ import (
 
 func TestAValueIsAlwaysPartOfOneWord(t *testing.T) {
 	tpl, err := parseTemplate("task cancel {id} --reason {?Why not}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if q := tpl.questions(); !slices.Equal(q, []string{"Why not"}) || !tpl.acts() {
 		t.Fatalf("questions %q, acts %v", q, tpl.acts())
 	}
 	hostile := "x --yes; rm -rf / '{tenant}' \"\n"
 	got, err := tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why not": "{id} a b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := []string{"task", "cancel", hostile, "--reason", "{id} a b"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("filled %q, want %q", got, want)
@@ -55,9 +52,7 @@ func TestAMissingValueIsRefused(t *testing.T) {
 // is one that the cockpit knows in the scope it is bound in.
 func TestEveryDefaultKeyWorks(t *testing.T) {
 	m, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r := newRig(t, 80, 24)
 	for _, b := range m.All() {
 		if b.Line != "" {

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestALoginIsCopiedToOneAgent(t *testing.T) {
@@ -39,9 +40,7 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	write(t, filepath.Join(home, ".config/tool/key"), "renewed by the agent")
 	write(t, filepath.Join(mine, ".gemini/oauth.json"), "second")
 	soon := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(mine, ".gemini/oauth.json"), soon, soon); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chtimes(filepath.Join(mine, ".gemini/oauth.json"), soon, soon))
 	s.ends(task.Failed, "agent_killed", "crash")
 	s.ends(task.Succeeded, "", "say again")
 	has(".gemini/oauth.json", "second")

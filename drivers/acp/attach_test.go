@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // filesOf gives an agent a directory with a text, a large one, and links out of it.
@@ -22,17 +23,11 @@ func filesOf(t *testing.T, a *fleet.Agent) string {
 		filepath.Join(dir, "a.txt"): "hello", filepath.Join(dir, "sub", "b c.txt"): "there", filepath.Join(dir, "large"): strings.Repeat("x", maxCarried+1),
 		filepath.Join(dir, "binary"): "a\x00\xff", outside: "no",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		expect.No(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for link, to := range map[string]string{"out": outside, "up": filepath.Dir(outside)} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	a.Dir = dir
 	return dir

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func newRuntime(t *testing.T, opt Options) *Runtime {
@@ -19,9 +20,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 		opt.Dir = t.TempDir()
 	}
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -29,9 +28,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 func fakeAgent(t *testing.T, as traits, options settings) fleet.Agent {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return fleet.Agent{
 		Name: "actor", TenantID: "t_test", Runtime: "acp", Command: []string{self},
 		Env: map[string]string{"ACP_TEST_AS": string(core.MustEncode(as))}, Options: core.MustEncode(options),

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -83,9 +84,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 
 func (d *desk) no(err error) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 }
 
 func (d *desk) agent() fleet.Agent {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // playEngine opens an agent as an engine would, gives it work that leaves a
@@ -45,30 +46,22 @@ func playEngine(dir string) {
 
 func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	dir, instance := t.TempDir(), fmt.Sprintf("acpkill%d", os.Getpid())
 	engine := osexec.Command(self)
 	engine.Env = append(os.Environ(), "ACP_TEST_ENGINE="+dir, "ACP_TEST_INSTANCE="+instance)
 	engine.Stderr = os.Stderr
-	if err := engine.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Start())
 	eventually(t, "the agent has left a process behind", func() bool { return readPID(filepath.Join(dir, "pid")) > 0 })
 	if n := len(marked(instance)); n < 2 {
 		t.Errorf("%d processes of the engine, want the agent and its child", n)
 	}
-	if err := engine.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, engine.Process.Kill())
 	_ = engine.Wait()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	next, err := cell.NewSupervisor(cell.Options{Instance: instance})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer next.Close()
 	if n, err := next.Sweep(ctx); err != nil || n == 0 { // what the next engine does first
 		t.Fatalf("swept %d: %v", n, err)

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
@@ -136,15 +137,11 @@ func TestAConversationOutlivesTheEngineButNotTheAgent(t *testing.T) {
 	a := fakeAgent(t, traits{Resume: true}, settings{})
 	first := open(t, r, a)
 	first.ends(task.Succeeded, "", "say one")
-	if err := first.handle.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, first.handle.Close())
 	again := open(t, r, a)
 	again.ends(task.Succeeded, "", "say two")
 	again.heard("log", "took up the conversation")
-	if err := again.handle.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, again.handle.Close())
 	a.CreatedAt = time.Now() // deleted, and made again by the same name
 	other := open(t, r, a)
 	other.ends(task.Succeeded, "", "say three")
@@ -158,9 +155,7 @@ func TestALostConversationIsBegunAnew(t *testing.T) {
 	s.ends(task.Succeeded, "", "say one")
 	p := s.handle.(*agent).place
 	id := p.recall().Session
-	if err := os.Remove(filepath.Join(p.home, id)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(filepath.Join(p.home, id)))
 	s.ends(task.Failed, "agent_killed", "crash")
 	s.ends(task.Succeeded, "", "say two")
 	s.heard("log", "the earlier conversation could not be taken up")

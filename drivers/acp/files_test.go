@@ -20,14 +20,13 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	s, dir := newStand(t, traits{}, settings{FS: "write"})
 	a := filepath.Join(dir, "a.txt")
-	if err := os.WriteFile(a, []byte("one\ntwo\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(a, []byte("one\ntwo\n"), 0o640))
 	s.always("approve")
 	s.ends(task.Succeeded, "", "read "+a, "write "+a+" three", "write "+filepath.Join(dir, "new.txt")+" four", "read "+filepath.Join(dir, "none"))
 	s.heard("message", "read one\ntwo\n")
@@ -80,17 +79,13 @@ func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
 	s, dir := newStand(t, traits{}, settings{})
 	out := t.TempDir()
 	secret := filepath.Join(out, "secret")
-	if err := os.WriteFile(secret, []byte("the secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(secret, []byte("the secret"), 0o600))
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{
 		os.Symlink(secret, in("link")), os.Symlink(out, in("door")), os.Symlink("../../../../../../../../"+secret, in("climb")),
 		os.Link(secret, in("hard")), unix.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("sub"), 0o700), os.Symlink("/dev/zero", in("endless")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	s.always("approve")
 	for _, path := range []string{
@@ -121,9 +116,7 @@ func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
 func TestAFileIsReadFromALineOn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600))
 	p := place{sup: drivertest.Cells(t, cell.Options{})}
 	p.spec.Dir = dir
 	n := func(i int) *int { return &i }
@@ -144,9 +137,7 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 			t.Errorf("line %v limit %v: %q, %v", c.line, c.limit, got, err)
 		}
 	}
-	if err := os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600))
 	if _, err := p.readText(fileRequest{Path: path}); err == nil {
 		t.Error("a huge file was read")
 	}
@@ -170,17 +161,13 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 
 func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	dir := t.TempDir()
 	a := fakeAgent(t, traits{}, settings{Terminal: true})
 	a.Dir = dir
 	s := open(t, newRuntime(t, Options{Pins: pins}), a)
 	job := filepath.Join(dir, "job.sh")
-	if err := os.WriteFile(job, []byte("echo one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(job, []byte("echo one"), 0o600))
 	rewrite := false
 	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
 		files := e.Bind(e.Args)
@@ -234,12 +221,8 @@ func TestOutputIsCutAtACharacter(t *testing.T) {
 func TestWhatIsHiddenIsNotServed(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"keys/a", "keys/b", ".env", "c"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	text := "new"
 	for profile, served := range map[cell.Profile]string{cell.Worker: "keys/b c", cell.Reader: "", cell.Open: "keys/a keys/b .env c"} {
@@ -287,18 +270,12 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "swarm.db")
 	own, err := safeopen.OwnFiles(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	p := place{sup: drivertest.Cells(t, cell.Options{}), own: own}
 	p.spec.Dir = dir
-	if err := os.WriteFile(data+".key", []byte("KEY"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(data+".key", []byte("KEY"), 0o600))
 	for name, link := range map[string]func(string, string) error{"hard": os.Link, "soft": os.Symlink} {
-		if err := link(data+".key", filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, link(data+".key", filepath.Join(dir, name)))
 	}
 	text := "mine"
 	for _, name := range []string{"swarm.db.key", "hard", "soft", "swarm.db.secrets.key"} {

@@ -24,6 +24,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	enginetree "swarmdeck/engine/tree"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -168,9 +169,7 @@ func newHalfHour(t *testing.T) *halfHour {
 
 func (h *halfHour) no(err error) {
 	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
+	expect.No(h, err)
 }
 
 // agent makes one that plays the steps of a file of its directory, in a tree of its own or in
@@ -360,9 +359,7 @@ func TestACommandOfAnAgentIsContainedInItsOwnTree(t *testing.T) {
 func standing(t *testing.T, page, name, want string) {
 	t.Helper()
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	from, to := "<!-- "+name+": a test writes this -->\n", "<!-- "+name+" end -->"
 	before, rest, ok := strings.Cut(string(data), from)
 	got, after, also := strings.Cut(rest, to)
@@ -371,9 +368,7 @@ func standing(t *testing.T, page, name, want string) {
 		t.Fatalf("%s has no marks %s…%s", page, from, to)
 	case got == want:
 	case *anew:
-		if err := os.WriteFile(page, []byte(before+from+want+to+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(page, []byte(before+from+want+to+after), 0o644))
 	default:
 		t.Errorf("%s does not tell what the policy does now; go test ./drivers/acp -run HalfHour -update\n%s", page, want)
 	}

@@ -12,25 +12,20 @@ import (
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.No(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 	skeleton := t.TempDir()
 	write(t, filepath.Join(skeleton, ".tool/settings"), "fresh")
 	write(t, filepath.Join(skeleton, "other"), "fresh")
-	if err := os.Symlink("/etc/passwd", filepath.Join(skeleton, "link")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink("/etc/passwd", filepath.Join(skeleton, "link")))
 	r := newRuntime(t, Options{})
 	homes := map[string]bool{}
 	for _, name := range []string{"one", "two"} {
@@ -71,18 +66,12 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 		a.Name = fmt.Sprintf("gone-%v", shared)
 		s := open(t, r, a)
 		s.ends(task.Succeeded, "", "say one")
-		if err := s.handle.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Forget(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.handle.Close())
+		expect.No(t, r.Forget(t.Context(), a))
 	}
 	left := func() (names []string) {
 		list, err := os.ReadDir(filepath.Join(r.opt.State, "t_test"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, d := range list {
 			names = append(names, strings.Split(d.Name(), "-")[0])
 		}
@@ -95,9 +84,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 	stays := fakeAgent(t, traits{}, settings{Shared: true})
 	write(t, filepath.Join(home.Of(r.opt.State, stays), "session.json"), "{}")
 	write(t, filepath.Join(r.opt.State, "t_test/lost/home/secret"), "x")
-	if err := r.Keep(t.Context(), []fleet.Agent{stays}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.Keep(t.Context(), []fleet.Agent{stays}))
 	if got := fmt.Sprint(left()); got != "[actor shared]" {
 		t.Errorf("left %s", got)
 	}
@@ -115,25 +102,15 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 		return
 	}
 	base, err := os.MkdirTemp("/tmp", "acp-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer os.RemoveAll(base)
 	work := filepath.Join(base, "work")
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(work, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(base, 0o755))
+	expect.No(t, os.Mkdir(work, 0o777))
 	self, err := os.ReadFile("/proc/self/exe") // the test's own directory may be closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	program := filepath.Join(base, "agent")
-	if err := os.WriteFile(program, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(program, self, 0o755))
 	a := fakeAgent(t, traits{}, settings{User: fmt.Sprint(uid), FS: "write", Terminal: true})
 	a.Command, a.Dir = []string{program}, work
 	s := open(t, newRuntime(t, Options{State: filepath.Join(base, "state")}), a)

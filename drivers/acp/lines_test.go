@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // deeds delete, publish, send or install outside of an agent's tree. They have no
@@ -184,9 +185,7 @@ type ear struct {
 func listening(t *testing.T) *ear {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e := &ear{port: l.Addr().(*net.TCPAddr).Port}
 	gone := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-gone })

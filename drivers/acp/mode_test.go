@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // offered is what the agent was last reported to offer.
@@ -34,12 +35,8 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 				t.Errorf("offers %+v", o)
 			}
 			ctx, c := context.Background(), s.handle.(fleet.Chooser)
-			if err := c.Choose(ctx, fleet.SetModel, "small"); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Choose(ctx, fleet.SetMode, "auto"); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, c.Choose(ctx, fleet.SetModel, "small"))
+			expect.No(t, c.Choose(ctx, fleet.SetMode, "auto"))
 			if o := s.offered(); o.Mode != "auto" || o.Model != "small" {
 				t.Errorf("then %+v", o)
 			}
@@ -68,9 +65,7 @@ func TestAModeIsSetWhileAnAgentWorks(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
 	done := s.start("tool execute {}", "settings")
 	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
-	if err := s.handle.(fleet.Chooser).Choose(context.Background(), fleet.SetMode, "auto"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.handle.(fleet.Chooser).Choose(context.Background(), fleet.SetMode, "auto"))
 	s.release("approve")
 	s.wait(done)
 	if got := strings.Join(s.texts("message"), "|"); !strings.Contains(got, "mode auto") {
@@ -90,12 +85,8 @@ func TestARealAgentsModelsAndModesAreOffered(t *testing.T) {
 		t.Fatalf("offers %+v", o)
 	}
 	c := s.handle.(fleet.Chooser)
-	if err := c.Choose(context.Background(), fleet.SetMode, "plan"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Choose(context.Background(), fleet.SetModel, o.Model); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, c.Choose(context.Background(), fleet.SetMode, "plan"))
+	expect.No(t, c.Choose(context.Background(), fleet.SetModel, o.Model))
 	s.ends(task.Succeeded, "", "hello")
 	if now := s.offered(); now.Mode != "plan" || now.Model != o.Model {
 		t.Errorf("then %+v", now)

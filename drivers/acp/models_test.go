@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 const modelKey = "sk-given-to-the-test-0123456789"
@@ -119,9 +120,7 @@ func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
 	place := func(models ...string) string {
 		a := fakeAgent(t, traits{}, settings{Shared: true, RecordModels: models})
 		p, err := r.placeOf(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return p.key
 	}
 	first, again := place("OPENAI_BASE_URL"), place("OPENAI_BASE_URL")

@@ -5,21 +5,18 @@ import (
 	"testing"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestWhatAFailedResumeLeftStandingTheNextContinues(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.ends(task.Succeeded, "", "say up")
-	if err := s.handle.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.handle.Pause(t.Context()))
 	over, end := context.WithCancel(t.Context())
 	end()
 	if err := s.handle.Resume(over); err == nil {
 		t.Fatal("resumed in no time at all")
 	}
-	if err := s.handle.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.handle.Resume(t.Context()))
 	s.ends(task.Succeeded, "", "say back")
 }

@@ -13,14 +13,13 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func script(t *testing.T, dir, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, "script")
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -97,9 +96,7 @@ func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
 		s.ends(task.Succeeded, "", "say up")
 	}
 	pid := all[0].now().PID
-	if err := all[0].handle.Stop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, all[0].handle.Stop(context.Background()))
 	all[1].ends(task.Succeeded, "", "say still here")
 	if err := all[1].handle.Close(); err != nil || alive(pid) {
 		t.Errorf("process %d after the last left: %v", pid, err)
@@ -130,9 +127,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 		t.Errorf("it counted from %d to %d", before, after)
 	}
 	for i, s := range all {
-		if err := s.handle.Resume(ctx); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.handle.Resume(ctx))
 		eventually(t, "it counts on", func() bool { return readPID(counted[i]) > before })
 	}
 	for i, s := range all {
@@ -148,18 +143,14 @@ func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
 	for _, s := range all {
 		s.ends(task.Succeeded, "", "say up")
 	}
-	if err := all[0].handle.Pause(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, all[0].handle.Pause(context.Background()))
 	all[1].forget()
 	all[1].ends(task.Succeeded, "", "say still able")
 	if all[1].now().PID == all[0].now().PID {
 		t.Error("it worked in the frozen process")
 	}
 	all[1].heard("log", "took up the conversation")
-	if err := all[0].handle.Resume(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, all[0].handle.Resume(context.Background()))
 	all[0].ends(task.Succeeded, "", "say back")
 }
 

@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // The agents here are real, and so are their questions and what their tools
@@ -27,9 +28,7 @@ import (
 func serveModel(t *testing.T) *model.Server {
 	t.Helper()
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -60,9 +59,7 @@ func gemini(t *testing.T, m *model.Server) fleet.Agent {
 func codex(t *testing.T, m *model.Server) fleet.Agent {
 	own := filepath.Join(drivertest.OutsideTemp(t), "home")
 	config, err := os.ReadFile(filepath.Join(example(t, "codex-acp/home"), ".codex/config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	text := "model = \"scripted\"\nmodel_provider = \"loopback\"\n" + string(config) + fmt.Sprintf(`
 [model_providers.loopback]
 name = "loopback"
@@ -72,12 +69,8 @@ env_key = "FAKE_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 `, m.URL)
-	if err := os.MkdirAll(filepath.Join(own, ".codex"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(own, ".codex/config.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(own, ".codex"), 0o700))
+	expect.No(t, os.WriteFile(filepath.Join(own, ".codex/config.toml"), []byte(text), 0o600))
 	return fleet.Agent{
 		Name: "codex", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{"sh", "-c", `exec codex-acp -c model_providers.loopback.base_url="$CODEX_BASE_URL"`},
@@ -92,9 +85,7 @@ stream_max_retries = 0
 func example(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("../../examples", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return dir
 }
 
@@ -198,9 +189,7 @@ func TestRealAgentsWorkBehindTheWall(t *testing.T) {
 			for path, text := range map[string]string{
 				outside: "secret\n", filepath.Join(a.Dir, "sum.sh"): "echo $(($1 - $2))\n", filepath.Join(a.Dir, "test.sh"): "test $(sh sum.sh 2 2) = 4 && echo all is well\n",
 			} {
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			other, knocks := listener(t)
 			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
@@ -219,9 +208,7 @@ try kill -0 %[2]d
 for at in 127.0.0.1/%[3]d %[4]s/%[3]d 1.1.1.1/53; do try timeout 10 bash -c "echo x >/dev/tcp/$at"; done
 echo over >>tried
 `, outside, os.Getpid(), other, ownAddress())
-			if err := os.WriteFile(filepath.Join(a.Dir, "try.sh"), []byte(tries), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(filepath.Join(a.Dir, "try.sh"), []byte(tries), 0o600))
 			s.ends(task.Succeeded, "", "RUN: sh try.sh")
 			tried, err := os.ReadFile(filepath.Join(a.Dir, "tried"))
 			if err != nil || !strings.HasSuffix(string(tried), "over\n") || strings.Contains(string(tried), "REACHED") || strings.Contains(string(tried), "secret\n") {
@@ -241,9 +228,7 @@ echo over >>tried
 func listener(t *testing.T) (port int, came *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	came = &atomic.Int32{}
 	go func() {
@@ -307,9 +292,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	r := newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)})
 	base := codex(t, m)
 	var home settings
-	if err := core.Decode(base.Options, &home); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.Decode(base.Options, &home))
 	home.Shared = true
 	base.Options, base.Env = core.MustEncode(home), maps.Clone(base.Env)
 	base.Env["OPENAI_API_KEY"], base.Env["FAKE_KEY"] = modelKey, modelKey

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // realAgents are the agents that tests run for real, each on the scripted model.
@@ -25,12 +26,8 @@ func homeWith(t *testing.T, path, text string) string {
 	t.Helper()
 	dir := filepath.Join(drivertest.OutsideTemp(t), "home")
 	file := filepath.Join(dir, path)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	expect.No(t, os.WriteFile(file, []byte(text), 0o600))
 	return dir
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // TestTheRecordOfRecordedWiresIsTrue plays what the real agents once said, to an engine
@@ -39,9 +40,7 @@ func playedAs() map[string]string {
 func played(t *testing.T, name, dir, mode string) fleet.Agent {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return fleet.Agent{
 		Name: name, Dir: t.TempDir(), Command: []string{self}, Env: map[string]string{"ACP_TEST_PLAY": dir},
 		Options: core.MustEncode(settings{Mode: mode}),
@@ -57,23 +56,17 @@ func newPlayedDesk(t *testing.T, name, mode string, some []scenario) (d *desk, w
 	var score []byte
 	for i, sc := range some {
 		data, err := os.ReadFile(wirePath(name, sc.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if first := scenarios()[0].name; i == 0 && sc.name != first {
 			greeting, err := os.ReadFile(wirePath(name, first))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			before, _, _ := bytes.Cut(greeting, []byte(`"method":"session/prompt"`))
 			data = append(before[:bytes.LastIndexByte(before, '\n')+1], data...)
 		}
 		score = append(score, data...)
 		wires = append(wires, readWire(t, bytes.ReplaceAll(data, []byte("$DIR"), []byte(a.Dir))))
 	}
-	if err := os.WriteFile(filepath.Join(dir, scoreFile), score, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, scoreFile), score, 0o644))
 	d = newDesk(t, a, dir, nil, nil)
 	d.late = 8 * time.Second
 	return d, wires
@@ -83,9 +76,7 @@ func newPlayedDesk(t *testing.T, name, mode string, some []scenario) (d *desk, w
 // one thing else at a time.
 func TestADifferenceFromTheWireIsTold(t *testing.T) {
 	data, err := os.ReadFile(wirePath("qwen-code", "approved"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	show := shows(readWire(t, data))
 	same := func() story {
 		c := show.calls[0]

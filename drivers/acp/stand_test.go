@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // stand is one open agent and what it reported.
@@ -33,9 +34,7 @@ func open(t *testing.T, r *Runtime, a fleet.Agent) *stand {
 		defer s.mu.Unlock()
 		s.health = append(s.health, h)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s.handle = h
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
@@ -187,8 +186,6 @@ func newStand(t *testing.T, as traits, options settings) (*stand, string) {
 func reply(t *testing.T, data core.Raw) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := core.DecodeStored(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.DecodeStored(data, &v))
 	return v
 }

@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // What the lines of a wire begin with.
@@ -32,13 +33,9 @@ const (
 func teed(t *testing.T, a *fleet.Agent, dir, file string, reads ...string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var s settings
-	if err := core.DecodeStored(a.Options, &s); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.DecodeStored(a.Options, &s))
 	s.Read, s.Write = append(s.Read, reads...), append(s.Write, dir) // of its command's files the wall knows no more
 	a.Options = core.MustEncode(s)
 	a.Command = append([]string{self}, a.Command...)

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // onHost is a fake agent that works on a host, in its own directory there.
@@ -27,9 +28,7 @@ func onHost(t *testing.T, as traits, options settings) (s *stand, box *hosttest.
 	a.Host = "box"
 	box = hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
 	pins, err := pin.New(t.TempDir(), filepath.Join(t.TempDir(), "runs"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s = open(t, newRuntime(t, Options{Hosts: box, Pins: pins}), a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "say hello")
@@ -53,9 +52,7 @@ func (s *stand) bound(meanwhile func([]judge.File)) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 func TestTheFilesOfAnAgentOnAHostAreThere(t *testing.T) {
@@ -63,9 +60,7 @@ func TestTheFilesOfAnAgentOnAHostAreThere(t *testing.T) {
 	a := filepath.Join(dir, "a.txt")
 	put(t, a, "one\ntwo\n")
 	put(t, filepath.Join(filepath.Dir(dir), "beside"), "no")
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	var seen []judge.File
 	s.bound(func(f []judge.File) { seen = append(seen, f...) })
 	s.ends(task.Succeeded, "", "read "+a, "write "+a+" three", "read "+dir+"/none", "read "+dir+"/link", "read "+dir+"/../beside", "read /etc/passwd", "write "+dir+"/../x y")

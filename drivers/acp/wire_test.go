@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // wireLine is one line of a wire: a message of one direction, or a mark.
@@ -101,7 +103,5 @@ func (w tape) read() []byte {
 // killed notes that the agent's process is about to be killed.
 func (w tape) killed() {
 	w.t.Helper()
-	if err := appendTo(w.file, killed+"\n"); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, appendTo(w.file, killed+"\n"))
 }

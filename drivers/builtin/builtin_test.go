@@ -22,6 +22,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // answerWord makes the test binary the process of a query.
@@ -51,9 +52,7 @@ type bench struct {
 func newBench(t testing.TB, messages builtin.Messages) *bench {
 	t.Helper()
 	sup, err := cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := sup.Close(); err != nil {
 			t.Error(err)
@@ -61,9 +60,7 @@ func newBench(t testing.TB, messages builtin.Messages) *bench {
 	})
 	dir := t.TempDir()
 	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return &bench{t: t, dir: dir, Runner: builtin.New(builtin.Options{
 		Dir: dir, Messages: messages, Commands: commands, Query: []string{"/proc/self/exe", answerWord},
 	})}
@@ -80,9 +77,7 @@ func (b *bench) start(name string, params any) swarm.Work {
 		Skill: &skill.Skill{Name: name, Version: "1.0.0", Runner: skill.Spec{Kind: "builtin", Name: name}},
 		Run:   "tk_00000_0000000001.1", Params: core.Raw(raw), Log: func(level, line string) { b.t.Log(level, line) },
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.No(b.t, err)
 	return w
 }
 
@@ -104,9 +99,7 @@ func (b *bench) gives(name string, params, result any) {
 	if o.Status != task.Succeeded {
 		b.t.Fatalf("%s %v: %s %+v", name, params, o.Status, o.Error)
 	}
-	if err := core.Decode(o.Output, result); err != nil {
-		b.t.Fatalf("%s %v gave %s: %v", name, params, o.Output, err)
-	}
+	expect.No(b.t, core.Decode(o.Output, result), name, params, "gave", o.Output)
 }
 
 // fails runs a builtin that must fail with a code and a message.
@@ -153,25 +146,17 @@ func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
 func schemaOf(t *testing.T, raw core.Raw) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
-	if err != nil {
-		t.Fatalf("%s: %v", raw, err)
-	}
+	expect.No(t, err, raw)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("mem:///schema", doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, c.AddResource("mem:///schema", doc))
 	s, err := c.Compile("mem:///schema")
-	if err != nil {
-		t.Fatalf("%s: %v", raw, err)
-	}
+	expect.No(t, err, raw)
 	return s
 }
 
 func TestResultsKeepToTheirSchemas(t *testing.T) {
 	b := newBench(t, &mail{message: core.Raw(`{"payload":{}}`)})
-	if err := os.WriteFile(filepath.Join(b.dir, "there"), []byte("hi"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(b.dir, "there"), []byte("hi"), 0o600))
 	for _, s := range builtin.Definitions() {
 		params, ok := map[string]string{
 			"echo": `{"a":1}`, "sleep": `{"seconds":0.01}`, "file-write": `{"path":"x","content":"hi"}`, "file-read": `{"path":"there"}`,
@@ -187,9 +172,7 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 		}
 		for schema, value := range map[string]string{string(s.ParametersSchema): params, string(s.ReturnsSchema): string(o.Output)} {
 			v, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if err := schemaOf(t, core.Raw(schema)).Validate(v); err != nil {
 				t.Errorf("%s: %s: %v", s.Name, value, err)
 			}
@@ -290,18 +273,14 @@ func TestWaitForMessageGivesUpAfterItsTimeout(t *testing.T) {
 func TestAPausedWaitKeepsItsMessageBack(t *testing.T) {
 	m := &mail{message: core.Raw(`{}`), release: make(chan struct{})}
 	w := newBench(t, m).start("wait-for-message", `{"mailbox":true}`)
-	if err := w.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Pause(t.Context()))
 	close(m.release)
 	select {
 	case <-w.Done():
 		t.Error("ended while paused")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := w.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Resume(t.Context()))
 	<-w.Done()
 	if o := w.Outcome(); o.Status != task.Succeeded {
 		t.Errorf("outcome %+v", o)

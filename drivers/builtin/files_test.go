@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 type written struct {
@@ -33,13 +35,9 @@ func (b *bench) holds(path, want string, mode fs.FileMode) {
 	b.t.Helper()
 	path = filepath.Join(b.dir, path)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.No(b.t, err)
 	info, err := os.Lstat(path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.No(b.t, err)
 	if string(data) != want || info.Mode() != mode {
 		b.t.Errorf("%s holds %q with %s, want %q with %s", path, data, info.Mode(), want, mode)
 	}
@@ -49,9 +47,7 @@ func (b *bench) holds(path, want string, mode fs.FileMode) {
 func (b *bench) tidy(want ...string) {
 	b.t.Helper()
 	list, err := os.ReadDir(b.dir)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.No(b.t, err)
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())
@@ -72,9 +68,7 @@ func TestFilesAreWrittenInThreeModes(t *testing.T) {
 	b.fails("file-write", map[string]string{"path": "a.txt", "content": "two", "mode": "create"}, "conflict", "a.txt: file exists")
 	b.holds("a.txt", "one", 0o640)
 
-	if err := os.Chmod(filepath.Join(b.dir, "a.txt"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(filepath.Join(b.dir, "a.txt"), 0o755))
 	if w := b.write(filepath.Join(b.dir, "x", "..", "a.txt"), "two", "overwrite"); w.Created {
 		t.Errorf("overwrote %+v", w)
 	}
@@ -97,13 +91,9 @@ func TestFilesAreWrittenInThreeModes(t *testing.T) {
 func TestNoModeFollowsASymbolicLink(t *testing.T) {
 	b := newBench(t, nil)
 	target := filepath.Join(t.TempDir(), "target")
-	if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(target, []byte("precious"), 0o600))
 	for name, to := range map[string]string{"link": target, "dangling": filepath.Join(b.dir, "nowhere")} {
-		if err := os.Symlink(to, filepath.Join(b.dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(to, filepath.Join(b.dir, name)))
 		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "create"}, "conflict", "file exists")
 		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "overwrite"}, "invalid_input", "symbolic link, which is not followed")
 		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "append"}, "invalid_input", "symbolic link, which is not followed")
@@ -116,12 +106,8 @@ func TestNoModeFollowsASymbolicLink(t *testing.T) {
 
 func TestOnlyRegularFilesAreTouched(t *testing.T) {
 	b := newBench(t, nil)
-	if err := syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(b.dir, "dir"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o600))
+	expect.No(t, os.Mkdir(filepath.Join(b.dir, "dir"), 0o700))
 	for _, mode := range []string{"overwrite", "append"} {
 		b.fails("file-write", map[string]string{"path": "pipe", "content": "x", "mode": mode}, "invalid_input", "pipe")
 		b.fails("file-write", map[string]string{"path": "dir", "content": "x", "mode": mode}, "invalid_input", "dir")
@@ -151,9 +137,7 @@ func TestBadPathsAndModesAreNamed(t *testing.T) {
 func TestFilesAreReadWithinTheirBounds(t *testing.T) {
 	b := newBench(t, nil)
 	put := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
 	}
 	put("text", "grüße\n")
 	put("empty", "")

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 )
 
 func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
@@ -18,9 +19,7 @@ func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
 	at := func(name string) string { return filepath.Join(b.dir, name) }
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	must(os.WriteFile(at("swarm.db"), []byte("data"), 0o600))
 	must(os.WriteFile(at("swarm.db.key"), []byte("KEY"), 0o600))

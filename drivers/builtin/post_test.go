@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -26,12 +27,8 @@ func (everybody) Elsewhere(_, _ string) bool {
 func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 	t.Helper()
 	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.CreateTenant(t.Context(), "t_test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, db.CreateTenant(t.Context(), "t_test"))
 	ledger := audit.New(db, audit.Options{})
 	b := bus.New(bus.Options{Ledger: ledger, Directory: everybody{}, Tenants: db.Tenants})
 	ctx, stop := context.WithCancel(context.Background())
@@ -56,9 +53,8 @@ func TestTheBusIsWaitedFor(t *testing.T) {
 	by := core.Self("t_test", "test")
 	send := func(s bus.Send) {
 		s.Sender, s.Type = "system", bus.Event
-		if _, err := b.Accept(t.Context(), by, s); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.Accept(t.Context(), by, s)
+		expect.No(t, err)
 	}
 	send(bus.Send{Topic: "navigation.complete", Payload: core.Raw(`{"n":0}`)}) // before anybody waits
 	send(bus.Send{Recipient: "agent-1", Payload: core.Raw(`{"n":1}`)})

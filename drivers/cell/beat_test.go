@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
@@ -19,9 +21,8 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 		}
 		until := time.Now().Add(time.Second)
 		s.Hold(until)
-		if _, err := start("held"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := start("held")
+		expect.No(t, err)
 		size := func() int64 {
 			info, err := os.Stat(filepath.Join(dir, "held"))
 			if err != nil {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // filled is a home with a module cache, and a directory to work in.
@@ -16,12 +18,8 @@ func filled(t *testing.T) (mine, work string) {
 	t.Setenv("GOMODCACHE", "")
 	for _, name := range []string{"go/pkg/mod/x@v1/x.go", "go/pkg/mod/cache/lock", ".npm/_cacache/index", ".npm/_logs/log", ".npmrc"} {
 		path := filepath.Join(mine, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("warm\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.No(t, os.WriteFile(path, []byte("warm\n"), 0o644))
 	}
 	return mine, work
 }
@@ -30,9 +28,7 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	mine, work := filled(t)
 	s := newSupervisor(t)
 	kept := filepath.Join(t.TempDir(), "home")
-	if err := os.Mkdir(kept, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(kept, 0o700))
 	run := func(wall Wall, line string) string {
 		t.Helper()
 		return strings.Join(strings.Fields(printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Wall: wall})), " ")
@@ -51,9 +47,7 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	}
 	// One that works at the same time in the same home keeps its own apart.
 	p, err := s.Start(Spec{Run: "first", Argv: []string{"sh", "-c", "echo ready; read x; cat ~/go/pkg/mod/late 2>/dev/null; echo end"}, Dir: work, Wall: Wall{Home: kept}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer p.CloseIO()
 	buf := make([]byte, 64)
 	if n, err := p.Stdout.Read(buf); err != nil || string(buf[:n]) != "ready\n" {
@@ -62,15 +56,12 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	if got := run(Wall{Home: kept}, "cat ~/go/pkg/mod/x@v1/x.go; echo late >~/go/pkg/mod/late && cat ~/go/pkg/mod/late"); got != "warm late" {
 		t.Errorf("beside another: %q", got)
 	}
-	if _, err := p.Stdin.WriteString("\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = p.Stdin.WriteString("\n")
+	expect.No(t, err)
 	if n, _ := p.Stdout.Read(buf); string(buf[:n]) != "end\n" {
 		t.Errorf("the other has %q", buf[:n])
 	}
-	if err := p.Stop(Grace{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.Stop(Grace{}))
 	for _, name := range []string{"go/pkg/mod/x@v1/x.go", ".npm/_cacache/index"} {
 		if text, err := os.ReadFile(filepath.Join(mine, name)); string(text) != "warm\n" {
 			t.Errorf("the user's own %s: %q %v", name, text, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/expect"
 )
 
 // parent starts a child that writes its number to the file up, and waits to be
@@ -49,13 +50,9 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 	}
 	eventually(t, "what it left has ended", gone(numberIn(t, filepath.Join(dir, "up"))))
 
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "stay"), nil, 0o600), os.Remove(filepath.Join(dir, "up"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(os.WriteFile(filepath.Join(dir, "stay"), nil, 0o600), os.Remove(filepath.Join(dir, "up"))))
 	c, err := StartChild(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	kid := numberIn(t, filepath.Join(dir, "up"))
 	c.Kill()
 	c.Kill()
@@ -67,22 +64,15 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 
 func TestAChildSpeaksThroughItsFiles(t *testing.T) {
 	in, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	from, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	c, err := StartChild(ChildSpec{Argv: []string{"/bin/cat"}, Dir: "/", Stdin: in, Stdout: out})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	in.Close()
 	out.Close()
-	if _, err := io.WriteString(to, "hello"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(to, "hello")
+	expect.No(t, err)
 	to.Close()
 	if text, err := io.ReadAll(from); string(text) != "hello" || err != nil {
 		t.Errorf("%q, %v", text, err)
@@ -123,9 +113,7 @@ func TestAChildDiesWithItsParent(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "CELL_TEST_PARENT=1"), os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	pid := numberIn(t, filepath.Join(dir, "up"))
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

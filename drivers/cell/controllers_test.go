@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // whole reports whether runs are bounded as a whole here. Where they are not,
@@ -123,9 +125,7 @@ func fake(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -151,9 +151,7 @@ func TestControllersAreHandedOnAsFarAsTheyAreGiven(t *testing.T) {
 func TestAnEngineFindsTheParentThatItSteppedAsideFrom(t *testing.T) {
 	dir := fake(t, map[string]string{"cgroup.procs": ""})
 	aside := filepath.Join(dir, engines)
-	if err := errors.Join(os.Mkdir(aside, 0o700), os.WriteFile(filepath.Join(aside, "cgroup.procs"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(os.Mkdir(aside, 0o700), os.WriteFile(filepath.Join(aside, "cgroup.procs"), nil, 0o600)))
 	for _, own := range []string{dir, aside} {
 		if c := cgroupsAt(own, "a.b"); c == nil || c.parent != dir || c.own != own || c.dir != filepath.Join(dir, "swarmdeck-a_b") {
 			t.Errorf("from %s: %+v", own, c)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // trials is how many cells are started: CELL_TRIALS=1000 is the long form.
@@ -84,18 +86,12 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 	instance := "crash" + strconv.Itoa(os.Getpid())
 	dir := yard(t)
 	work := filepath.Join(dir, "work")
-	if err := os.Mkdir(work, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(work, 0o777))
 	if os.Geteuid() == 0 {
-		if err := os.Chown(work, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chown(work, nobody, nobody))
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	started := func() int {
 		info, err := os.Stat(filepath.Join(dir, "count"))
 		if err != nil {
@@ -110,9 +106,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		cmd.Env = append(cmd.Env, "CELL_TEST_LESS="+[]string{"", layerCgroup, layerSpaces}[engines%3])
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		before := started()
 		eventually(t, "it starts cells", func() bool { return started() > before })
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
@@ -122,9 +116,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 			t.Errorf("engine %d: %s", engines, errs.String())
 		}
 		next, err := NewSupervisor(Options{Instance: instance})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		n, err := next.Sweep(t.Context())
 		if err != nil {
 			t.Error(err)
@@ -175,9 +167,7 @@ func BenchmarkStart(b *testing.B) {
 	dir := yard(b)
 	plain := func(b *testing.B) {
 		for b.Loop() {
-			if err := exec.Command("/bin/true").Run(); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, exec.Command("/bin/true").Run())
 		}
 	}
 	b.Run("plain", plain)
@@ -195,9 +185,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				p, err := s.Start(Spec{Run: "bench", Argv: []string{"/bin/true"}, Dir: dir, Wall: Wall{Profile: c.profile}, Keep: c.keep})
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, err)
 				p.Exit()
 				b.StopTimer()
 				_ = p.Stop(Grace{Interrupt: -1, Terminate: -1})
@@ -209,9 +197,7 @@ func BenchmarkStart(b *testing.B) {
 			began := time.Now()
 			const n = 50
 			for range n {
-				if err := exec.Command("/bin/true").Run(); err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, exec.Command("/bin/true").Run())
 			}
 			alone := time.Since(began) / n
 			b.ReportMetric(float64(cell.Microseconds())/1000, "ms/start")

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	filerules "swarmdeck/engine/files"
+	"swarmdeck/expect"
 )
 
 // granted is a supervisor with an engine's own files in a directory, whose rules
@@ -22,19 +23,11 @@ func granted(t *testing.T) (s *Supervisor, dir string, places *filerules.Places)
 		"lib/a": "lib", "lib/keys/b": "key", "out/a": "out",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.No(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 	}
-	if err := os.Symlink(filepath.Join(dir, "data.db.agents"), filepath.Join(dir, "way")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(dir, "data.db"), filepath.Join(dir, "twin")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink(filepath.Join(dir, "data.db.agents"), filepath.Join(dir, "way")))
+	expect.No(t, os.Link(filepath.Join(dir, "data.db"), filepath.Join(dir, "twin")))
 	s, err := NewSupervisor(Options{
 		Instance: "grant", Hide: []string{filepath.Join(dir, "data.db"), filepath.Join(dir, "data.db.*")},
 		Files: func(w Whose) (filerules.Places, error) {
@@ -44,9 +37,7 @@ func granted(t *testing.T) (s *Supervisor, dir string, places *filerules.Places)
 			return *places, nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, dir, places
 }
@@ -58,9 +49,7 @@ func shell(t *testing.T, s *Supervisor, dir, role string, wall Wall, line string
 	_, err := s.Run(t.Context(), Spec{
 		Run: "grant", Whose: Whose{Tenant: "t_acme", Agent: "ada", Role: role}, Argv: []string{"sh", "-c", "cd " + dir + "; " + line}, Dir: filepath.Join(dir, "work"), Wall: wall,
 	}, nil, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 

@@ -13,15 +13,14 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	filerules "swarmdeck/engine/files"
+	"swarmdeck/expect"
 )
 
 // sharedYard is a repository of a person's in which agents work.
 func sharedYard(t *testing.T) string {
 	t.Helper()
 	dir := yard(t)
-	if err := os.Chown(dir, os.Geteuid(), os.Getegid()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chown(dir, os.Geteuid(), os.Getegid()))
 	script := `git init -q . && mkdir -p .vscode .claude sub && echo mine >.envrc && echo mine >.vscode/tasks.json && echo mine >.claude/settings.json && echo mine >.mcp.json &&
 		ln -s sub/real .exrc && echo mine >sub/real && echo x >f && git add . && git -c user.name=x -c user.email=x@x commit -qm first`
 	cmd := exec.Command("sh", "-c", script)
@@ -110,9 +109,7 @@ func laying(t *testing.T, l *lays, more []string, without ...string) *Supervisor
 		Instance: "lays" + strconv.Itoa(os.Getpid()), Without: without, Laid: l.take,
 		Files: func(Whose) (filerules.Places, error) { return filerules.Places{Guard: more}, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -152,13 +149,10 @@ func TestWhatIsPutInTheWayOfAMountIsTold(t *testing.T) {
 	s := laying(t, &told, nil)
 	dir := sharedYard(t)
 	p := start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("echo ready; cat")})
-	if _, err := p.Stdout.Read(make([]byte, 8)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.Stdout.Read(make([]byte, 8))
+	expect.No(t, err)
 	path := filepath.Join(dir, ".envrc")
-	if err := errors.Join(os.WriteFile(path+".new", []byte("x"), 0o600), os.Rename(path+".new", path)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(os.WriteFile(path+".new", []byte("x"), 0o600), os.Rename(path+".new", path)))
 	eventually(t, "it is told while the run lives", func() bool {
 		told.mu.Lock()
 		defer told.mu.Unlock()
@@ -194,9 +188,7 @@ func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
 		opt(filepath.Dir(dir), &o)
 		celltest.Passable(t, dir)
 		s, err := NewSupervisor(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`exec 2>&1; git config a.b c && echo x >>.envrc && echo done`)}))
 		if out != "done\n" {
 			t.Error(out)

@@ -8,22 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestWhatIsHiddenCanNotBeShownByRenamingTheWayToIt(t *testing.T) {
 	dir := yard(t)
 	secret := filepath.Join(dir, "a", "b", "secret")
-	if err := os.MkdirAll(filepath.Dir(secret), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(secret, []byte("TOPSECRET"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(secret), 0o777))
+	expect.No(t, os.WriteFile(secret, []byte("TOPSECRET"), 0o644))
 	if os.Geteuid() == 0 { // all of it is whose the directory is
 		for _, path := range []string{"a", "a/b", "a/b/secret"} {
-			if err := os.Chown(filepath.Join(dir, path), nobody, nobody); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.Chown(filepath.Join(dir, path), nobody, nobody))
 		}
 	}
 	s := newSupervisor(t)
@@ -47,9 +43,7 @@ func TestSecretsAreHiddenInEachHomeThatARunCouldSee(t *testing.T) {
 	mine := t.TempDir()
 	t.Setenv("HOME", mine) // another than its user's
 	for _, name := range []string{"snap/firefox", ".authinfo.gpg"} {
-		if err := os.MkdirAll(filepath.Join(mine, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Join(mine, name), 0o700))
 	}
 	s, dir := newSupervisor(t), yard(t)
 	want := []string{filepath.Join(mine, ".ssh"), filepath.Join(mine, "snap/firefox"), filepath.Join(mine, ".authinfo.gpg")}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 )
 
 // TestAWorkerIsHeldInEverySetting tries the attacks as others than this process
@@ -40,20 +41,14 @@ func TestAWorkerIsHeldInEverySetting(t *testing.T) {
 func inSetting(t *testing.T, c celltest.Setting, tests string) (said string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "h") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	celltest.Passable(t, dir)
 	program := filepath.Join(dir, "cell.test")
 	copyTo(t, program)
 	tmp := filepath.Join(dir, "t")
-	if err := os.Mkdir(tmp, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(tmp, c.Owner(), c.Owner()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(tmp, 0o777))
+	expect.No(t, os.Chown(tmp, c.Owner(), c.Owner()))
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, "-test.run", tests, "-test.v", "-test.timeout", "9m")
@@ -84,9 +79,8 @@ func copyTo(t testing.TB, path string) {
 	program := "/proc/self/exe"
 	if celltest.Race {
 		var err error
-		if program, err = celltest.Attacker(); err != nil {
-			t.Fatal(err)
-		}
+		program, err = celltest.Attacker()
+		expect.No(t, err)
 	}
 	celltest.Copy(t, program, path)
 }

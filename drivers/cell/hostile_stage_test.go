@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,17 +63,13 @@ func stage(t *testing.T) (w *world, hide []string) {
 		name string
 	}{{&w.Dir, "work"}, {&w.Home, "home"}, {&w.Data, "data"}, {&w.Foreign, "foreign"}, {&w.Kept, "kept"}, {&w.Scratch, "scratch"}} {
 		*d.at = filepath.Join(root, d.name)
-		if err := os.Mkdir(*d.at, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Mkdir(*d.at, 0o777))
 		_ = os.Chmod(*d.at, 0o777)
 	}
 	put := func(path, text string) string {
 		_ = os.MkdirAll(filepath.Dir(path), 0o777)
 		_ = os.Chmod(filepath.Dir(path), 0o777)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(text), 0o666))
 		_ = os.Chmod(path, 0o666)
 		return path
 	}
@@ -100,9 +97,7 @@ func stage(t *testing.T) (w *world, hide []string) {
 	}
 	victim := exec.Command("sleep", "300")
 	victim.Args[0] = strings.TrimSpace(token())
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, victim.Start())
 	w.Victim = victim.Process.Pid
 	engine, _ := look(w.Engine)
 	other, _ := look(w.Victim)
@@ -124,15 +119,11 @@ func stage(t *testing.T) (w *world, hide []string) {
 	w.Host = address()
 	w.TCP = host(t, w, "tcp", ":0")
 	free, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.Listen = free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	udp, err := net.ListenPacket("udp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { udp.Close() })
 	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
 	go func() {
@@ -143,14 +134,10 @@ func stage(t *testing.T) (w *world, hide []string) {
 	}()
 
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	mem, err := unix.SysvShmAttach(id, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	copy(mem, token())
 	t.Cleanup(func() { _ = unix.SysvShmDetach(mem) })
 	w.Segment = id
@@ -180,9 +167,7 @@ func stage(t *testing.T) (w *world, hide []string) {
 func host(t *testing.T, w *world, network, address string) (port int) {
 	t.Helper()
 	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { l.Close() })
 	if network == "unix" {
 		_ = os.Chmod(address, 0o777)

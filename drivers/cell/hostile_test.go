@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // Families of attempts. What a run may ask of the engine as if it were a person
@@ -183,9 +185,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 		spec.Terminal = &Size{Cols: 80, Rows: 24}
 	}
 	p, err := s.Start(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer p.CloseIO()
 	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
 	var errs bytes.Buffer
@@ -257,9 +257,7 @@ func stoppedGroup(p *Process) bool {
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return string(data)
 }
 
@@ -314,9 +312,7 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 	}
 	var told heard
 	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -327,9 +323,7 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 		if _, err := s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir}); !errors.Is(err, ErrNoWall) {
 			t.Errorf("a worker in root's own directory without name spaces: %v", err)
 		}
-		if err := os.Chown(w.Dir, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chown(w.Dir, nobody, nobody))
 	}
 	works(t, s, w)
 	if names := told.of("work"); len(names) > 0 {
@@ -379,9 +373,7 @@ for family,at in ((socket.AF_INET,("127.0.0.1",0)),(socket.AF_UNIX,"sock")):
 echo WORKED`, 1)
 	}
 	p, err := s.Start(Spec{Run: "work", Argv: sh(script), Dir: w.Dir, Limits: DefaultLimits()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer p.CloseIO()
 	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
 	p.Stdin.Close()
@@ -405,9 +397,7 @@ func refusedBy(err error) bool {
 func (s *Supervisor) spaced(t *testing.T) bool {
 	t.Helper()
 	p, err := s.Start(Spec{Run: "settle", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer p.CloseIO()
 	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 		t.Error(err)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestTheInitKeepsItsFirstThreadOutOfTheWall looks at many: which thread of the
@@ -15,15 +17,11 @@ func TestTheInitKeepsItsFirstThreadOutOfTheWall(t *testing.T) {
 		for i := range 10 {
 			p := start(t, s, Spec{Run: fmt.Sprint("r", i), Argv: []string{"cat"}, Wall: Wall{Profile: Worker}})
 			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.init))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if !strings.Contains(string(status), "NoNewPrivs:\t0\n") {
 				t.Errorf("run %d: its init's first thread is behind the wall:\n%s", i, status)
 			}
-			if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 )
 
 // dying is an engine that is to be killed, and its one run.
@@ -77,19 +78,14 @@ func (d *dying) init() (pid int) {
 func (d *dying) next() (k Kept) {
 	d.t.Helper()
 	s, err := NewSupervisor(Options{Instance: d.instance, Keep: d.keep})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	defer s.Close()
-	if _, err := s.Sweep(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err = s.Sweep(d.t.Context())
+	expect.No(d.t, err)
 	collectOrphans(d.t, s.name)
 	for times := 1; times >= 0; times-- {
 		found := 0
-		if err := s.Collect(func(got Kept) error { k = got; found++; return nil }); err != nil {
-			d.t.Fatal(err)
-		}
+		expect.No(d.t, s.Collect(func(got Kept) error { k = got; found++; return nil }))
 		if found != times {
 			d.t.Fatalf("found %d things that were kept, want %d", found, times)
 		}
@@ -109,15 +105,11 @@ func (d *dying) next() (k Kept) {
 func (d *dying) held(until func(init int)) {
 	d.t.Helper()
 	init := d.init()
-	if err := unix.Kill(init, unix.SIGSTOP); err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, unix.Kill(init, unix.SIGSTOP))
 	eventually(d.t, "the init stands still", func() bool { return frozen(init) })
 	d.kill()
 	until(init)
-	if err := unix.Kill(init, unix.SIGCONT); err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, unix.Kill(init, unix.SIGCONT))
 }
 
 // kept waits until the init has kept something.
@@ -250,9 +242,7 @@ func TestTheInitKeepsInEverySetting(t *testing.T) {
 func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 	each(t, func(t *testing.T, _ *Supervisor) {
 		s, err := NewSupervisor(Options{Instance: "keeping" + strconv.Itoa(os.Getpid()), Keep: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer s.Close()
 		p := start(t, s, Spec{Argv: sh("echo out; echo err >&2"), Keep: &Keep{Stdout: true}})
 		<-p.Done()
@@ -268,9 +258,7 @@ func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	dir := t.TempDir()
 	s, err := NewSupervisor(Options{Instance: "spoilt", Keep: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer s.Close()
 	for name, data := range map[string]string{
 		"AAAAAAAAAAAA.json": `{"run":"spoilt/r","whose":{},"lost":"2026-01-01T00:00:00Z"}`,
@@ -279,9 +267,7 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 		"DDDDDDDDDDDD.part": `{`,
 		"README":            "not ours",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	full := errors.New("the disk is full")
 	if err := s.Collect(func(Kept) error { return full }); !errors.Is(err, full) {
@@ -290,9 +276,7 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "AAAAAAAAAAAA.json")); err != nil {
 		t.Errorf("what nobody took: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "BBBBBBBBBBBB.json"), []byte(`{"run":"spoilt/r"`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "BBBBBBBBBBBB.json"), []byte(`{"run":"spoilt/r"`), 0o600))
 	found := 0
 	err = s.Collect(func(Kept) error { found++; return nil })
 	if found != 1 || err == nil || !strings.Contains(err.Error(), "BBBB") || strings.Contains(err.Error(), "AAAA") {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/origin"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // TestAProcessIsKnownAsItsRuns asks about the first process of a run, about a
@@ -22,9 +23,7 @@ func TestAProcessIsKnownAsItsRuns(t *testing.T) {
 				Run: "tk_1", Whose: Whose{Tenant: "t_acme", Task: "tk_1"}, Dir: dir, Wall: Wall{Profile: Open},
 				Argv: sh("(setsid env -i /bin/sh -c 'echo >lost; exec sleep 300' &); sh -c 'echo >child; sleep 300; true'; true"),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			defer p.CloseIO()
 			defer p.Stop(Grace{})
 			eventually(t, "both have begun", func() bool {
@@ -53,9 +52,7 @@ func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
 	for mark, want := range map[string]string{"agent:t_acme:ada": "agent:t_acme:ada", "x\x1b[31m": "", strings.Repeat("x", 1000): "", "a b": ""} {
 		// It is not started by the supervisor, as what an earlier engine left is.
 		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		eventually(t, "its environment", func() bool { return markOf(p.Pid) != "" })
 		if got, ok := s.Marked(p.Pid); !ok || got != (operator.Run{Name: want}) {
 			t.Errorf("%q: %+v, %v", mark, got, ok)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestLayersTellWhatHoldsARun(t *testing.T) {
@@ -17,9 +19,7 @@ func TestLayersTellWhatHoldsARun(t *testing.T) {
 		for _, profile := range []Profile{Worker, Reader, Open} {
 			p := start(t, s, Spec{Argv: []string{"true"}, Dir: dir, Wall: Wall{Profile: profile}})
 			p.CloseIO()
-			if err := p.Stop(Grace{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Stop(Grace{}))
 			got := map[string]Layer{}
 			for _, l := range s.Layers(t.Context(), profile, dir) {
 				if got[l.Name] = l; l.Detail == "" {
@@ -81,9 +81,7 @@ func TestAnOrdinaryUserHasNameSpaces(t *testing.T) {
 		t.Skip(why)
 	}
 	dir, err := os.MkdirTemp("", "ordinary") // t.TempDir is root's alone
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "program")
 	data, err := os.ReadFile("/proc/self/exe")
@@ -91,9 +89,7 @@ func TestAnOrdinaryUserHasNameSpaces(t *testing.T) {
 		err = errors.Join(os.WriteFile(program, data, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "work"), 0o755),
 			os.Chown(filepath.Join(dir, "work"), 65534, 65534))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.Env = filepath.Join(dir, "work"), []string{"CELL_TEST_LAYERS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	masks "swarmdeck/engine/secret"
+	"swarmdeck/expect"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
@@ -117,9 +118,7 @@ func tellLayers() int {
 func newSupervisor(t testing.TB, without ...string) *Supervisor {
 	t.Helper()
 	s, err := NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close supervisor: %v", err)
@@ -159,9 +158,7 @@ func yard(t testing.TB) string {
 	dir := t.TempDir()
 	celltest.Passable(t, dir)
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, nobody, nobody); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chown(dir, nobody, nobody))
 	}
 	return dir
 }

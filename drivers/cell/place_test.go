@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 	s := newSupervisor(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/tmp/"), "/")
 	if !within(dir, "/tmp") || first == "" {
 		t.Skip("the tests' directories are not below /tmp")
@@ -35,12 +35,8 @@ func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 	}
 
 	victim := t.TempDir()
-	if err := os.RemoveAll(filepath.Join(own, first)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, filepath.Join(own, first)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(filepath.Join(own, first)))
+	expect.No(t, os.Symlink(victim, filepath.Join(own, first)))
 	spec.Run = "later"
 	if p, err := s.Start(spec); err == nil {
 		_ = p.Stop(Grace{Interrupt: -1, Terminate: -1})

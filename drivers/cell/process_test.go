@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // each runs a test in every way in which this machine can hold a run.
@@ -37,9 +38,7 @@ func start(t testing.TB, s *Supervisor, spec Spec) *Process {
 		spec.Wall.Profile = Open
 	}
 	p, err := s.Start(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 			t.Error(err)
@@ -60,9 +59,7 @@ func TestACommandRunsInItsOwnGroupWithAMarkedCleanEnvironment(t *testing.T) {
 		}
 		p.Stdin.Close()
 		out, err := io.ReadAll(p.Stdout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if e := p.Exit(); e.Code != 0 || e.Signal != 0 {
 			t.Errorf("exit %+v, want 0", e)
 		}
@@ -96,13 +93,9 @@ func TestACommandOpensNothingButItsPipes(t *testing.T) {
 func TestStartTellsWhatIsMissing(t *testing.T) {
 	dir := yard(t)
 	plain := filepath.Join(dir, "plain")
-	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(plain, []byte("x"), 0o600))
 	bad := filepath.Join(dir, "bad")
-	if err := os.WriteFile(bad, []byte("\x7fELF"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(bad, []byte("\x7fELF"), 0o755))
 	each(t, func(t *testing.T, s *Supervisor) {
 		for _, c := range []struct {
 			name string
@@ -166,9 +159,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 			dir := yard(t)
 			p := start(t, s, Spec{Argv: sh(runaway), Dir: dir, Wall: Wall{Profile: profile}})
 			lines(t, dir, "up", runaways)
-			if err := p.Stop(Grace{Interrupt: 50 * time.Millisecond, Terminate: 100 * time.Millisecond}); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Stop(Grace{Interrupt: 50 * time.Millisecond, Terminate: 100 * time.Millisecond}))
 			if left := below(); len(left) > 0 {
 				t.Errorf("%s: %v are still there", profile, left)
 			}
@@ -190,12 +181,9 @@ func TestStopBeginsGently(t *testing.T) {
 			{"terminate", `trap '' INT; trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done`, 9, 300 * time.Millisecond},
 		} {
 			p := start(t, s, Spec{Argv: sh(c.script)})
-			if _, err := p.Stdout.Read(make([]byte, 3)); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Stop(Grace{Interrupt: c.interrupt, Terminate: 2 * time.Minute}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := p.Stdout.Read(make([]byte, 3))
+			expect.No(t, err)
+			expect.No(t, p.Stop(Grace{Interrupt: c.interrupt, Terminate: 2 * time.Minute}))
 			if e := p.Exit(); e.Code != c.code {
 				t.Errorf("%s: exit %+v, want its own handler's %d", c.name, e, c.code)
 			}
@@ -230,22 +218,16 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 		p := start(t, s, Spec{Dir: dir, Argv: sh(counters)})
 		eventually(t, "all three count", func() bool { return past(dir, [3]int64{}) })
 		for range 3 {
-			if err := p.Pause(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Pause(context.Background()))
 			before := counted(dir)
 			time.Sleep(20 * time.Millisecond)
 			if after := counted(dir); after != before {
 				t.Errorf("it went on while paused: %v, then %v", before, after)
 			}
-			if err := p.Resume(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Resume(context.Background()))
 			eventually(t, "it counts on", func() bool { return past(dir, before) })
 		}
-		if err := p.Stop(Grace{Interrupt: -1, Terminate: time.Second}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: time.Second}))
 		if err := p.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {
 			t.Errorf("pause after the end: %v, want a conflict", err)
 		}
@@ -255,15 +237,10 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 func TestAPausedRunIsKilledWithoutRunningAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		p := start(t, s, Spec{Argv: sh(`trap 'exit 5' INT TERM; echo up; while :; do sleep 0.01; done`)})
-		if _, err := p.Stdout.Read(make([]byte, 3)); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Pause(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Stop(Grace{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := p.Stdout.Read(make([]byte, 3))
+		expect.No(t, err)
+		expect.No(t, p.Pause(context.Background()))
+		expect.No(t, p.Stop(Grace{}))
 		if e := p.Exit(); e.Signal != syscall.SIGKILL {
 			t.Errorf("exit %+v, want SIGKILL", e)
 		}
@@ -284,9 +261,7 @@ func engine(t *testing.T, instance, script, dir string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CELL_TEST_ENGINE="+instance, "CELL_TEST_SCRIPT="+script)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd
 }
@@ -306,9 +281,7 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 		return before == last && last == counted(dir)
 	})
 	next, err := NewSupervisor(Options{Instance: instance})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer next.Close()
 	if n, err := newSupervisor(t).Sweep(t.Context()); n != 0 || err != nil {
 		t.Errorf("another instance swept %d: %v", n, err)
@@ -357,9 +330,7 @@ func TestPruneEndsWhatIsNotKept(t *testing.T) {
 		p := start(t, s, Spec{Argv: sh(`sleep 300 & echo x >>up; while ! [ -e go ]; do sleep 0.01; done; trap '' TERM; (setsid sh -c 'trap "" TERM; echo x >>up; while :; do sleep 300; done' &); wait`), Dir: dir})
 		lines(t, dir, "up", 1)
 		before := p.Census()
-		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 		lines(t, dir, "up", 2)
 		p.Prune(before.Has, 20*time.Millisecond)
 		for _, q := range p.left() {
@@ -375,16 +346,10 @@ func TestPruneEndsWhatIsNotKept(t *testing.T) {
 
 func TestCloseStopsEveryRun(t *testing.T) {
 	s, err := NewSupervisor(Options{Instance: "closing"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	p, err := s.Start(Spec{Run: "x", Argv: []string{"sleep", "300"}, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, s.Close())
 	if !p.isGone() {
 		t.Error("still running")
 	}

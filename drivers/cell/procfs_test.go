@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // TestAChildIsSeenWhileTheThreadThatBeganItEnds: it goes to another thread of its
@@ -45,9 +47,7 @@ func TestAChildIsSeenWhileTheThreadThatBeganItEnds(t *testing.T) {
 				missed++
 			}
 		}
-		if err := b.cmd.Process.Signal(unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, b.cmd.Process.Signal(unix.SIGKILL))
 		_ = b.cmd.Wait()
 		if missed > 0 {
 			t.Fatalf("round %d: not seen in %d of 20 looks", round, missed)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // tools is a home with programs as uv, pipx and their like install them.
@@ -22,12 +24,8 @@ func tools(t *testing.T) (home string, env map[string]string) {
 		"work/x":                                   "",
 	} {
 		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.No(t, os.WriteFile(path, []byte(text), 0o755))
 	}
 	shell, err := os.ReadFile(resolved("/bin/sh"))
 	if err == nil {
@@ -36,9 +34,7 @@ func tools(t *testing.T) (home string, env map[string]string) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(home, ".local/bin"), 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for link, target := range map[string]string{
 		".local/bin/ruff": filepath.Join(home, ".local/share/uv/tools/ruff/bin/ruff"),
 		".local/share/uv/tools/ruff/bin/interpreter": "../../../python/3/bin/interpreter",
@@ -47,9 +43,7 @@ func tools(t *testing.T) (home string, env map[string]string) {
 		".local/bin/gone":                            "../nowhere",
 		".local/bin/round":                           "round",
 	} {
-		if err := os.Symlink(target, filepath.Join(home, link)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(target, filepath.Join(home, link)))
 	}
 	return home, map[string]string{"PATH": filepath.Join(home, ".local/bin") + ":" + defaultPath}
 }
@@ -58,9 +52,8 @@ func printed(t *testing.T, s *Supervisor, spec Spec) string {
 	t.Helper()
 	var out bytes.Buffer
 	spec.Run = "programs"
-	if _, err := s.Run(t.Context(), spec, nil, &out, &out); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Run(t.Context(), spec, nil, &out, &out)
+	expect.No(t, err)
 	return strings.TrimSpace(out.String())
 }
 
@@ -101,15 +94,9 @@ func TestLinksInAPathAreBounded(t *testing.T) {
 	for i := range 3 * maxLed {
 		name := strings.Repeat("x", i+1)
 		dir := filepath.Join(home, "many", name, "bin")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(home, ".local/bin", name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(dir, 0o755))
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), nil, 0o755))
+		expect.No(t, os.Symlink(filepath.Join(dir, name), filepath.Join(home, ".local/bin", name)))
 	}
 	if n := len(s.programs("/usr/bin/true", Spec{Dir: "/usr", Env: env})); n < maxLed || n > 4*maxLed {
 		t.Errorf("%d places", n)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // heard collects what a supervisor is told of refused deeds.
@@ -42,9 +44,7 @@ func (h *heard) of(run string) (names []string) {
 func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
 	t.Helper()
 	s, err := NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -58,12 +58,8 @@ func said(t *testing.T, p *Process) string {
 	t.Helper()
 	p.Stdin.Close()
 	out, err := io.ReadAll(p.Stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 	return string(out)
 }
 
@@ -165,20 +161,15 @@ func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
 		p := start(t, s, Spec{Run: "r", Argv: []string{exe, "refused"}, Wall: Wall{Profile: Worker}})
 		line := make([]byte, 1)
 		for range 4 {
-			if _, err := io.ReadFull(p.Stdout, line); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Pause(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.ReadFull(p.Stdout, line)
+			expect.No(t, err)
+			expect.No(t, p.Pause(t.Context()))
 			for _, q := range p.left() {
 				if q.PID != p.init && !q.Stopped() && !frozen(q.PID) && !stoppedGroup(p) {
 					t.Errorf("%d moves: %c", q.PID, q.State)
 				}
 			}
-			if err := p.Resume(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, p.Resume(t.Context()))
 		}
 		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // screenful collects what a run writes to its terminal.
@@ -53,9 +54,8 @@ func terminalRun(t *testing.T, s *Supervisor, script string) (*Process, *screenf
 
 func typed(t *testing.T, p *Process, text string) {
 	t.Helper()
-	if _, err := p.Stdin.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.Stdin.WriteString(text)
+	expect.No(t, err)
 }
 
 func TestARunHasATerminalOfItsOwnWithItsSize(t *testing.T) {
@@ -67,9 +67,7 @@ func TestARunHasATerminalOfItsOwnWithItsSize(t *testing.T) {
 		}
 		typed(t, p, "hello\r")
 		said.until(t, "got <hello>\r\n")
-		if err := p.Resize(Size{Cols: 132, Rows: 50}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, p.Resize(Size{Cols: 132, Rows: 50}))
 		typed(t, p, "\r") // a shell traps once its read is over
 		said.until(t, "now 50 132\r\n")
 		typed(t, p, "\x04")
@@ -116,15 +114,9 @@ func TestAStoppedRunLeavesNothingInItsTerminal(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		p, said := terminalRun(t, s, `trap '' HUP INT TERM; (setsid sleep 1000 &); sleep 1000 & echo up; wait`)
 		said.until(t, "up")
-		if err := p.Pause(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Resume(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, p.Pause(t.Context()))
+		expect.No(t, p.Resume(t.Context()))
+		expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 		<-said.over // its end of the terminal is closed: nobody holds it
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 // reading lets through what reads.
@@ -55,9 +56,7 @@ func TestAWorkerThatIsLookedIntoTrustsItsOwnAuthority(t *testing.T) {
 		}
 		p.Serve(context.Background(), c.Conn, kind, proxy.Origin{Tenant: "t_acme", Run: c.Run}, c.Authority)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	said := func(inspect bool, script string) string {
 		t.Helper()

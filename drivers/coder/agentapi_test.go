@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // agentapiEnv names the real agentapi, which make agentapi builds.
@@ -53,14 +54,10 @@ func (s *server) counting(t *testing.T) {
 	var got struct{ Messages []message }
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get(s.url.JoinPath("messages").String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		err = json.NewDecoder(resp.Body).Decode(&got)
 		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if last := got.Messages[len(got.Messages)-1]; strings.Contains(last.Content, "counted to") && !strings.Contains(last.Content, "interrupted") {
 			return
 		}
@@ -78,9 +75,7 @@ func realAgentapi(t *testing.T) (*played, *server) {
 		t.Skip(agentapiEnv + " names no agentapi to test with: make agentapi builds one")
 	}
 	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	p, at := newPlayed(t), &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
 	proxy := httputil.NewSingleHostReverseProxy(at)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // it is asked before it listens
@@ -91,9 +86,7 @@ func realAgentapi(t *testing.T) (*played, *server) {
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	ended, err := start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
@@ -140,9 +133,7 @@ func TestRealAgentapiTakesTasksAndIsInterrupted(t *testing.T) {
 		done <- out
 	}()
 	s.counting(t)
-	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL))
 	if out := <-done; out.Status != task.Failed || out.Error.Code != "agent_lost" || !out.Error.Retryable {
 		t.Errorf("with agentapi gone: %+v %+v", out, out.Error)
 	}

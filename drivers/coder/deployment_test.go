@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // binaryEnv names the test binary of realtest, which make test-coder builds.
@@ -218,16 +220,11 @@ func (d *deployment) order(t *testing.T, o map[string]any) (token, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	line, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.in.Write(append(line, '\n')); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, err = d.in.Write(append(line, '\n'))
+	expect.No(t, err)
 	text, err := d.read("ANSWER ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var a struct{ Token, ID, Error string }
 	if err := json.Unmarshal([]byte(text), &a); err != nil || a.Error != "" {
 		t.Fatalf("%v: %s %v", o["do"], a.Error, err)
@@ -243,9 +240,7 @@ func (d *deployment) kill() {
 
 func (d *deployment) again(t *testing.T) {
 	t.Helper()
-	if err := d.startServer(os.Getenv(binaryEnv)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, d.startServer(os.Getenv(binaryEnv)))
 }
 
 func (d *deployment) url() string { return "http://" + d.front.addr }

@@ -24,6 +24,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func lockThread() { runtime.LockOSThread() }
@@ -60,9 +61,7 @@ func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]a
 func setUp(t *testing.T, d *deployment, token string, traits map[string]any, program func(addr string) *exec.Cmd) *machine {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	n := strconv.FormatInt(serial.Add(1), 10)
@@ -80,9 +79,7 @@ func setUp(t *testing.T, d *deployment, token string, traits map[string]any, pro
 	own, _ := d.order(t, o)
 	m.role = role{Listen: addr, Coder: d.url(), Token: own, Slug: defaultSlug}
 	home, err := url.Parse(d.url())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	m.client = codersdk.New(home, codersdk.WithSessionToken(token))
 	ctx, stop := context.WithCancel(context.Background())
 	var end sync.WaitGroup
@@ -171,9 +168,7 @@ func (m *machine) record(t *testing.T, s settings) fleet.Agent {
 
 func tokenFile(t *testing.T, token string) string {
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 	return file
 }
 
@@ -183,9 +178,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 		opt.State = filepath.Join(t.TempDir(), "state")
 	}
 	r, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -212,9 +205,7 @@ func openAgent(t *testing.T, r *Runtime, rec fleet.Agent) *witness {
 		defer w.mu.Unlock()
 		w.health = append(w.health, h)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.Handle = h
 	t.Cleanup(func() { _ = h.Close() })
 	return w

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // users counts the prompts that the agent was given.
@@ -78,9 +79,7 @@ func TestWorkOutlivesItsEngine(t *testing.T) {
 			case <-done:
 			case <-time.After(cut):
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, w.Close())
 			<-done
 			_ = r.Close()
 			ends++

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // overheard is what a witness hears that no prompt of ours asked for.
@@ -34,9 +35,7 @@ func (p *played) elsewhere(t *testing.T, text string) {
 	t.Helper()
 	body := core.MustEncode(map[string]string{"type": "user", "content": text})
 	resp, err := http.Post(p.srv.URL+"/@alice/bob.main/apps/ccw/message", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("the agent does not take it: %s", resp.Status)
@@ -74,9 +73,7 @@ func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
 		t.Errorf("a task beside it: %v", err)
 	}
 	// The next engine goes on where this one was, and repeats nothing.
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Close())
 	w = p.keptBy(t, state, settings{Adopt: true})
 	said = w.overheard()
 	w.await(fleet.Busy, "not given to it here")
@@ -95,9 +92,7 @@ func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
 	if out, err := w.Prompt(context.Background(), w.prompt("say three")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("%+v %v", out, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Close())
 	w = p.keptBy(t, state, settings{Adopt: true})
 	said = w.overheard()
 	w.await(fleet.Idle, "")
@@ -138,9 +133,7 @@ func TestAnEngineThatDiesBeforeItKeepsAResultSendsNothingTwice(t *testing.T) {
 		if err != nil || out.Status != task.Succeeded {
 			t.Fatalf("%+v %v", out, err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, w.Close())
 		return string(out.Output)
 	}
 	for attempt, want := range []int{1, 2} { // prompts sent so far: another attempt asks again

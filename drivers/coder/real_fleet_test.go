@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -29,19 +30,13 @@ var alice = core.Caller{Tenant: "t_home", Name: "alice", Kind: core.Operator, Do
 func realFleet(t *testing.T, dir string) *engine.Engine {
 	t.Helper()
 	db, err := store.Open(filepath.Join(dir, "data.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r, err := New(Options{State: filepath.Join(dir, "workspaces")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e, err := engine.Open(context.Background(), engine.Options{
 		Store: db, Policy: []byte(freely), Runtimes: map[string]fleet.Runtime{"coder": r}, Spill: filepath.Join(dir, "spill"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -65,9 +60,7 @@ func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Age
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		a, err := e.Fleet.Agent(context.Background(), alice.Tenant, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if ok(a) {
 			return a
 		}
@@ -87,14 +80,12 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	d := realCoder(t)
 	m := newMachine(t, d, nil)
 	e := realFleet(t, t.TempDir())
-	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+	expect.No(t, err)
 	rec := m.record(t, settings{})
 	ask := fleet.Create{Name: m.name, Project: m.project, Role: "reviewer", Runtime: "coder", Options: rec.Options, Task: "say first"}
-	if _, err := e.Fleet.Create(ctx, alice, ask); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Fleet.Create(ctx, alice, ask)
+	expect.No(t, err)
 	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Succeeded })
 	if a.WorkspaceID != m.workspace(t).ID.String() {
 		t.Errorf("workspace %s", a.WorkspaceID)
@@ -121,18 +112,15 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		}
 	}
 
-	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", "")
+	expect.No(t, err)
 	awaitAgent(t, e, m.name, is(fleet.Busy))
 	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say no", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
 		t.Errorf("a task for a busy agent: %v", err)
 	}
 	lines := func() string {
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 50})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var list []string
 		for _, l := range page.Items {
 			list = append(list, l.Message)
@@ -188,12 +176,10 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 	rec := m.record(t, settings{})
 	t.Run("first", func(t *testing.T) {
 		e := realFleet(t, dir)
-		if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+		expect.No(t, err)
+		_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options})
+		expect.No(t, err)
 		awaitAgent(t, e, m.name, is(fleet.Idle))
 	})
 	id := m.workspace(t).ID
@@ -205,9 +191,7 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 			t.Error("it has another workspace or build")
 		}
 		tk, err := e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
 		if err != nil || len(page.Items) < 3 || page.Items[2].Message != "idle: while nobody listened" {

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // killsEnv is in how many rounds the engine is killed; the usual number is short.
@@ -32,9 +33,7 @@ type engines struct {
 func newEngines(t *testing.T) *engines {
 	t.Helper()
 	program, err := celltest.Built("swarmdeck", "build", "swarmdeck")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e := &engines{t: t, program: program, home: t.TempDir()}
 	t.Cleanup(func() {
 		e.end(syscall.SIGKILL)
@@ -68,9 +67,7 @@ func (e *engines) run(args ...string) (out string, err error) {
 func (e *engines) ok(args ...string) string {
 	e.t.Helper()
 	out, err := e.run(args...)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	expect.No(e.t, err)
 	return out
 }
 
@@ -79,9 +76,7 @@ func (e *engines) serve() {
 	e.t.Helper()
 	e.serving = e.command("serve")
 	e.serving.Stderr = &e.said
-	if err := e.serving.Start(); err != nil {
-		e.t.Fatal(err)
-	}
+	expect.No(e.t, e.serving.Start())
 }
 
 // end ends the engine that serves: at once, or in order.

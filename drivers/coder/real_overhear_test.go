@@ -12,15 +12,14 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // logOf is the agent's log, oldest line first.
 func logOf(t *testing.T, e *engine.Engine, name string) string {
 	t.Helper()
 	page, err := e.Fleet.Log(context.Background(), alice.Tenant, name, core.Filter{Size: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var all strings.Builder
 	for i := len(page.Items) - 1; i >= 0; i-- {
 		all.WriteString(page.Items[i].Message + "\n")
@@ -35,13 +34,11 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	d := realCoder(t)
 	w := newTerminal(t, d)
 	e := realFleet(t, t.TempDir())
-	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+	expect.No(t, err)
 	rec := w.record(t, settings{Interrupt: "ctrl-c"})
-	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options})
+	expect.No(t, err)
 	awaitAgent(t, e, w.name, is(fleet.Idle))
 	agent := func() fleet.Agent { return awaitAgent(t, e, w.name, func(fleet.Agent) bool { return true }) }
 	within := func(what string, since time.Time, ok func() bool) time.Duration {
@@ -82,9 +79,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	}
 	// A task of ours comes after, and is in the log as that alone.
 	tk, err := e.Fleet.Assign(ctx, alice, w.name, "do third 2", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	awaitAgent(t, e, w.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 	time.Sleep(time.Second) // what is told late
 	log := logOf(t, e, w.name)
@@ -102,9 +97,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 			continue
 		}
 		line, err := e.DAG.Lineage(ctx, alice.Tenant, dag.LineageQuery{Node: answers.Items[0].Event.Nodes[0].Ref(), Depth: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		asked, err := e.DAG.Events(ctx, alice.Tenant, dag.Query{Filter: core.Filter{Match: "do " + name + " 16"}})
 		if err != nil || len(asked.Items) != 1 || !slices.ContainsFunc(line.Steps, func(s dag.Step) bool { return s.Node == asked.Items[0].Event.Nodes[0].Ref() }) {
 			t.Errorf("what %q was answered does not lead to it: %d events, %v", name, len(asked.Items), err)

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // TestRealCreationRefusesWhatTheDeploymentDoesNotHave asks a real Coder for agents that
@@ -20,9 +21,8 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 	d := realCoder(t)
 	m, tasked := newMachine(t, d, nil), newMachine(t, d, map[string]any{"task": true})
 	e := realFleet(t, t.TempDir())
-	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+	expect.No(t, err)
 	for _, c := range []struct {
 		project, role string
 		set           settings
@@ -72,12 +72,10 @@ func TestRealBuildThatFailsShowsTheEndOfItsLog(t *testing.T) {
 		"Error: Unable to find or pull image", "Error:   on main.tf line 150, in resource \"docker_container\" \"workspace\"", "Error: no space left on device", "bye",
 	}})
 	e := realFleet(t, t.TempDir())
-	if _, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
+	expect.No(t, err)
+	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options})
+	expect.No(t, err)
 	a := awaitAgent(t, e, m.name, is(fleet.Failed))
 	for _, text := range []string{"start failed: terraform apply: exit status 1", "Unable to find or pull image", "no space left on device"} {
 		if !strings.Contains(a.Reason, text) {

@@ -12,14 +12,13 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (m *machine) workspace(t *testing.T) codersdk.Workspace {
 	t.Helper()
 	ws, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return ws
 }
 
@@ -30,9 +29,7 @@ func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
 	r := newRuntime(t, Options{})
 	rec := m.record(t, settings{})
 	offers, err := r.Catalog(context.Background(), rec.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var found *fleet.Offer
 	for i, o := range offers {
 		switch o.Project.Name {
@@ -94,13 +91,9 @@ func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
 		t.Error(err)
 	}
 	kept, err := r.recall(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	kept.Workspace = "" // as if the engine had died between the request and its answer
-	if err := kept.write(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, kept.write())
 	if h := openAgent(t, r, rec).await(fleet.Idle, ""); h.WorkspaceID != id {
 		t.Errorf("workspace %s, want %s", h.WorkspaceID, id)
 	}
@@ -119,9 +112,7 @@ func TestRealReportsMakeAnAgentBusyUntilItsNextBuild(t *testing.T) {
 	w.await(fleet.Idle, "")
 	m.role.report("working", "on my own")
 	w.await(fleet.Busy, "on my own")
-	if err := w.Restart(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Restart(context.Background()))
 	w.await(fleet.Starting, "")
 	w.await(fleet.Idle, "")
 	if s := m.workspace(t).LatestAppStatus; s == nil || s.State != "working" {
@@ -142,13 +133,10 @@ func TestRealDeletedWorkspaceIsMadeAgainByARestart(t *testing.T) {
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
 	ws := m.workspace(t)
-	if _, err := m.client.CreateWorkspaceBuild(context.Background(), ws.ID, codersdk.CreateWorkspaceBuildRequest{Transition: codersdk.WorkspaceTransitionDelete}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.client.CreateWorkspaceBuild(context.Background(), ws.ID, codersdk.CreateWorkspaceBuildRequest{Transition: codersdk.WorkspaceTransitionDelete})
+	expect.No(t, err)
 	w.await(fleet.Failed, "deleted in Coder")
-	if err := w.Restart(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Restart(context.Background()))
 	if h := w.await(fleet.Idle, ""); h.WorkspaceID == ws.ID.String() {
 		t.Error("it has the deleted workspace's id")
 	}
@@ -160,9 +148,8 @@ func TestRealStoppedWorkspaceIsOfflineUntilItIsStarted(t *testing.T) {
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
 	turn := func(to codersdk.WorkspaceTransition) {
-		if _, err := m.client.CreateWorkspaceBuild(context.Background(), m.workspace(t).ID, codersdk.CreateWorkspaceBuildRequest{Transition: to}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.client.CreateWorkspaceBuild(context.Background(), m.workspace(t).ID, codersdk.CreateWorkspaceBuildRequest{Transition: to})
+		expect.No(t, err)
 	}
 	turn(codersdk.WorkspaceTransitionStop) // by somebody else
 	w.await(fleet.Offline, "stopped")
@@ -248,12 +235,8 @@ func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
 	if _, err := next.Open(context.Background(), rec, func(fleet.Health) {}); err == nil {
 		t.Error("an agent whose workspace goes can be opened")
 	}
-	if err := next.Keep(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.CancelWorkspaceBuild(context.Background(), ws.LatestBuild.ID, codersdk.CancelWorkspaceBuildParams{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, next.Keep(context.Background(), nil))
+	expect.No(t, admin.CancelWorkspaceBuild(context.Background(), ws.LatestBuild.ID, codersdk.CancelWorkspaceBuildParams{}))
 	m.awaitGone(t)
 }
 
@@ -266,9 +249,7 @@ func TestRealTokenIsReadAnewAndStaysOutOfReasons(t *testing.T) {
 	if strings.Contains(h.Reason, "abcdefghij") {
 		t.Errorf("the reason names the token: %q", h.Reason)
 	}
-	if err := os.WriteFile(file, []byte(d.token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, []byte(d.token), 0o600))
 	w.await(fleet.Idle, "")
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // inWorkspace is an agent in a terminal that notes what it is told, and each
@@ -82,9 +84,7 @@ func (w *terminal) conversation(within time.Duration) (all []message, err error)
 func (w *terminal) users() (texts []string) {
 	w.t.Helper()
 	all, err := w.conversation(time.Minute)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	for _, m := range all {
 		if m.Role == "user" {
 			texts = append(texts, strings.TrimSpace(m.Content))
@@ -117,14 +117,10 @@ func (w *terminal) stage(text string) string {
 func (w *terminal) ask(text string) {
 	w.t.Helper()
 	body, err := json.Marshal(map[string]string{"type": "user", "content": text})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Post("http://"+w.role.Listen+"/message", "application/json", bytes.NewReader(body))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.No(w.t, err)
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
 			return

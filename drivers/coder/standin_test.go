@@ -16,19 +16,17 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+
+	"swarmdeck/expect"
 )
 
 // What stands in for a module of Coder's server declares nothing that the module
 // does not declare in the same way.
 func TestStandInsDeclareWhatTheRealModulesDo(t *testing.T) {
 	raw, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	mod, err := modfile.Parse("go.mod", raw, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	seen := 0
 	for _, r := range mod.Replace {
 		at, ours := strings.CutPrefix(r.New.Path, "./drivers/coder/unused/")
@@ -52,9 +50,7 @@ func TestStandInsDeclareWhatTheRealModulesDo(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 		})
 	}
 	if seen == 0 {
@@ -99,18 +95,14 @@ func compare(t *testing.T, here, real map[string]string) {
 // nothing can be seen.
 func declared(t *testing.T, dir string) map[string]string {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	all := map[string]string{}
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 const secret = "s3cr3t-token-0123456789"
@@ -27,9 +28,7 @@ func siteOf(t *testing.T, h http.HandlerFunc) (*site, *httptest.Server) {
 	t.Cleanup(srv.Close)
 	t.Setenv("CODER_TEST_TOKEN", secret)
 	s, err := newSite(settings{URL: srv.URL, TokenEnv: "CODER_TEST_TOKEN"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return s, srv
 }
 
@@ -114,9 +113,7 @@ func TestARedirectNeverCarriesTheToken(t *testing.T) {
 func TestTheTransportSendsNothingToOtherHosts(t *testing.T) {
 	s, _ := siteOf(t, func(http.ResponseWriter, *http.Request) {})
 	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, err := s.http.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "nothing is sent there") {
 		t.Errorf("sent: %v", err)
 	}

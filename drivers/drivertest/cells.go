@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/celltest"
+	"swarmdeck/expect"
 )
 
 // Cells keeps a test's runs in cells until the test ends. opt.Instance "" is this
@@ -19,14 +20,11 @@ func Cells(t testing.TB, opt cell.Options) *cell.Supervisor {
 	opt.Instance = cmp.Or(opt.Instance, "test"+strconv.Itoa(os.Getpid()))
 	if opt.Program == "" {
 		var err error
-		if opt.Program, err = initial(); err != nil {
-			t.Fatal(err)
-		}
+		opt.Program, err = initial()
+		expect.No(t, err)
 	}
 	s, err := cell.NewSupervisor(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close supervisor: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (tr *trial) cancelled(t *testing.T, done <-chan ending) {
@@ -66,17 +67,13 @@ func pause(t *testing.T, tr *trial) {
 	ctx, file := context.Background(), tr.file(t, "n")
 	done := tr.start(ctx, "count "+file)
 	eventually(t, "it counts", func() bool { return read(file) != "" })
-	if err := tr.h.Pause(ctx); err != nil {
-		t.Fatalf("pause: %v", err)
-	}
+	expect.No(t, tr.h.Pause(ctx), "pause")
 	before := read(file)
 	time.Sleep(50 * time.Millisecond) // many counts long
 	if after := read(file); after != before {
 		t.Errorf("it counted from %s to %s while paused", before, after)
 	}
-	if err := tr.h.Resume(ctx); err != nil {
-		t.Fatalf("resume: %v", err)
-	}
+	expect.No(t, tr.h.Resume(ctx), "resume")
 	eventually(t, "it counts on", func() bool { n := read(file); return n != "" && n != before })
 	tr.cancelled(t, done)
 }
@@ -85,29 +82,21 @@ func pauseCancel(t *testing.T, tr *trial) {
 	ctx, file := context.Background(), tr.file(t, "n")
 	done := tr.start(ctx, "count "+file)
 	eventually(t, "it counts", func() bool { return read(file) != "" })
-	if err := tr.h.Pause(ctx); err != nil {
-		t.Fatalf("pause: %v", err)
-	}
+	expect.No(t, tr.h.Pause(ctx), "pause")
 	tr.cancelled(t, done)
-	if err := tr.h.Resume(ctx); err != nil {
-		t.Fatalf("resume: %v", err)
-	}
+	expect.No(t, tr.h.Resume(ctx), "resume")
 	tr.succeed(t, "say next")
 }
 
 func pauseStart(t *testing.T, tr *trial) {
 	ctx := context.Background()
-	if err := tr.h.Pause(ctx); err != nil {
-		t.Fatalf("pause: %v", err)
-	}
+	expect.No(t, tr.h.Pause(ctx), "pause")
 	done := tr.start(ctx, "say up")
 	time.Sleep(100 * time.Millisecond) // enough for a process to start and speak
 	if said := tr.said(); len(said) > 0 {
 		t.Errorf("it worked while paused: %q", said)
 	}
-	if err := tr.h.Resume(ctx); err != nil {
-		t.Fatalf("resume: %v", err)
-	}
+	expect.No(t, tr.h.Resume(ctx), "resume")
 	if e := wait(t, done); e.out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
 	}
@@ -142,9 +131,7 @@ func crashIdle(t *testing.T, tr *trial) {
 		t.Fatal("no process is reported")
 	}
 	from := tr.reports()
-	if err := syscall.Kill(was.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(was.PID, syscall.SIGKILL))
 	tr.healed(t, from)
 	if now := tr.now(); now.PID == was.PID || now.PID == 0 || now.Restarts <= was.Restarts {
 		t.Errorf("health %+v after %+v, want a new process and one restart more", now, was)
@@ -155,9 +142,7 @@ func stop(t *testing.T, tr *trial) {
 	ctx := context.Background()
 	tr.succeed(t, "say one")
 	pid := tr.now().PID
-	if err := tr.h.Stop(ctx); err != nil {
-		t.Fatalf("stop: %v", err)
-	}
+	expect.No(t, tr.h.Stop(ctx), "stop")
 	if pid != 0 && alive(pid) {
 		t.Errorf("process %d outlived the stop", pid)
 	}
@@ -167,9 +152,7 @@ func stop(t *testing.T, tr *trial) {
 	if _, err := tr.h.Prompt(ctx, fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}}); err == nil {
 		t.Error("a stopped agent took a prompt")
 	}
-	if err := tr.h.Restart(ctx); err != nil {
-		t.Fatalf("restart: %v", err)
-	}
+	expect.No(t, tr.h.Restart(ctx), "restart")
 	eventually(t, "it is idle again", func() bool { return tr.now().Status == fleet.Idle })
 	tr.succeed(t, "say two")
 }
@@ -177,9 +160,7 @@ func stop(t *testing.T, tr *trial) {
 func restart(t *testing.T, tr *trial) {
 	done := tr.start(context.Background(), "say up", "deaf", "hang")
 	eventually(t, "it works", func() bool { return len(tr.said()) == 1 })
-	if err := tr.h.Restart(context.Background()); err != nil {
-		t.Fatalf("restart: %v", err)
-	}
+	expect.No(t, tr.h.Restart(context.Background()), "restart")
 	if e := wait(t, done); e.out.Status == task.Succeeded {
 		t.Error("the prompt succeeded")
 	}
@@ -192,9 +173,7 @@ func closing(t *testing.T, tr *trial) {
 	done := tr.start(context.Background(), "spawn "+file, "deaf", "hang")
 	eventually(t, "it has spawned", func() bool { return read(file) != "" })
 	main := tr.now().PID
-	if err := tr.h.Close(); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	expect.No(t, tr.h.Close(), "close")
 	if e := wait(t, done); e.out.Status == task.Succeeded {
 		t.Error("the prompt succeeded")
 	}
@@ -212,9 +191,7 @@ func closing(t *testing.T, tr *trial) {
 // closeAnywhere closes an agent, as a delete does, whatever it is doing.
 func closeAnywhere(t *testing.T, tr *trial) {
 	ctx := context.Background()
-	if err := tr.h.Close(); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	expect.No(t, tr.h.Close(), "close")
 	for name, bring := range map[string]func(*trial) <-chan ending{
 		"idle": func(next *trial) <-chan ending {
 			next.succeed(t, "say one")
@@ -276,9 +253,7 @@ func closeAnywhere(t *testing.T, tr *trial) {
 
 func reopen(t *testing.T, tr *trial) {
 	tr.succeed(t, "say one")
-	if err := tr.h.Close(); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	expect.No(t, tr.h.Close(), "close")
 	next := tr.again(t)
 	next.succeed(t, "say two")
 	if got := strings.Join(next.said(), "|"); got != "two" {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Installed is the directory that .ci/agents has filled with real agents. The
@@ -43,9 +45,7 @@ func filled(t *testing.T, variable, script string) string {
 func OutsideTemp(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Join(root(t), ".cache"), "test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -58,9 +58,7 @@ func OutsideTemp(t *testing.T) string {
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 			return at

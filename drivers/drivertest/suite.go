@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/procfs"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // Subject is what a driver's test puts on trial.
@@ -120,9 +121,7 @@ func open(t *testing.T, s Subject) *trial {
 	ctx, end := context.WithCancel(context.Background())
 	tr.end = end
 	h, err := s.Runtime.Open(ctx, s.Actor, tr.notify)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	expect.No(t, err, "open")
 	tr.h = h
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
@@ -151,9 +150,7 @@ func (tr *trial) again(t *testing.T) *trial {
 	t.Helper()
 	next := &trial{Subject: tr.Subject, end: func() {}}
 	h, err := tr.Runtime.Open(context.Background(), tr.Actor, next.notify)
-	if err != nil {
-		t.Fatalf("open again: %v", err)
-	}
+	expect.No(t, err, "open again")
 	next.h = h
 	next.idle(t)
 	return next
@@ -310,9 +307,7 @@ func (tr *trial) file(t *testing.T, name string) string {
 		in = t.TempDir()
 	}
 	dir, err := os.MkdirTemp(in, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return filepath.Join(dir, name)
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 const chunk = 64 << 20 // bytes of one transfer
@@ -15,9 +17,7 @@ const chunk = 64 << 20 // bytes of one transfer
 func source(b *testing.B) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	b.Cleanup(func() { l.Close() })
 	go func() {
 		block := make([]byte, 1<<20)
@@ -54,20 +54,15 @@ func BenchmarkProxy(b *testing.B) {
 	w.rules.let("8.8.8.8:80", false)
 	direct := func() net.Conn {
 		conn, err := net.Dial("tcp", at)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		return conn
 	}
 	proxied := func() net.Conn {
 		conn, err := net.Dial("tcp", w.socks)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		reply := make([]byte, 12)
-		if _, err := io.WriteString(conn, "\x05\x01\x00\x05\x01\x00\x01\x08\x08\x08\x08\x00\x50"); err != nil {
-			b.Fatal(err)
-		}
+		_, err = io.WriteString(conn, "\x05\x01\x00\x05\x01\x00\x01\x08\x08\x08\x08\x00\x50")
+		expect.No(b, err)
 		if _, err := io.ReadFull(conn, reply); err != nil || reply[3] != 0 {
 			b.Fatalf("% x %v", reply, err)
 		}
@@ -77,9 +72,8 @@ func BenchmarkProxy(b *testing.B) {
 		began := time.Now()
 		conn := open()
 		defer conn.Close()
-		if _, err := io.WriteString(conn, first); err != nil {
-			b.Fatal(err)
-		}
+		_, err := io.WriteString(conn, first)
+		expect.No(b, err)
 		if n, err := io.Copy(io.Discard, conn); n != want {
 			b.Fatalf("%d bytes, %v", n, err)
 		}

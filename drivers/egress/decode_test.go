@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // greetingOf is what Go's client says to a server of that name.
@@ -20,9 +22,7 @@ func greetingOf(t testing.TB, name string) []byte {
 	defer server.Close()
 	buf := make([]byte, 16<<10)
 	n, err := server.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return buf[:n]
 }
 

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -20,9 +21,7 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	no(err)
 	defer db.Close()

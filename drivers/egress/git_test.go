@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -21,9 +22,7 @@ import (
 func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	git, err := exec.LookPath("git")
 	no(err)
@@ -119,9 +118,7 @@ func realEngine(t *testing.T) (*engine.Engine, core.Caller) {
 	t.Helper()
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
 	no(err)

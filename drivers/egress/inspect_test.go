@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/cell/ca"
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 // inspected is a world whose one cell has an authority of its own, and whose
@@ -26,9 +27,8 @@ func inspected(t testing.TB, decider proxy.Decider, server *httptest.Server) *wo
 	t.Helper()
 	w := newWorld(t, decider, local(server.Listener.Addr().String()), func(w *world, opt *proxy.Options) {
 		var err error
-		if w.authority, err = ca.New(); err != nil {
-			t.Fatal(err)
-		}
+		w.authority, err = ca.New()
+		expect.No(t, err)
 		opt.Roots = x509.NewCertPool()
 		if server.TLS != nil {
 			opt.Roots.AddCert(server.Certificate())
@@ -56,9 +56,7 @@ func (w *world) inCell(scheme string) *http.Client {
 func send(t *testing.T, c *http.Client, method, url, body string, header ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -68,9 +66,7 @@ func send(t *testing.T, c *http.Client, method, url, body string, header ...stri
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return res.StatusCode, string(data)
 }
 
@@ -173,15 +169,12 @@ func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
 	trust.AppendCertsFromPEM(w.authority.Certificate())
 	dial := func(conf *tls.Config) *tls.Conn {
 		conn, err := net.Dial("tcp", w.http)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { conn.Close() })
 		io.WriteString(conn, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")
 		line := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
-		if _, err := io.ReadFull(conn, line); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.ReadFull(conn, line)
+		expect.No(t, err)
 		conf.RootCAs = trust
 		return tls.Client(conn, conf)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // BenchmarkInspect measures a transfer and a small request through a tunnel
@@ -33,9 +35,7 @@ func BenchmarkInspect(b *testing.B) {
 	took := func(c *http.Client, path string, want int64) time.Duration {
 		began := time.Now()
 		res, err := c.Get("https://example.com" + path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		defer res.Body.Close()
 		if n, err := io.Copy(io.Discard, res.Body); n != want || err != nil {
 			b.Fatalf("%d bytes, %v", n, err)

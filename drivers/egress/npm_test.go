@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // packages is a registry of npm that has every package.
@@ -54,9 +55,7 @@ func TestNPMInstallsThirtyPackagesWithOneQuestion(t *testing.T) {
 	}
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	authority, err := ca.New()
 	no(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 // local dials the test's server whatever address was checked.
@@ -109,9 +110,7 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 	dial := func(to string) net.Conn {
 		t.Helper()
 		conn, err := net.Dial("tcp", w.http)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { conn.Close() })
 		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to)
 		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
@@ -187,9 +186,7 @@ func (c *chopped) Write(b []byte) (int, error) {
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -231,9 +228,7 @@ func TestAServerMaySpeakFirstAndEachSideEndsForItself(t *testing.T) {
 func (w *world) tunnel(to string) *net.TCPConn {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.http)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	w.t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", to)
 	answer := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
@@ -247,9 +242,8 @@ func TestADenyCutsAnOpenTunnel(t *testing.T) {
 	w := newWorld(t, nil, local(echo(t)))
 	w.rules.let("8.8.8.8:22", false)
 	conn := w.tunnel("8.8.8.8:22")
-	if _, err := io.ReadFull(conn, make([]byte, 3)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(conn, make([]byte, 3))
+	expect.No(t, err)
 	w.rules.deny("8.8.8.8:22")
 	if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Error(err)
@@ -264,9 +258,8 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 	w := newWorld(t, nil, local(echo(t)))
 	w.rules.let("8.8.8.8:22", false)
 	conn := w.tunnel("8.8.8.8:22")
-	if _, err := io.ReadFull(conn, make([]byte, 3)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(conn, make([]byte, 3))
+	expect.No(t, err)
 	if err := w.proxy.Close(); err != nil {
 		t.Error(err)
 	}
@@ -274,9 +267,7 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 		t.Errorf("the decider was not told before Close returned: %v", got)
 	}
 	late, err := net.Dial("tcp", w.http)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer late.Close()
 	if n, _ := io.Copy(io.Discard, late); n != 0 {
 		t.Error("a closed proxy answered")
@@ -299,9 +290,7 @@ func TestWhatIsNoProxyRequestIsRefused(t *testing.T) {
 		"\x16\x03\x01\r\n\r\n":                                                            "400",
 	} {
 		conn, err := net.Dial("tcp", w.http)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		go io.WriteString(conn, request)
 		head := make([]byte, 12)
 		if _, err := io.ReadFull(conn, head); err != nil || !strings.HasPrefix(string(head), "HTTP/1.1 "+want) {
@@ -328,9 +317,7 @@ func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
 		"\x05\x01\x00" + "\x05\x01\x00" + "\x05aaaa\x00\x50":             8,
 	} {
 		conn, err := net.Dial("tcp", w.socks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		io.WriteString(conn, request)
 		reply := make([]byte, 12)
 		if _, err := io.ReadFull(conn, reply); err != nil || string(reply[:2]) != "\x05\x00" || reply[3] != want {
@@ -340,9 +327,7 @@ func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
 	}
 	for request, want := range map[string]string{"\x04\x01": "", "\x05\x01\x02": "\x05\xff", "GET / HTTP/1.1": ""} {
 		conn, err := net.Dial("tcp", w.socks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		io.WriteString(conn, request)
 		conn.(*net.TCPConn).CloseWrite()
 		if got, _ := io.ReadAll(conn); string(got) != want {
@@ -357,9 +342,7 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 	var all []net.Conn
 	for range 256 {
 		conn, err := net.Dial("tcp", w.socks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer conn.Close()
 		io.WriteString(conn, "\x05\x01\x00")
 		if _, err := io.ReadFull(conn, make([]byte, 2)); err != nil { // it is served
@@ -368,9 +351,7 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 		all = append(all, conn)
 	}
 	more, err := net.Dial("tcp", w.socks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer more.Close()
 	if n, _ := io.Copy(io.Discard, more); n != 0 || len(all) != 256 {
 		t.Error("one more was served")
@@ -394,9 +375,7 @@ func TestAClientThatGoesIsAskedAboutNoMore(t *testing.T) {
 	d := waiting{newRules(), make(chan struct{}), make(chan struct{})}
 	w := newWorld(t, d, nil)
 	conn, err := net.Dial("tcp", w.http)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	io.WriteString(conn, "CONNECT x.example:443 HTTP/1.1\r\n\r\n")
 	<-d.began
 	conn.Close()

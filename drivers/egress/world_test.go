@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/cell/ca"
 	proxy "swarmdeck/drivers/egress"
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 var ada = egress.Origin{Tenant: "t_acme", Agent: "ada", Run: "r1", Process: "curl"}
@@ -162,9 +163,7 @@ func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, ne
 func (w *world) listen(kind proxy.Kind) string {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	w.t.Cleanup(func() {

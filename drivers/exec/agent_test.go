@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // watch is a fleet that remembers what an agent's runtime reports.
@@ -90,14 +91,10 @@ func (w *watch) texts(kind string) []string {
 func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	t.Helper()
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -111,9 +108,7 @@ func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) task.Outcome {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	out, err := h.Prompt(ctx, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return out
 }
 
@@ -143,9 +138,7 @@ func TestAnAgentThatStaysServesManyPromptsInOneProcess(t *testing.T) {
 		PID int `json:"pid"`
 		N   int `json:"n"`
 	}
-	if err := errors.Join(core.Decode(one.Output, &a), core.Decode(two.Output, &b)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(core.Decode(one.Output, &a), core.Decode(two.Output, &b)))
 	if a.PID != b.PID || drivertest.Space(pid) == "" || b.N != 2 {
 		t.Errorf("outputs %s, %s; health says process %d", one.Output, two.Output, pid)
 	}

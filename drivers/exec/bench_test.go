@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // BenchmarkTask is one exec.run of the cheapest program, from its start to its
@@ -18,14 +19,10 @@ import (
 // at once for each processor, and those of a worker beside those of an open one.
 func BenchmarkTask(b *testing.B) {
 	s, err := cell.NewSupervisor(cell.Options{Instance: "bench", Program: os.Getenv("SWARMDECK_BENCH_PROGRAM")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer s.Close()
 	r, err := NewRunner(s, RunnerOptions{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	for _, at := range []int{1, 8} {
 		var open float64
 		for _, profile := range []cell.Profile{cell.Open, cell.Worker} {
@@ -66,20 +63,14 @@ func BenchmarkTask(b *testing.B) {
 // BenchmarkSkill is one try of the cheapest skill that is a command.
 func BenchmarkSkill(b *testing.B) {
 	s, err := cell.NewSupervisor(cell.Options{Instance: "bench"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer s.Close()
 	r, err := NewSkillRunner(s, RunnerOptions{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	call := (&logbook{}).call(`{"location":"kitchen"}`, "cat")
 	for b.Loop() {
 		w, err := r.Start(context.Background(), call)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		if o := w.Outcome(); o.Status != task.Succeeded {
 			b.Fatalf("outcome %+v", o.Error)
 		}

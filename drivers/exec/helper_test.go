@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // play is what the test binary does when a test starts it as a command.
@@ -161,13 +162,9 @@ func (s *jsonLines) Noise() {
 func actor(t *testing.T, role string) drivertest.Subject {
 	t.Helper()
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return drivertest.Subject{
 		Runtime: r, Lasting: role == "stay",
 		Actor: fleet.Agent{

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // homes is a runtime that keeps homes, and what it says to one agent after
@@ -19,17 +20,13 @@ import (
 func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out string, log []string)) {
 	t.Helper()
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r, func(a fleet.Agent, line string) (string, []string) {
 		t.Helper()
 		a.TenantID, a.Command = "t_test", []string{"sh", "-c", line}
 		w := &watch{}
 		h, err := r.Open(context.Background(), a, w.notify)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer h.Close()
 		out := ask(t, h, w.prompt("go"))
 		if out.Status != task.Succeeded {
@@ -51,9 +48,7 @@ func TestAnAgentKeepsAHomeOfItsOwn(t *testing.T) {
 	if got, _ := run(fleet.Agent{Name: "bold", Profile: "open"}, "echo $HOME"); strings.Contains(got, "homes") {
 		t.Errorf("an open agent's home is %q", got)
 	}
-	if err := r.Forget(t.Context(), fleet.Agent{TenantID: "t_test", Name: "ada"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.Forget(t.Context(), fleet.Agent{TenantID: "t_test", Name: "ada"}))
 	if got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note 2>/dev/null; echo nothing"); strings.Contains(got, "mine") {
 		t.Errorf("the next agent of the name reads %q", got)
 	}
@@ -62,12 +57,8 @@ func TestAnAgentKeepsAHomeOfItsOwn(t *testing.T) {
 func TestALoginIsCopiedToOneExecAgent(t *testing.T) {
 	mine := t.TempDir()
 	t.Setenv("HOME", mine)
-	if err := os.MkdirAll(filepath.Join(mine, ".codex"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(mine, ".codex/auth.json"), []byte("login"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(mine, ".codex"), 0o700))
+	expect.No(t, os.WriteFile(filepath.Join(mine, ".codex/auth.json"), []byte("login"), 0o600))
 	_, run := homes(t)
 	options := core.Raw(`{"login":["~/.codex"]}`)
 	for _, profile := range []string{"worker", "open"} {

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
@@ -21,14 +22,10 @@ func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
 	} {
 		sup := drivertest.Cells(t, cell.Options{Instance: "lacks", Without: c.without})
 		r, err := NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		w := &watch{}
 		h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: sh(steady)}, w.notify)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for range 2 {
 			ask(t, h, w.prompt("go"))
 		}

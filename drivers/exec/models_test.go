@@ -22,6 +22,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // playModels is an agent that does what its task says, word by word: "ask" its
@@ -91,26 +92,20 @@ tasks:
 
 func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	dir := t.TempDir()
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: dir, Models: proxy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	a := fleet.Agent{
 		Name: "a", TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
 		Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL},
 	}
 	w := &watch{}
 	h, err := r.Open(context.Background(), a, w.notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 	for _, c := range []struct {
 		task  string
@@ -133,9 +128,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 			t.Fatalf("%s: %+v", c.task, out)
 		}
 		if c.task == "late" {
-			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o600))
 			eventually(t, "it has asked late", func() bool {
 				now := h.(*agent)
 				now.mu.Lock()
@@ -165,9 +158,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 // may read less than is there, from outside.
 func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	const given, clear = "sk-given-to-the-test-0123456789", "sk-other-of-the-test-0123456789"
 	proxy := modelproxy.New()
@@ -180,9 +171,7 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 		}
 		return env, secret.NewMask(map[string]string{"KEY": given}), nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	const named = `{"record_models":["OPENAI_BASE_URL"]}`
 	for name, key := range map[string]struct{ text, value, options string }{
 		"referring": {"@KEY", given, named}, "in-clear": {clear, clear, named}, "without-the-option": {clear, clear, "{}"},
@@ -193,9 +182,7 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 				Name: name, TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(key.options),
 				Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL, "OPENAI_API_KEY": key.text},
 			}, w.notify)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			t.Cleanup(func() { _ = h.Close() })
 			before := len(m.Requests())
 			if out := ask(t, h, w.prompt("ask environments")); out.Status != task.Succeeded {
@@ -228,16 +215,12 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 
 func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), Models: proxy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	a := fleet.Agent{
 		Name: "one", TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
 		Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL},
@@ -245,9 +228,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	begin := func() (*agent, *watch) {
 		w := &watch{}
 		h, err := r.Open(t.Context(), a, w.notify)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { _ = h.Close() })
 		return h.(*agent), w
 	}
@@ -266,9 +247,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 
 func TestModelsAreRecordedOnlyWhereThatCanBe(t *testing.T) {
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	err = r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(`{"record_models":["MY_URL"]}`)})
 	if err == nil || !strings.Contains(err.Error(), "options.record_models") {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
@@ -87,32 +88,24 @@ func TestACommandIsNeverStartedUnasked(t *testing.T) {
 func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tool")
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if err := r.Check(fleet.Create{Command: []string{path}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
 		t.Errorf("check: %v, want INVALID_INPUT", err)
 	}
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer h.Close()
 	if l := w.last(); l.Status != fleet.Offline || !strings.Contains(l.Reason, path) {
 		t.Errorf("health %+v, want offline naming the program", l)
 	}
 	eventually(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700))
 	eventually(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
 	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(path))
 	if out := ask(t, h, w.prompt("go")); out.Status != task.Failed || out.Error.Code != "not_found" {
 		t.Errorf("outcome %s %+v, want not_found", out.Status, out.Error)
 	}
@@ -121,9 +114,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 
 func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, c := range []struct {
 		create fleet.Create
 		field  string

@@ -12,22 +12,19 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func newPins(t *testing.T) *pin.Keeper {
 	t.Helper()
 	k, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return k
 }
 
 func rewrite(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 }
 
 func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
@@ -36,16 +33,12 @@ func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	r, l := newRunner(t, RunnerOptions{Dir: dir, Pins: newPins(t)}), &logbook{}
 	job := l.job(`{"argv":["sh","job.sh"]}`, "")
 	_, action, err := r.Check("t_test", job.Task.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if job.Files = r.Bind("t_test", action); len(job.Files) != 1 || job.Files[0].Path != "job.sh" || !job.Files[0].Runs {
 		t.Fatalf("bound to %+v", job.Files)
 	}
 	w, err := r.Start(context.Background(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, out := finish(t, w); out.Stdout != "one\n" {
 		t.Errorf("%+v", out)
 	}
@@ -61,9 +54,7 @@ func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
 	r := newRunner(t, RunnerOptions{Dir: dir, Pins: newPins(t)})
 	for _, input := range []string{`{"argv":["./tool"]}`, `{"argv":["` + dir + `/tool"]}`, `{"argv":["tool"],"env":{"PATH":"` + dir + `"}}`} {
 		_, action, err := r.Check("t_test", []byte(input))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if files := r.Bind("t_test", action); len(files) != 1 || files[0].Path != "tool" || !files[0].Runs {
 			t.Errorf("%s is bound to %+v", input, files)
 		}
@@ -74,17 +65,13 @@ func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	dir := t.TempDir()
 	rewrite(t, dir, "job.sh", `echo '{"n":1}'`)
 	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir, Pins: newPins(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	call := (&logbook{}).call(`{}`, "sh", "job.sh")
 	if call.Files = r.Bind("t_test", call.Skill.Runner); len(call.Files) != 1 {
 		t.Fatalf("bound to %+v", call.Files)
 	}
 	w, err := r.Start(context.Background(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if o := over(t, w); o.Status != task.Succeeded {
 		t.Errorf("%+v", o)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestEachKindOfLineBecomesItsEvent(t *testing.T) {
@@ -92,7 +93,5 @@ func FuzzSplitter(f *testing.F) {
 
 func touch(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, nil, 0o600))
 }

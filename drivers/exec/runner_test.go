@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // logbook is a job's side that the swarm would be.
@@ -49,9 +50,7 @@ func newRunner(t *testing.T, opt RunnerOptions) *Runner {
 		opt.Dir = t.TempDir()
 	}
 	r, err := NewRunner(drivertest.Cells(t, cell.Options{}), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -68,9 +67,7 @@ func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 	}
 	o := w.Outcome()
 	var out runOutput
-	if err := core.Decode(o.Output, &out); err != nil {
-		t.Fatalf("output %s: %v", o.Output, err)
-	}
+	expect.No(t, core.Decode(o.Output, &out), "output", o.Output)
 	if (o.Status == task.Succeeded) != (o.Error == nil) {
 		t.Errorf("status %s with error %+v", o.Status, o.Error)
 	}
@@ -81,9 +78,7 @@ func runShell(t *testing.T, script string) (task.Outcome, runOutput, *logbook) {
 	t.Helper()
 	l := &logbook{}
 	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(), l.job(shell(script), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	o, out := finish(t, w)
 	return o, out, l
 }
@@ -115,9 +110,7 @@ func TestCheckShowsExactlyWhatWouldRun(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, RunnerOptions{Dir: dir})
 	title, action, err := r.Check("t_test", core.Raw(`{"stdin":"in","env":{"B":"2 3","A":"1"},"dir":"sub/..//x","argv":["echo","it's","a\u202eb","plain"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if want := "A=… B=… echo 'it'\\''s' 'a\uFFFDb' plain"; title != want {
 		t.Errorf("title %q, want %q", title, want)
 	}
@@ -138,9 +131,7 @@ func TestCheckShowsExactlyWhatWouldRun(t *testing.T) {
 func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
 	r, l := newRunner(t, RunnerOptions{}), &logbook{}
 	w, err := r.Start(context.Background(), l.job(`{"argv":["sh","-c","cat; echo $X; pwd; printf 'no newline' >&2"],"stdin":"one\ntwo\r\n","env":{"X":"y"}}`, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	o, out := finish(t, w)
 	if o.Status != task.Succeeded || out.RC != 0 {
 		t.Errorf("outcome %+v", o)
@@ -186,9 +177,7 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 			}
 			r := newRunner(t, RunnerOptions{Dir: dir, Limits: c.limits})
 			w, err := r.Start(context.Background(), (&logbook{}).job(c.input, ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			o, out := finish(t, w)
 			if o.Status != task.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
 				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
@@ -205,17 +194,13 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 	l := &logbook{}
 	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(),
 		l.job(shell(`awk 'BEGIN { for (i = 1; i <= 300000; i++) print "line " i }'; echo small >&2`), spill))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	o, out := finish(t, w)
 	if o.Status != task.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
 		t.Fatalf("outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
 	}
 	data, err := os.ReadFile(spill)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if int64(len(data)) != out.StdoutBytes || !strings.HasPrefix(string(data), out.Stdout) || !strings.HasSuffix(string(data), "\nline 300000\n") {
 		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
 	}
@@ -260,9 +245,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, RunnerOptions{Dir: dir, Grace: cell.Grace{Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond}})
 	w, err := r.Start(context.Background(), (&logbook{}).job(shell("echo $$ >>pids; sleep 300 & sh -c 'setsid sh -c \"echo x >>pids; exec sleep 301."+strconv.Itoa(os.Getpid())+"\" &'; sleep 300"), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("changed my mind")
 	w.Cancel("again")
@@ -280,9 +263,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	w, err := newRunner(t, RunnerOptions{}).Start(ctx, (&logbook{}).job(`{"argv":["sleep","300"]}`, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	stop()
 	if o, _ := finish(t, w); o.Status != task.Cancelled {
 		t.Errorf("outcome %s", o.Status)
@@ -292,17 +273,13 @@ func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 	dir, l, ctx := t.TempDir(), &logbook{}, context.Background()
 	w, err := newRunner(t, RunnerOptions{Dir: dir}).Start(ctx, l.job(shell(`i=0; while :; do i=$((i+1)); echo $i >n; done`), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	count := func() string {
 		data, _ := os.ReadFile(filepath.Join(dir, "n"))
 		return string(data)
 	}
 	eventually(t, "it counts", func() bool { return count() != "" })
-	if err := w.Pause(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Pause(ctx))
 	before := count()
 	l.mu.Lock()
 	beats := l.beats
@@ -311,9 +288,7 @@ func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 	if count() != before {
 		t.Error("it went on while paused")
 	}
-	if err := w.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Resume(ctx))
 	eventually(t, "it counts on", func() bool { c := count(); return c != "" && c != before })
 	w.Cancel("")
 	finish(t, w)
@@ -321,9 +296,7 @@ func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 
 func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old")
-	if err := os.WriteFile(old, []byte("an earlier attempt's"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(old, []byte("an earlier attempt's"), 0o644))
 	for _, c := range []struct {
 		spill string
 		fails bool
@@ -335,9 +308,7 @@ func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 		}
 		w, err := newRunner(t, RunnerOptions{}).Start(context.Background(),
 			(&logbook{}).job(shell(`head -c 3000000 /dev/zero | tr '\0' '\n'`), c.spill))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		o, out := finish(t, w)
 		if o.Status != task.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
 			t.Errorf("spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)

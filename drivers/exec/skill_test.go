@@ -19,14 +19,13 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func newSkillRunner(t *testing.T, dir string) *SkillRunner {
 	t.Helper()
 	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -42,9 +41,7 @@ func startSkill(t *testing.T, script string) (swarm.Work, *logbook) {
 	t.Helper()
 	l := &logbook{}
 	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call(`{}`, sh(script)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return w, l
 }
 
@@ -63,9 +60,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 	call := l.call(`{"location":"kitchen","big":9007199254740993}`, sh(`echo one >&2; printf 'two' >&2; echo; cat; echo`)...)
 	call.Results = map[string]core.Raw{"navigate": core.Raw(`{"x":1.50}`)}
 	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	o := over(t, w)
 	want := `{"params":{"location":"kitchen","big":9007199254740993},"results":{"navigate":{"x":1.50}},"task_id":"tk_00000_0000000001","trace_id":"0123456789abcdef0123456789abcdef"}`
 	if o.Status != task.Succeeded || string(o.Output) != want || o.Error != nil {
@@ -79,9 +74,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 func TestASkillWithoutParametersGetsEmptyObjects(t *testing.T) {
 	l := &logbook{}
 	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call("", "cat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if o := over(t, w); !strings.HasPrefix(string(o.Output), `{"params":{},"results":{},`) {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
@@ -155,9 +148,7 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 	call := l.call(`{}`, sh(`trap '' INT; echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep `+mark+`' & sleep `+mark)...)
 	call.Skill.Runner.Dir = dir
 	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("the try timed out")
 	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the try timed out" {
@@ -170,9 +161,7 @@ func TestAClosingEngineEndsASkill(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &logbook{}
 	w, err := newSkillRunner(t, t.TempDir()).Start(ctx, l.call(`{}`, "sleep", "300"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	stop()
 	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
@@ -185,28 +174,20 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 	call := l.call(`{}`, sh(`n=0; while [ ! -e go ]; do n=$((n+1)); echo $n >count; done; echo '{"ok":true}'`)...)
 	call.Skill.Runner.Dir = dir
 	w, err := newSkillRunner(t, dir).Start(context.Background(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	count := func() string {
 		data, _ := os.ReadFile(filepath.Join(dir, "count"))
 		return string(data)
 	}
 	eventually(t, "it counts", func() bool { return count() != "" })
-	if err := w.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Pause(t.Context()))
 	before := count()
 	time.Sleep(200 * time.Millisecond)
 	if now := count(); now != before {
 		t.Errorf("counted from %s to %s while paused", before, now)
 	}
-	if err := w.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Resume(t.Context()))
+	expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	if o := over(t, w); o.Status != task.Succeeded {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
@@ -227,9 +208,7 @@ func TestASkillThatCanNotStartFailed(t *testing.T) {
 		"not_runnable": l.call(`{}`, "/etc/passwd"),
 	} {
 		w, err := r.Start(context.Background(), call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if o := over(t, w); o.Status != task.Failed || o.Error.Code != code {
 			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
 		}
@@ -300,9 +279,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := core.CheckObject("result", result, skill.MaxResult); err != nil {
-			t.Fatalf("%q became %s: %v", printed, result, err)
-		}
+		expect.No(t, core.CheckObject("result", result, skill.MaxResult), printed, "became", result)
 		in, _ := core.Canonical(printed)
 		out, _ := core.Canonical(result)
 		if string(in) != string(out) {

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
@@ -25,9 +26,7 @@ func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
 	ask(t, h, w.prompt("one"))
 	ask(t, h, w.prompt("two"))
 	touch(t, dir+"/broken")
-	if err := syscall.Kill(w.last().PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(w.last().PID, syscall.SIGKILL))
 	began := time.Now()
 	eventually(t, "it has failed", func() bool { return w.seen(fleet.Failed, "SIGKILL") })
 	// 100 + 200 + 400 + 800 ms lie before the fifth failure.
@@ -37,9 +36,7 @@ func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
 	if l := w.last(); l.Restarts != 4 || l.PID != 0 {
 		t.Errorf("health %+v, want 4 restarts and no process", l)
 	}
-	if err := h.Restart(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.Restart(context.Background()))
 	if l := w.last(); l.Status != fleet.Idle {
 		t.Errorf("health after restart %+v", l)
 	}
@@ -150,15 +147,11 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 
 func TestAnEndedContextClosesTheAgent(t *testing.T) {
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, end := context.WithCancel(context.Background())
 	w := &watch{}
 	h, err := r.Open(ctx, fleet.Agent{Name: "a", TenantID: "t_test", Command: sh(steady)}, w.notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ask(t, h, w.prompt("one"))
 	last := w.last()
 	end()
@@ -178,9 +171,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 // and lives on.
 func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{
 		Name: "a", TenantID: "t_test", Options: core.Raw(`{"interrupt":"\u0003"}`),
@@ -192,9 +183,7 @@ func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
 	esac
 done`),
 	}, w.notify)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 	over := make(chan task.Outcome, 1)
 	go func() { over <- ask(t, h, w.prompt("wait")) }()

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAMessageIsALineOfTheAgentsInput(t *testing.T) {
@@ -23,9 +24,7 @@ func TestAMessageIsALineOfTheAgentsInput(t *testing.T) {
 		done <- out
 	}()
 	eventually(t, "that it works", func() bool { return len(w.texts("log")) > 0 })
-	if err := s.Steer("use the\nother", "file:///x"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Steer("use the\nother", "file:///x"))
 	if out := <-done; out.Status != task.Succeeded {
 		t.Errorf("outcome %+v", out)
 	}

@@ -7,13 +7,12 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600))
 	a := &agent{tenant: "t_x", spec: cell.Spec{Dir: dir}, opt: RuntimeOptions{Pins: newPins(t)}}
 	for _, c := range []struct {
 		args        string

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
+	"swarmdeck/expect"
 )
 
 func TestEverySettingThatRunsSomethingIsKnown(t *testing.T) {
@@ -25,9 +26,7 @@ func theirs(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "repo")
 	plain(t, ".", "init", "-q", "-b", "main", dir)
-	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "a"), []byte("text\n"), 0o644))
 	plain(t, dir, "add", ".")
 	plain(t, dir, "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "first")
 	return dir
@@ -71,9 +70,7 @@ func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 	gitDir, cells := filepath.Join(dir, ".git"), gittest.Git(t)
 	c.Infest(gitDir, dir)
 	missing := strings.Repeat("12", 20)
-	if err := os.WriteFile(filepath.Join(gitDir, "refs/heads/gone"), []byte(missing+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(gitDir, "refs/heads/gone"), []byte(missing+"\n"), 0o644))
 	for _, args := range [][]string{
 		{"rev-parse", "--verify", "gone^{commit}"},
 		{"cat-file", "-p", missing},
@@ -101,9 +98,7 @@ func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 
 func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 	dir := theirs(t)
-	if err := os.Truncate(filepath.Join(dir, "a"), git.MaxAnswer+1); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Truncate(filepath.Join(dir, "a"), git.MaxAnswer+1))
 	call := git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), WorkTree: dir}
 	cells := gittest.Git(t)
 	do := func(args ...string) ([]byte, error) {
@@ -111,9 +106,7 @@ func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 		return cells.Run(t.Context(), call)
 	}
 	id, err := do("hash-object", "-w", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, err := do("cat-file", "blob", strings.TrimSpace(string(id))); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
+	"swarmdeck/expect"
 )
 
 // BenchmarkState100kFiles takes states of a work tree of 100,000 files: with nothing
@@ -24,23 +25,16 @@ func BenchmarkState100kFiles(b *testing.B) {
 	}
 	for n := range files {
 		if n%100 == 0 {
-			if err := os.MkdirAll(filepath.Dir(path(n)), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, os.MkdirAll(filepath.Dir(path(n)), 0o755))
 		}
-		if err := os.WriteFile(path(n), fmt.Append(nil, n), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, os.WriteFile(path(n), fmt.Append(nil, n), 0o600))
 	}
 	r := git.Repository{Git: gittest.Git(b), Dir: filepath.Join(base, "kept.git")}
-	if err := r.Make(b.Context(), "sha1"); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, r.Make(b.Context(), "sha1"))
 	take := func(b *testing.B) {
 		b.Helper()
-		if _, err := r.State(b.Context(), git.Worktree{Path: root}, git.Limits{Files: 2 * files, Bytes: 1 << 40}, func(string) []string { return nil }); err != nil {
-			b.Fatal(err)
-		}
+		_, err := r.State(b.Context(), git.Worktree{Path: root}, git.Limits{Files: 2 * files, Bytes: 1 << 40}, func(string) []string { return nil })
+		expect.No(b, err)
 	}
 	began := time.Now()
 	take(b)
@@ -58,9 +52,7 @@ func BenchmarkState100kFiles(b *testing.B) {
 		for round := range b.N {
 			b.StopTimer()
 			for i := range changed {
-				if err := os.WriteFile(path(i*4999), fmt.Appendf(nil, "%d %d", round, i), 0o600); err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, os.WriteFile(path(i*4999), fmt.Appendf(nil, "%d %d", round, i), 0o600))
 			}
 			b.StartTimer()
 			take(b)
@@ -75,9 +67,7 @@ func spent(b *testing.B) func() {
 	used := func() (cpu time.Duration, written int64) {
 		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 			var u unix.Rusage
-			if err := unix.Getrusage(who, &u); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, unix.Getrusage(who, &u))
 			cpu += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 			written += u.Oublock * 512
 		}

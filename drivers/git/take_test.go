@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // worktree is one whose states are taken.
@@ -34,9 +35,7 @@ func newWorktree(t *testing.T) *worktree {
 
 func (w *worktree) no(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 }
 
 func (w *worktree) file(name string) string { return filepath.Join(w.path, name) }

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/host"
+	"swarmdeck/expect"
 )
 
 func TestAProcessRunsThere(t *testing.T) {
@@ -113,9 +114,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	}
 	size := func() int64 {
 		info, err := os.Stat(beats[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return info.Size()
 	}
 	was := size()
@@ -143,9 +142,7 @@ func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 	lines := bufio.NewScanner(outs)
 	lines.Scan()
 	ctx := context.Background()
-	if err := p.Pause(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.Pause(ctx))
 	came := make(chan string)
 	go func() {
 		for lines.Scan() {
@@ -165,9 +162,7 @@ func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 	if !quiet() {
 		t.Error("it goes on")
 	}
-	if err := p.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.Resume(ctx))
 	<-came
 	go func() {
 		for range came {
@@ -185,9 +180,7 @@ func TestClearingAHostLeavesNothing(t *testing.T) {
 	p := b.start("sh", "-c", "sleep 1000 & sleep 1000")
 	defer p.CloseIO()
 	b.leave()
-	if err := b.pool.Clear(context.Background(), b.host); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, b.pool.Clear(context.Background(), b.host))
 	b.await("they are gone", func() bool { return len(b.keepers("")) == 0 })
 	if there, err := os.ReadDir(filepath.Join(b.home, ".cache", "swarmdeck")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(there, err)

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/drivers/host/hold"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/host"
+	"swarmdeck/expect"
 )
 
 // TestMain makes the tests' program what the engine's is, here and on the hosts.
@@ -102,9 +103,7 @@ func (b *box) await(what string, ok func() bool) {
 func (b *box) start(argv ...string) keeper.Process {
 	b.Helper()
 	p, err := b.try(argv...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return p
 }
 
@@ -146,17 +145,11 @@ func (b *box) block() (free func()) {
 	dir := filepath.Join(b.home, ".cache", "swarmdeck")
 	away := dir + ".away"
 	b.cut()
-	if err := os.Rename(dir, away); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, os.Rename(dir, away))
+	expect.No(b, os.WriteFile(dir, nil, 0o600))
 	return func() {
 		_ = os.Remove(dir)
-		if err := os.Rename(away, dir); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, os.Rename(away, dir))
 	}
 }
 

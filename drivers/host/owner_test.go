@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/host"
 	"swarmdeck/engine/secret"
+	"swarmdeck/expect"
 )
 
 // owner is an engine that has the tenant with an epoch, by a lease perhaps.
@@ -89,9 +90,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 		t.Error("the former owner begins something:", err)
 	}
 	q, err := next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer q.CloseIO()
 	former, cleared := b.owner(5, false), make(chan error, 1)
 	clearing, over := context.WithCancel(context.Background())
@@ -174,9 +173,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 		s := spec("sh", "-c", script)
 		s.Keep = &cell.Keep{Stdout: true, Mask: secret.NewMask(map[string]string{"KEY": "correct-horse"})}
 		p, err := b.pool.Start("t_home", "box", s, keeper.Hosted{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return p
 	}
 	done, goes := begin("read x; touch began; until test -e go; do sleep 0.01; done; echo unread correct-horse; echo bad >&2; touch said; exit 7"), begin("read x; touch going; sleep 1000")
@@ -198,9 +195,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	b.await("they have what they were given", func() bool { return there("began") && there("going") })
 	b.leave()
 	b.await("the link is over", func() bool { return len(b.keepers("link")) == 0 })
-	if err := os.WriteFile(filepath.Join(dirs[0], "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dirs[0], "go"), nil, 0o600))
 	b.await("one has ended", func() bool { return there("said") })
 	time.Sleep(100 * time.Millisecond) // its last act was not its end
 
@@ -223,9 +218,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	b.leave()
 	fail = false
 	stray := filepath.Join(dirs[0], "../../B")
-	if err := os.Mkdir(stray, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(stray, 0o700))
 	b.enter() // what it failed for is told again
 	b.await("the host has heard what was taken: it tidies up next", func() bool { _, err := os.Stat(stray); return err != nil })
 	if len(kept) != 2 {

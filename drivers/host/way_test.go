@@ -14,6 +14,7 @@ import (
 	driver "swarmdeck/drivers/host"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/expect"
 )
 
 // gate takes the ways out of a box.
@@ -89,9 +90,7 @@ func (b *box) worker(text string, reach ...int) keeper.Process {
 		Argv: []string{"bash", "-c", text}, Whose: cell.Whose{Tenant: "t_home", Agent: "A", Role: "r"}, Limits: cell.DefaultLimits(),
 		Wall: cell.Wall{Profile: cell.Worker, Reach: reach},
 	}, keeper.Hosted{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	return p
 }
 
@@ -99,9 +98,7 @@ func TestAWorkersOnlyWayOutIsTheEngine(t *testing.T) {
 	b := newBox(t, nil)
 	b.walled()
 	away, err := net.Listen("tcp", "127.0.0.1:0") // of the host's own loopback, as it were
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer away.Close()
 	_, port, _ := net.SplitHostPort(away.Addr().String())
 	said, p := b.script(`echo $http_proxy
@@ -146,9 +143,7 @@ func TestARunReachesThePortsOfTheEngineThatItWasGiven(t *testing.T) {
 func echoing(t *testing.T) (port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

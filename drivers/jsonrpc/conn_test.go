@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // far is the other side of a connection, played by the test.
@@ -64,9 +65,8 @@ func connect(t *testing.T) *far {
 
 func (f *far) says(lines ...string) {
 	f.t.Helper()
-	if _, err := io.WriteString(f.in, strings.Join(lines, "\n")+"\n"); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err := io.WriteString(f.in, strings.Join(lines, "\n")+"\n")
+	expect.No(f.t, err)
 }
 
 func TestAnAnswerFindsItsCall(t *testing.T) {

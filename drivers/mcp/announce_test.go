@@ -14,15 +14,14 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 	h, _ := guests(t)
 	ctx := t.Context()
 	live, err := h.eng.DAG.Record(ctx, core.Self(lab, "recorder"), dag.RunInfo{AgentID: "Sony", Reason: "user"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for range 2 {
 		if _, r := h.ends(t, alice, "actor", "announce", "{}"); r.Status != task.Succeeded {
 			t.Fatalf("%+v", r.Error)
@@ -72,9 +71,7 @@ func TestAServerThatAnnouncesWithoutEndIsHeardNowAndThen(t *testing.T) {
 		c := NewClient(nil, ClientOptions{})
 		c.Open(nil, e, nil)
 		l, err := c.link(tools.Server{TenantID: lab, Name: "s", Command: []string{"x"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer l.end()
 		l.says.updated(t.Context(), &mcp.ResourceUpdatedNotificationRequest{})
 		l.says.updated(t.Context(), &mcp.ResourceUpdatedNotificationRequest{Params: &mcp.ResourceUpdatedNotificationParams{URI: "file:///a\u202e"}})

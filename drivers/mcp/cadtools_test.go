@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/cad"
+	"swarmdeck/expect"
 )
 
 // modeler makes a CAD agent of a tenant.
@@ -14,11 +15,10 @@ func (h *house) modeler(t *testing.T, tenant, id string) {
 	t.Helper()
 	by := alice
 	by.Tenant = tenant
-	if _, err := h.eng.CAD.CreateAgent(t.Context(), by, cad.CreateAgent{
+	_, err := h.eng.CAD.CreateAgent(t.Context(), by, cad.CreateAgent{
 		AgentID: id, RoleName: "modeler", WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 }
 
 func TestAnAgentHasCADAgentsWork(t *testing.T) {
@@ -28,16 +28,11 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	h.modeler(t, other, "eve")
 	tokens := &Tokens{}
 	token, err := tokens.Issue(sony)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cs, err := dial(t, h.web(t, tokens), token, eras[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.eng.CAD.BindAgent(t.Context(), alice, "ann", sony.Name); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, err = h.eng.CAD.BindAgent(t.Context(), alice, "ann", sony.Name)
+	expect.No(t, err)
 	// What the role allows and a rule approves needs no person. In whose name it is
 	// done the token says.
 	var done cad.Done
@@ -63,9 +58,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 		{map[string]any{"agent_id": "ann", "method": "entity.create_point"}, "no CAD environment"},
 	} {
 		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "cad_operation", Arguments: c.args})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if said := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(said, c.want) {
 			t.Errorf("%v: %s, want %q", c.args, said, c.want)
 		}

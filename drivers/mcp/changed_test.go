@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 // asks dispatches a call that waits for a person.
@@ -24,9 +25,7 @@ func (h *house) asks(t *testing.T, path string) task.Task {
 	tk, err := h.eng.Swarm.Dispatch(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":"actor","tool":"write_file","args":{"path":%q}}`, path)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return tk
 }
 
@@ -63,13 +62,10 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 func voidOnce(t *testing.T, change string) {
 	h, c := guests(t)
 	path := filepath.Join(h.dir, "written")
-	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Tools.List(t.Context(), lab, "actor")
+	expect.No(t, err)
 	s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	tk := h.asks(t, path)
 	now := func() string { _, as := c.tools.tool(s, "write_file"); return as }
 	was := now()
@@ -119,33 +115,24 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 	h, c := guests(t)
 	path := filepath.Join(h.dir, "written")
 	schema := filepath.Join(t.TempDir(), "required")
-	if err := os.WriteFile(schema, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(schema, nil, 0o600))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h.know(t, tools.Server{
 		Places: files.Places{Write: []string{h.dir}},
 		Name:   "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
 	})
-	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Tools.List(t.Context(), lab, "actor")
+	expect.No(t, err)
 	task := h.asks(t, path)
-	if err := os.WriteFile(schema, []byte("path"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(schema, []byte("path"), 0o600))
 	c.mu.Lock()
 	l := c.links[lab+"/actor"]
 	c.mu.Unlock()
 	l.mu.Lock()
 	pid := l.proc.PID()
 	l.mu.Unlock()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(pid, syscall.SIGKILL))
 	await(t, "the end of the server", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -163,9 +150,7 @@ func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
 	reads := func(d *definitions, s tools.Server) bool { k, _ := d.tool(s, "one"); return k.reads() }
 	first := &definitions{state: dir}
 	before := as(first, s)
-	if err := first.learn(s, list); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, first.learn(s, list))
 	known := as(first, s)
 	if again := as(&definitions{state: dir}, s); again != known || known == before {
 		t.Errorf("%s, then %s, before that was known %s", known, again, before)
@@ -198,9 +183,7 @@ func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "{", `{"tools":7}`} {
-		if err := os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600))
 		if got := as(&definitions{state: dir}, s); got != before {
 			t.Errorf("%q: %s", bad, got)
 		}

@@ -28,6 +28,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 // The test binary is also a server, when its environment says so.
@@ -122,9 +123,7 @@ func guests(t *testing.T) (*house, *Client) {
 	var c *Client
 	h := newHouse(t, func(opt *engine.Options, sup *cell.Supervisor) {
 		pins, err := pin.New(t.TempDir(), t.TempDir(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv, Keep: pins.Keep})
 		opt.Contents = pins
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
@@ -136,18 +135,15 @@ func guests(t *testing.T) (*house, *Client) {
 		}
 	})
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})
 	return h, c
 }
 
 func (h *house) know(t *testing.T, s tools.Server) {
 	t.Helper()
-	if _, _, err := h.eng.Tools.Put(t.Context(), alice, s); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := h.eng.Tools.Put(t.Context(), alice, s)
+	expect.No(t, err)
 }
 
 // ends dispatches a call and waits for its end.
@@ -156,18 +152,13 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (t
 	tk, err := h.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":%q,"tool":%q,"args":%s}`, server, tool, args)), MaxAttempts: new(int),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil {
-		t.Fatal(err)
-	}
+	tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
+	expect.No(t, err)
 	r, err := h.eng.Tasks.Result(t.Context(), lab, tk.TaskID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return tk, r
 }
 
@@ -258,9 +249,7 @@ func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	h, _ := guests(t)
 	tokens := &Tokens{}
 	token, err := tokens.Issue(person)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Setenv("FAR_TOKEN", "Bearer "+token)
 	h.know(t, tools.Server{Name: "far", URL: h.web(t, tokens), Headers: map[string]string{"Authorization": "FAR_TOKEN"}})
 	if _, r := h.ends(t, alice, "far", "list_agents", "{}"); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `"total_count":1`) {
@@ -298,9 +287,7 @@ func TestRealServers(t *testing.T) {
 	installed := drivertest.InstalledMCP(t)
 	h, _ := guests(t)
 	box := t.TempDir()
-	if err := os.WriteFile(filepath.Join(box, "a.txt"), []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(box, "a.txt"), []byte("hello"), 0o600))
 	bin := filepath.Join(installed, "node_modules", ".bin")
 	env := map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "MEMORY_FILE_PATH": filepath.Join(box, "memory.jsonl")}
 	for name, args := range map[string][]string{"filesystem": {box}, "memory": nil, "everything": nil} {
@@ -367,9 +354,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 		return pid != 0
 	})
 	time.Sleep(300 * time.Millisecond) // the call is under way, or just before: the answer is the same
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(pid, syscall.SIGKILL))
 	r := <-over
 	if r.Error == nil || r.Error.Code != "unavailable" || !strings.Contains(r.Error.Message, "server everything") {
 		t.Errorf("%+v", r.Error)
@@ -408,9 +393,7 @@ func FuzzCleanJSON(f *testing.F) {
 			return
 		}
 		out, err := cleanJSON(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var v any
 		if core.DecodeStored(out, &v) == nil && strings.ContainsAny(fmt.Sprint(v), "\x1b\u202e\u200b\x00") {
 			t.Errorf("%q", out)
@@ -420,14 +403,10 @@ func FuzzCleanJSON(f *testing.F) {
 
 func TestAServerThatSaysNothingIsAWorker(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("of the user"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(secret, []byte("of the user"), 0o600))
 	h, _ := guests(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	line := "grep -qs user " + secret + " && touch " + secret + ".seen; exec " + self
 	env := map[string]string{"MCP_TEST_SERVER": "1"}
 	dir := filepath.Dir(secret)

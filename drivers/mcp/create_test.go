@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // TestWhoIsAskedSeesWhatANewAgentIsLike: what a call leaves open is settled
@@ -83,9 +84,7 @@ func TestAMessageCarriesTheTaskOfWhoSendsIt(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, sony, "", nil)
 	given, err := h.eng.Fleet.Assign(t.Context(), alice, "Sony", "wait", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	await(t, "Sony is busy", func() bool {
 		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
 		return err == nil && a.TaskID == given.TaskID

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 // curious is a server whose tool asks what its arguments say, in the way that serves
@@ -52,15 +53,11 @@ func (h *house) asking(t *testing.T, server, tool, args string) (task.Task, judg
 	tk, err := h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(fmt.Sprintf(`{"server":%q,"tool":%q,"args":%s}`, server, tool, args)), MaxAttempts: new(int),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var found judge.Approval
 	await(t, "a question of "+server, func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, a := range open {
 			if a.Gate == judge.GateQuestion && a.TaskID == tk.TaskID {
 				found = a
@@ -80,13 +77,10 @@ func (h *house) asking(t *testing.T, server, tool, args string) (task.Task, judg
 func (h *house) over(t *testing.T, tk task.Task) task.Result {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
+	expect.No(t, err)
 	r, err := h.eng.Tasks.Result(ctx, lab, tk.TaskID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -108,9 +102,8 @@ func TestAServersQuestionIsAnsweredByAPerson(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "content.name: 1 characters is not allowed") {
 				t.Errorf("%v", err)
 			}
-			if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
+			expect.No(t, err)
 			if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `{\"action\":\"accept\",\"content\":{\"age\":7,\"name\":\"Ada\"},\"why\":null}`) {
 				t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 			}
@@ -120,9 +113,8 @@ func TestAServersQuestionIsAnsweredByAPerson(t *testing.T) {
 			}
 			for how, ans := range map[string]judge.Answer{"decline": {Reason: "no"}, "cancel": {Reason: "no", Abort: true}} {
 				tk, a := h.asking(t, "curious", "ask", wish)
-				if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans); err != nil {
-					t.Fatal(err)
-				}
+				_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans)
+				expect.No(t, err)
 				r := h.over(t, tk)
 				if ok := strings.Contains(string(r.Output), `\"action\":\"decline\"`); how == "decline" && !ok {
 					t.Errorf("%s %s %+v", how, r.Output, r.Error)
@@ -174,25 +166,20 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 	h.know(t, tools.Server{Name: "curious", URL: curious(t, eras[0])})
 	first, a := h.asking(t, "curious", "ask", wish)
 	second, err := h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: Kind, Input: core.Raw(`{"server":"curious","tool":"ask","args":` + wish + `}`), MaxAttempts: new(int)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	await(t, "the second runs", func() bool {
 		now, err := h.eng.Tasks.Get(t.Context(), lab, second.TaskID)
 		return err == nil && now.Status == task.Running
 	})
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
+	expect.No(t, err)
 	if r := h.over(t, first); r.Status != task.Succeeded {
 		t.Errorf("%+v", r.Error)
 	}
 	var both judge.Approval
 	await(t, "the second question", func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, a := range open {
 			both = a
 		}
@@ -201,9 +188,8 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 	if q, err := both.Question(); err != nil || both.TaskID != "" && both.TaskID != second.TaskID || both.TaskID == "" && len(q.Tasks) != 2 {
 		t.Errorf("%+v %v", both, err)
 	}
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, both.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Bob"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Judge.Answer(t.Context(), alice, both.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Bob"}`)})
+	expect.No(t, err)
 	if r := h.over(t, second); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "Bob") {
 		t.Errorf("%s %+v", r.Output, r.Error)
 	}
@@ -214,9 +200,8 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 	for _, era := range eras {
 		h.know(t, tools.Server{Name: "curious", URL: curious(t, era)})
 		tk, a := h.asking(t, "curious", "ask", wish)
-		if _, err := h.eng.Swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.eng.Swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
+		expect.No(t, err)
 		if r := h.over(t, tk); r.Status != task.Cancelled {
 			t.Errorf("%+v", r)
 		}
@@ -238,16 +223,14 @@ func TestARealServersQuestionIsAnswered(t *testing.T) {
 	if a.Subject.Headline != "answer everything's question" || !strings.Contains(string(a.Action.Args), "Your full, legal name") {
 		t.Errorf("%+v", a)
 	}
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada Lovelace","titledSingleSelectEnum":"hero-3"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada Lovelace","titledSingleSelectEnum":"hero-3"}`)})
+	expect.No(t, err)
 	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "Name: Ada Lovelace") || !strings.Contains(string(r.Output), "hero-3") {
 		t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 	}
 	tk, a = h.asking(t, "everything", "trigger-elicitation-request", "{}")
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "not from me"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "not from me"})
+	expect.No(t, err)
 	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "declined") {
 		t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 	}

@@ -28,6 +28,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -60,22 +61,14 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	h := &house{dir: t.TempDir()}
 	path := filepath.Join(h.dir, "test.db")
 	sealer, err := audit.OpenSealer(path + ".key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	sup := drivertest.Cells(t, cell.Options{Instance: "swarmdeck-mcp-test-" + core.NewTrace(nil)[:8]})
 	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	opt := engine.Options{
 		Store: db, Sealer: sealer, Spill: filepath.Join(h.dir, "spill"),
 		Runners: map[string]swarm.Runner{exec.Kind: runner}, Runtimes: map[string]fleet.Runtime{"exec": runtime},
@@ -84,9 +77,8 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	for _, f := range fill {
 		f(&opt, sup)
 	}
-	if h.eng, err = engine.Open(t.Context(), opt); err != nil {
-		t.Fatal(err)
-	}
+	h.eng, err = engine.Open(t.Context(), opt)
+	expect.No(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- h.eng.Run(ctx) }()
@@ -105,12 +97,10 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	for tenant, name := range map[string]string{lab: "Sony", other: "Papi"} {
 		by := alice
 		by.Tenant = tenant
-		if _, err := h.eng.Swarm.CreateTenant(t.Context(), by, tenant); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := h.eng.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "P", Command: []string{"cat"}, Dir: h.dir}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = h.eng.Swarm.CreateTenant(t.Context(), by, tenant)
+		expect.No(t, err)
+		_, err = h.eng.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "P", Command: []string{"cat"}, Dir: h.dir})
+		expect.No(t, err)
 	}
 	await(t, "Sony is idle", func() bool {
 		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
@@ -146,9 +136,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 		}
 	})
 	cs, err := client.Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		_ = cs.Close()
 		cancel()
@@ -164,9 +152,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 func (h *house) web(t *testing.T, tokens *Tokens) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
@@ -206,17 +192,13 @@ func dial(t *testing.T, url, token, era string, opt *mcp.ClientOptions) (*mcp.Cl
 func use(t *testing.T, cs *mcp.ClientSession, name string, args any, out any) {
 	t.Helper()
 	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	expect.No(t, err, name)
 	said := r.Content[0].(*mcp.TextContent).Text
 	if r.IsError {
 		t.Fatalf("%s: %s", name, said)
 	}
 	if out != nil {
-		if err := json.Unmarshal([]byte(said), out); err != nil {
-			t.Fatalf("%s: %v in %s", name, err, said)
-		}
+		expect.No(t, json.Unmarshal([]byte(said), out), name, "in", said)
 	}
 }
 
@@ -224,9 +206,7 @@ func use(t *testing.T, cs *mcp.ClientSession, name string, args any, out any) {
 func refusal(t *testing.T, cs *mcp.ClientSession, name string, args any) core.Error {
 	t.Helper()
 	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	expect.No(t, err, name)
 	var out struct {
 		Error core.Error `json:"error"`
 	}
@@ -243,9 +223,7 @@ func (h *house) events(t *testing.T, tenant, kind string) []string {
 	var found []string
 	for seq := uint64(0); ; {
 		events, err := h.eng.Audit.Since(t.Context(), tenant, seq, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if len(events) == 0 {
 			return found
 		}
@@ -264,9 +242,7 @@ func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval
 	var found judge.Approval
 	await(t, "an approval for "+tool, func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, o := range open {
 			if o.Action.Tool == tool {
 				found = o
@@ -277,9 +253,8 @@ func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval
 	})
 	by := alice
 	by.Name = "olga"
-	if _, err := h.eng.Judge.Answer(t.Context(), by, found.ApprovalID, a); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Judge.Answer(t.Context(), by, found.ApprovalID, a)
+	expect.No(t, err)
 	return found
 }
 

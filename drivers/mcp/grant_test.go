@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
@@ -45,9 +46,8 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			}
 			by := alice
 			by.Name = "olga"
-			if _, err := h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true})
+			expect.No(t, err)
 			use(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil) // nobody is asked
 			var all struct {
 				Grants []grantView `json:"grants"`

@@ -15,21 +15,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // post sends a body and returns the status.
 func post(t *testing.T, url, token, body string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	got, err := bearer(token).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, _ = io.Copy(io.Discard, got.Body)
 	_ = got.Body.Close()
 	return got.StatusCode
@@ -39,13 +36,9 @@ func TestRequestsThatAreNoCallsAreRefusedAndAudited(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
 	good, err := tokens.Issue(person)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	gone, err := tokens.Issue(Identity{Tenant: lab, Name: "Nobody", Kind: core.Agent})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	url := h.web(t, tokens)
 	for _, c := range []struct {
 		name, token, body string
@@ -87,16 +80,12 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
   - {agent: Sony, token: the-token-of-sony}
 `, hex.EncodeToString(sum[:]))
 	tokens, err := LoadTokens("tokens.yaml", []byte(file), lab)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	url := h.web(t, tokens)
 	for _, era := range eras {
 		for token, want := range map[string]string{"the-token-of-vera": "Sony", "the-token-of-otto": "Papi", "the-token-of-sony": "Sony"} {
 			cs, err := dial(t, url, token, era, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
 			if list.Total != 1 || list.Agents[0].Name != want {
@@ -137,9 +126,7 @@ func TestAFileOfTokensIsReadStrictly(t *testing.T) {
 func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 	h := newHouse(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	g := NewGateway(self, Options{})
 	g.Open(h.eng)
 	defer func() {
@@ -148,17 +135,11 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 		}
 	}()
 	a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	first, err := g.Launch(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	l, err := g.Launch(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if got := post(t, first.Env["SWARMDECK_MCP_URL"], first.Env["SWARMDECK_MCP_TOKEN"], "{}"); got != 401 {
 		t.Errorf("the token before: HTTP %d", got)
 	}

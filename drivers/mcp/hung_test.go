@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 // deafReader reads until it is told to read nothing more.
@@ -101,9 +102,7 @@ func impatient(t *testing.T, how string) *house {
 		}
 	})
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h.know(t, tools.Server{Name: "hangs", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "hangs", "HANGS": how}, CallTimeoutS: 1})
 	return h
 }
@@ -148,9 +147,8 @@ func TestAPersonsTimeIsNotTheServers(t *testing.T) {
 	h := impatient(t, "")
 	tk, a := h.asking(t, "hangs", "ask", "{}")
 	time.Sleep(1500 * time.Millisecond) // longer than the server has
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
+	expect.No(t, err)
 	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "asked") {
 		t.Errorf("%s %+v", r.Output, r.Error)
 	}
@@ -165,9 +163,7 @@ func TestWhatAServerSaysThatIsNoMessageIsPassedOver(t *testing.T) {
 	var said []string
 	await(t, "the log", func() bool {
 		lines, _, err := h.eng.Tasks.Log(t.Context(), lab, tk.TaskID, 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		said = said[:0]
 		for _, l := range lines {
 			said = append(said, l.Message)

@@ -21,6 +21,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // goodCall is a call of a tool that is to succeed, but where a person was faster.
@@ -90,9 +91,7 @@ func inspect(t *testing.T) inspected {
 	h.modeler(t, lab, "ann")
 	tokens := &Tokens{}
 	token, err := tokens.Issue(person)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return inspected{h, drivertest.NewInspector(t), [2][]string{
 		h.pipe(t, func(ctx context.Context, c net.Conn) error { return h.srv.Stdio(ctx, person, c, onlyWriter{c}) }),
 		{h.web(t, tokens), "--transport", "http", "--header", "Authorization: Bearer " + token},
@@ -109,9 +108,7 @@ func (onlyWriter) Close() error { return nil }
 func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) []string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -136,9 +133,7 @@ func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) 
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	script := filepath.Join(t.TempDir(), "pipe")
 	text := "#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/" + port + "\ncat <&3 &\ncat >&3\nkill $!\n"
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(script, []byte(text), 0o700))
 	return []string{script, "--transport", "stdio"}
 }
 
@@ -181,9 +176,7 @@ func (i inspected) call(t *testing.T, target []string, tool string, args ...stri
 		return code, r.Content[0].Text
 	}
 	var plain bytes.Buffer
-	if err := json.Compact(&plain, r.StructuredContent); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, json.Compact(&plain, r.StructuredContent))
 	return code, plain.String()
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"swarmdeck/expect"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -22,9 +24,7 @@ func TestTheInventoryOfTools(t *testing.T) {
 	var out bytes.Buffer
 	line := func(format string, v any, args ...any) {
 		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		fmt.Fprintf(&out, format+" %s\n", append(args, data)...)
 	}
 	for _, tool := range NewServer(nil, Options{}).order {
@@ -42,14 +42,10 @@ func TestTheInventoryOfTools(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "tools.txt")
 	if *update {
-		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if !bytes.Equal(want, out.Bytes()) {
 		t.Error("the tools are others than those of testdata/tools.txt; -update writes it anew: look at the difference")
 	}

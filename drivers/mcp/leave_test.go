@@ -3,6 +3,8 @@ package mcp
 import (
 	"io"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestAClientThatLeavesIsNoError(t *testing.T) {
@@ -13,9 +15,8 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- h.srv.Stdio(t.Context(), viewer, inR, outW) }()
 	outR.Close() // it still says something, but hears no answer
-	if _, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
+	expect.No(t, err)
 	if err := <-served; err != nil {
 		t.Error(err)
 	}

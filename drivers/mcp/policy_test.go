@@ -13,14 +13,14 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
+	"swarmdeck/expect"
 )
 
 func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, person, "", nil)
-	if _, err := h.eng.Swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Swarm.EStops.Press(t.Context(), alice, "drill")
+	expect.No(t, err)
 	use(t, cs, "list_agents", nil, nil)
 	done := make(chan struct{})
 	go func() {
@@ -32,9 +32,8 @@ func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 		t.Error("it wrote under an emergency stop")
 	case <-time.After(300 * time.Millisecond):
 	}
-	if _, err := h.eng.Swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Swarm.EStops.Thaw(t.Context(), alice, "over")
+	expect.No(t, err)
 	<-done
 }
 
@@ -54,9 +53,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 			if err != nil || !strings.Contains(r.Contents[0].Text, `"own.agent"`) {
 				t.Fatalf("%v", err)
 			}
-			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}))
 			if era == "2026-07-28" {
 				await(t, "the server's word", func() bool { return h.acknowledged.Load() == 1 }) // the client returns before it
 			}
@@ -92,9 +89,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 
 func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 	j, err := judge.New(judge.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, tool := range NewServer(nil, Options{}).order {
 		for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
 			v := j.Evaluate(t.Context(), lab, judge.Ask{
@@ -117,18 +112,14 @@ func TestManyClientsAtOnce(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
 	token, err := tokens.Issue(person)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	url := h.web(t, tokens)
 	const clients, calls = 20, 50
 	var all sync.WaitGroup
 	start := time.Now()
 	for i := range clients {
 		cs, err := dial(t, url, token, eras[i%2], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		all.Go(func() {
 			for n := range calls {
 				if n%5 == 0 {
@@ -144,9 +135,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for {
 		got, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if len(got) == 0 {
 			break
 		}

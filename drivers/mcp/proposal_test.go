@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const (
@@ -76,9 +77,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 				t.Error("a refusal is not in the log, or another policy rules")
 			}
 			other, err := h.eng.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Name: "hers", Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if got := refusal(t, cs, "withdraw_policy", map[string]any{"policy_id": other.PolicyID}); got.Code != core.Denied {
 				t.Errorf("another's proposal: %+v", got)
 			}
@@ -125,9 +124,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { listed <- struct{}{} },
 			})
 			for _, uri := range subscribable {
-				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}))
 			}
 			if era == "2026-07-28" {
 				await(t, "the server's word", func() bool { return h.acknowledged.Load() == int64(len(subscribable))+1 }) // of these, and of the list
@@ -155,18 +152,14 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			read := func(uri string) string {
 				t.Helper()
 				r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, err)
 				return r.Contents[0].Text
 			}
 			if !strings.Contains(read(sourceURI), "own.policy") {
 				t.Error("the source is not that of the embedded policy")
 			}
 			p, err := h.eng.Judge.Propose(t.Context(), sony.caller(), judge.Proposal{Kind: judge.KindRules, Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			told(policiesURI)
 			if got := read(policiesURI); !strings.Contains(got, p.PolicyID) {
 				t.Error(got)
@@ -177,9 +170,8 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"}); err == nil {
 				t.Error("read a proposal that is not there")
 			}
-			if _, err := h.eng.Judge.Activate(t.Context(), alice, p.PolicyID); err != nil {
-				t.Fatal(err)
-			}
+			_, err = h.eng.Judge.Activate(t.Context(), alice, p.PolicyID)
+			expect.No(t, err)
 			told(policyURI, sourceURI, policiesURI)
 			if read(sourceURI) != tinyPolicy || !strings.Contains(read(policyURI), `"tiny.all"`) {
 				t.Error("the resources are not those of the policy that rules")

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // calls has an agent call a tool. Where that must be asked about, it says yes and gives
@@ -19,16 +20,13 @@ func (h *house) calls(t *testing.T, tool string, asks bool, always ...*judge.Alw
 	tk, err := h.eng.Swarm.Dispatch(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, swarm.Dispatch{
 		Kind: Kind, Input: core.Raw(`{"server":"actor","tool":"` + tool + `","args":{"path":"a"}}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if (tk.ApprovalID != "") != asks {
 		t.Fatalf("%s: approval %q, want one: %v", tool, tk.ApprovalID, asks)
 	}
 	if asks {
-		if card, err = h.eng.Judge.Card(t.Context(), lab, tk.ApprovalID); err != nil {
-			t.Fatal(err)
-		}
+		card, err = h.eng.Judge.Card(t.Context(), lab, tk.ApprovalID)
+		expect.No(t, err)
 		h.answer(t, tool, judge.Answer{Approve: true, Reason: "fine", Always: append(always, nil)[0]})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -41,9 +39,8 @@ func (h *house) calls(t *testing.T, tool string, asks bool, always ...*judge.Alw
 
 func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	h, c := guests(t)
-	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.eng.Tools.List(t.Context(), lab, "actor")
+	expect.No(t, err)
 	card := h.calls(t, "search", true)
 	if len(card.Action.Files) != 1 || !strings.Contains(card.Action.Files[0].Text, "finds words\nin notes\n") ||
 		!strings.Contains(card.Action.Files[0].Text, `"readOnlyHint": true`) || len(card.Subject.Paths) != 1 {
@@ -57,9 +54,7 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 		h.calls(t, tool, true)
 	}
 	s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, r := h.ends(t, alice, "actor", "revise", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
@@ -72,8 +67,7 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	// Another command is another server, which nobody knows.
 	s.Env = map[string]string{"MCP_TEST_SERVER": "1", "REQUIRED": ""}
 	h.know(t, s)
-	if _, err := h.eng.Tools.List(t.Context(), lab, "actor"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.eng.Tools.List(t.Context(), lab, "actor")
+	expect.No(t, err)
 	h.calls(t, "search", true)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // TestACallThatWaitsHoldsNoOtherUp is about an agent's way to the engine: while
@@ -19,9 +20,7 @@ func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
 			h := newHouse(t)
 			tokens := &Tokens{}
 			token, err := tokens.Issue(sony)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			url := h.web(t, tokens)
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()
@@ -31,9 +30,7 @@ func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
 			go func() { relayed <- Relay(ctx, url, token, inR, outW) }()
 			cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
 				Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			write := func(ctx context.Context) chan error {
 				over := make(chan error, 1)
 				go func() {

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // moving are engines that tenants move between.
@@ -46,9 +47,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
   - {operator: otto, role: operator, tenant: t_other, token: the-token-of-otto}
   - {operator: zoe, role: operator, tenant: t_away, token: the-token-of-zoe}
 `), lab)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	engines := &moving{here: map[string]*engine.Engine{lab: one.eng, "t_other": two.eng}}
 	router := NewRouter(engines, tokens, "", Options{})
 	web := httptest.NewServer(router)
@@ -63,9 +62,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 		t.Helper()
 		for _, era := range eras {
 			cs, err := dial(t, url, token, era, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
 			if list.Total != 1 || list.Agents[0].Name != want {
@@ -87,9 +84,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 		t.Errorf("a tenant of another engine: HTTP %d: %s", status, said)
 	}
 	old, err := dial(t, url, "the-token-of-vera", eras[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	engines.move(lab, two.eng)
 	one.eng.Retire()
 	if _, err := old.ListTools(t.Context(), nil); err == nil {
@@ -106,19 +101,13 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 func ask(t *testing.T, url, token string) (status int, said string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	got, err := bearer(token).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return got.StatusCode, string(body)
 }

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 func TestWhatAServerWasGivenIsMasked(t *testing.T) {
@@ -27,18 +28,13 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() { _ = c.Close() })
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, _, err = h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>"))
+	expect.No(t, err)
 	for _, value := range []string{"@GIVEN", "clear-value-1", "clear-value-2"} {
 		h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1", "SECRET": value}})
 		s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		name := secret.Reference(s.Env["SECRET"])
 		tk, r := h.ends(t, alice, "actor", "list", "{}")
 		if tk.Status != task.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
+	"swarmdeck/expect"
 )
 
 func TestTheToolsAreTheSameInEachEra(t *testing.T) {
@@ -22,9 +23,7 @@ func TestTheToolsAreTheSameInEachEra(t *testing.T) {
 	for _, era := range eras {
 		cs := h.stdio(t, person, era, nil)
 		list, err := cs.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var names []string
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
@@ -142,9 +141,7 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, person, "", nil)
 	page, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	asked := 0
 	for _, tool := range h.srv.order {
 		good := map[string]any{}
@@ -271,13 +268,9 @@ func TestACallerThatGoesTakesItsQuestionAlong(t *testing.T) {
 			h := newHouse(t)
 			tokens := &Tokens{}
 			token, err := tokens.Issue(sony)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			overHTTP, err := dial(t, h.web(t, tokens), token, era, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			for _, cs := range []*mcp.ClientSession{h.stdio(t, sony, era, nil), overHTTP} {
 				ctx, giveUp := context.WithCancel(t.Context())
 				over := make(chan struct{})
@@ -300,9 +293,7 @@ func TestAClientThatIsKilledLeavesNothing(t *testing.T) {
 	go func() { served <- h.srv.Stdio(t.Context(), sony, inR, outW) }()
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	go func() {
 		_, _ = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "publish_message", Arguments: map[string]any{"topic": "a.b", "payload": map[string]any{}}})
 	}()
@@ -380,9 +371,7 @@ func TestACallThatIsNamedTwiceHappensOnce(t *testing.T) {
 		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{
 			Meta: mcp.Meta{CallIDKey: id}, Name: "send_message", Arguments: map[string]any{"recipient_id": "Sony", "payload": map[string]any{"n": n}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return r
 	}
 	var all sync.WaitGroup
@@ -442,14 +431,10 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 	for name, r := range results {
 		name = strings.TrimSpace(name)
 		resolved, err := h.srv.tools[name].out.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var v any
 		text := r.Content[0].(*mcp.TextContent).Text
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, json.Unmarshal([]byte(text), &v))
 		if err := resolved.Validate(v); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n"
@@ -55,9 +57,7 @@ func heard(t *testing.T, from io.Reader, n int) (said string) {
 	lines := bufio.NewReader(from)
 	for range n {
 		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		said += line
 	}
 	return said
@@ -87,9 +87,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
 	token, err := tokens.Issue(viewer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	url := h.web(t, tokens)
 	for name, params := range map[string]string{
 		"arguments": `"name":"list_agents","arguments":{"page":0}`,
@@ -102,9 +100,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 		}
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		tool := strings.Split(params, `"`)[3]
 		for header, value := range map[string]string{
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -113,9 +109,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 			r.Header.Set(header, value)
 		}
 		got, err := bearer(token).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		said, _ := io.ReadAll(got.Body)
 		_ = got.Body.Close()
 		if !strings.Contains(string(said), `"isError":true`) || !strings.Contains(string(said), `"resultType":"complete"`) {
@@ -129,9 +123,7 @@ func TestARelayWithoutAGoodTokenTellsItsClient(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
 	good, err := tokens.Issue(sony)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	url := h.web(t, tokens)
 	for _, token := range []string{"", good + "x"} {
 		inR, inW := io.Pipe()

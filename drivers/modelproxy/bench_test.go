@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // BenchmarkRequest is a request of 100 KB that is answered with a stream of 100
@@ -29,13 +30,9 @@ func BenchmarkRequest(b *testing.B) {
 	defer p.Close()
 	env := map[string]string{"OPENAI_BASE_URL": model.URL}
 	to, err := modelproxy.Read([]string{"OPENAI_BASE_URL"}, env)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	lines, err := p.Open(to, env, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} })
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer lines.Close()
 	var body strings.Builder
 	body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"system","content":"s"}`)
@@ -47,9 +44,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				res, err := http.Post(url+"/chat/completions", "application/json", strings.NewReader(body.String()))
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, err)
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()
 			}

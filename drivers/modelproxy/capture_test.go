@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
@@ -14,9 +15,7 @@ func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 	defer p.Close()
 	open := func() []*line {
 		all, err := p.Open(Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}, nil, func(fleet.Event) func(fleet.Event) { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return slices.Collect(maps.Values(all.lines))
 	}
 	hog, other := open(), open()

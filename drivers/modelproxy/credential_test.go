@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // held is an agent whose environment holds a credential, and what came to its
@@ -191,13 +192,9 @@ func TestWhichVariablesHoldPlaceholders(t *testing.T) {
 			p := modelproxy.New()
 			defer p.Close()
 			to, err := modelproxy.Read(strings.Fields(c.addresses), c.env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			lines, err := p.Open(to, c.env, func(fleet.Event) func(fleet.Event) { return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			defer lines.Close()
 			env, names := lines.Conceal(c.env)
 			if got := strings.Join(names, " "); got != c.want {
@@ -223,26 +220,18 @@ func BenchmarkCredential(b *testing.B) {
 			p := modelproxy.New()
 			defer p.Close()
 			to, err := modelproxy.Read([]string{"OPENAI_BASE_URL"}, map[string]string{"OPENAI_BASE_URL": up.URL})
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, err)
 			lines, err := p.Open(to, nil, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} })
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, err)
 			defer lines.Close()
 			env, _ = lines.Conceal(lines.Environ(env))
 			b.SetBytes(int64(len(answer)))
 			for b.Loop() {
 				req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, env["OPENAI_BASE_URL"]+"/chat/completions", strings.NewReader(`{"model":"m"}`))
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, err)
 				req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
 				res, err := http.DefaultClient.Do(req)
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, err)
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()
 			}

@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	p := New()
 	ask := func(ctx context.Context) string {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/chat/completions", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		f, _ := formatOf("/chat/completions")
 		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: p.run().capture(maxAsked)}
 		x.in.write([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // requests ask for a call of a tool, in each of the formats.
@@ -27,9 +28,7 @@ var requests = map[string]struct{ path, body string }{
 
 func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 	m, err := model.Start(model.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(m.Close)
 	for name, c := range requests {
 		for _, streamed := range []bool{false, true} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // allocated is how many bytes f takes in all.
@@ -97,17 +98,13 @@ func TestTheValuesOfAListAreCountedOneByOne(t *testing.T) {
 		t.Errorf("%d values in a piece", n)
 	}
 	x := &exchange{l: &line{p: New()}, a: newAnswer()}
-	if err := x.read([]byte(list), geminiWhole); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, x.read([]byte(list), geminiWhole))
 	c := x.a.call()
 	if got := c.Messages[0].Parts[0].Text; got != strings.Repeat("x", 5001) || *c.Tokens != (fleet.ModelTokens{Total: 7}) {
 		t.Errorf("%d bytes, %+v", len(got), c.Tokens)
 	}
 	x.a = newAnswer()
-	if err := x.read([]byte("["+strings.Repeat(`{"kind":0},`, maxItems)+"{}]"), geminiWhole); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, x.read([]byte("["+strings.Repeat(`{"kind":0},`, maxItems)+"{}]"), geminiWhole))
 	want := fmt.Sprintf("(%d bytes more are not kept)", (maxItems-maxPieces)*len(`{"kind":0}`)+2)
 	if got := x.a.call().Messages[0].Parts; len(got) != 1 || got[0].Text != want {
 		t.Errorf("%+v, want %s", got, want)

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // rig is a proxy with one line, and what was told of it.
@@ -44,9 +45,7 @@ func newRig(t *testing.T, upstream string) *rig {
 
 func (r *rig) no(err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, err)
 }
 
 func (r *rig) add(e fleet.Event) {

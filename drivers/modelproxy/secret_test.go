@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestTextsBelowTheNameOfACredentialAreBlotted(t *testing.T) {
@@ -37,9 +39,7 @@ func TestBlanksAreNotBlottedAgain(t *testing.T) {
 		query.Add("token", fmt.Sprintf("%08d", i))
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?"+query.Encode(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	text := strings.Repeat("credential ", 100)
 	if got := blotted(text, secretsOf(r)); got != strings.Repeat(blank+" ", 100) {
 		t.Errorf("%d bytes: %.100s", len(got), got)

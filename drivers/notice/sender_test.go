@@ -24,6 +24,7 @@ import (
 	driver "swarmdeck/drivers/notice"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/notice"
+	"swarmdeck/expect"
 )
 
 const key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -66,9 +67,7 @@ func TestAMessageIsSignedByTheStandard(t *testing.T) {
 	}))
 	defer srv.Close()
 	s, began := sender(t, map[string]string{"HOOK": "whsec_" + key}), time.Now().Unix()
-	if err := s.Send(t.Context(), notice.Notice{Name: "n", URL: srv.URL + "/a?b=c", SecretEnv: "HOOK"}, message); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Send(t.Context(), notice.Notice{Name: "n", URL: srv.URL + "/a?b=c", SecretEnv: "HOOK"}, message))
 	stamp := got.Header.Get("webhook-timestamp")
 	secret, _ := base64.StdEncoding.DecodeString(key)
 	mac := hmac.New(sha256.New, secret)
@@ -168,9 +167,7 @@ func flood(c net.Conn, head, again string) {
 func raw(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -195,9 +192,7 @@ func TestACommandGetsTheMessage(t *testing.T) {
 	do := func(script string) error {
 		return s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"sh", "-c", script, "sh", out}}, message)
 	}
-	if err := do(`cat > "$1"; echo "$NOTICE_ID" >> "$1"`); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, do(`cat > "$1"; echo "$NOTICE_ID" >> "$1"`))
 	if got, _ := os.ReadFile(out); string(got) != string(message.Body)+"\n"+message.ID+"\n" {
 		t.Errorf("%s", got)
 	}

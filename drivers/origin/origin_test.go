@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/drivers/origin"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // TestMain makes the tests' process what an engine is: who loses its parent
@@ -58,16 +59,10 @@ func start(t *testing.T, script string) (first int, pids *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close() // whoever reads it ends
 		_, _ = io.Copy(io.Discard, out)
@@ -82,9 +77,7 @@ func next(t *testing.T, pids *bufio.Scanner) int {
 		t.Fatal("no pid was told")
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(pids.Text()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return pid
 }
 
@@ -163,9 +156,7 @@ func TestWhoIsNotTheEnginesIsAPerson(t *testing.T) {
 func TestWhoIsGoneIsNobody(t *testing.T) {
 	k := &kept{self: os.Getpid()}
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Run())
 	if got := origin.Find(k, cmd.Process.Pid, always); got.Kind != operator.Unclear {
 		t.Errorf("%+v", got)
 	}
@@ -205,9 +196,7 @@ func TestNoProcessIsAPersonsForAMoment(t *testing.T) {
 	var looked atomic.Int64
 	for pids.Scan() {
 		pid, err := strconv.Atoi(pids.Text())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if pid == 0 {
 			break
 		}

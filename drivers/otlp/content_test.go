@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // turnOf is a turn in which a model is asked, answers with a call, and the call
@@ -28,9 +29,7 @@ func turnOf(t *testing.T, long string) (dag.RunState, []dag.Event) {
 	x.Called("local", "sh", "c-1", core.Raw(`{"cmd":"secret"}`))
 	x.Returned("c-1", dag.CallOK, core.Raw(`{"out":"secret"}`), nil)
 	events, err := x.Finish(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return dag.RunState{RunID: "run-1", AgentID: "ada", TraceID: trace, StartedAt: dag.At(at), FinishedAt: dag.At(at.Add(2 * time.Second))}, events
 }
 

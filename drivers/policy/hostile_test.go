@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 var (
@@ -32,9 +33,7 @@ func runner(t testing.TB, opt Options) *Runner {
 	t.Helper()
 	opt.Supervisor = drivertest.Cells(t, cell.Options{Program: os.Getenv(ownInit)})
 	r, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -31,18 +32,12 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 	need(t, python)
 	r := jailedRunner(t)
 	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
-	if err := db.CreateTenant(t.Context(), "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), "t_acme"))
 	ledger := audit.New(db, audit.Options{})
 	j, err := judge.New(judge.Options{Ledger: ledger, Programs: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	by := core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}
 	in := judge.Proposal{
 		Kind: judge.KindProgram, Interpreter: python, Source: []byte(turncoat),
@@ -54,9 +49,7 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 		if err == nil {
 			p, err = j.Activate(t.Context(), by, p.PolicyID)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		r.opt.Deadline = defaultDeadline // a loop must not use its time on the processor up before
 		for do, want := range map[string]string{
 			"network": judge.ReasonError, "memory": judge.ReasonError, "loop": judge.ReasonTimeout,
@@ -70,12 +63,10 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 			}
 			v := j.Evaluate(t.Context(), "t_acme", ask)
 			var open *judge.Approval
-			if err := ledger.Update(t.Context(), ask.By, func(tx *audit.Tx) (err error) {
+			expect.No(t, ledger.Update(t.Context(), ask.By, func(tx *audit.Tx) (err error) {
 				_, open, err = j.Commit(tx, ask, v)
 				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			// A loaded machine may be late with any answer.
 			if open == nil || open.Status != judge.Open || open.ReasonCode != want && open.ReasonCode != judge.ReasonTimeout || open.Rationale == "" {
 				t.Errorf("%s, serve %v: %+v (%s)", do, in.Serve, open, v.Rationale)

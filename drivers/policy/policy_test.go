@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAGoodProgramDecides(t *testing.T) {
@@ -62,12 +63,8 @@ func TestAChangedFileIsWrittenAnew(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	file := filepath.Join(r.dir, p.Digest, fileName)
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("echo '"+strings.Replace(yes, "approve", "deny", 1)+"'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(file))
+	expect.No(t, os.WriteFile(file, []byte("echo '"+strings.Replace(yes, "approve", "deny", 1)+"'\n"), 0o755))
 	if got := r.Decide(context.Background(), p, nil); got.Decision != "approve" {
 		t.Fatalf("got %+v", got)
 	}
@@ -75,9 +72,7 @@ func TestAChangedFileIsWrittenAnew(t *testing.T) {
 
 func TestAProgramThatCouldNotBePlacedAsksAPerson(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, nil, 0o600))
 	r := runner(t, Options{Dir: filepath.Join(file, "below")})
 	got := r.Decide(context.Background(), program(sh, "echo '"+yes+"'\n"), nil)
 	if got.Decision != "hitl" || got.ReasonCode != judge.ReasonError {
@@ -160,9 +155,7 @@ while sys.stdin.readline():
 		t.Fatalf("got %+v", got)
 	}
 	one, err := r.servers.take(t.Context(), p.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, err := one.proc.proc.Stdin.Write([]byte("{}\n")); err != nil { // a question of nobody's
 		t.Fatal(err)
 	}

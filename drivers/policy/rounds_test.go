@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // rounds is how often each hostile program is run: POLICY_ROUNDS=1000 does it
@@ -35,14 +36,10 @@ func attacked(t *testing.T, stays bool) {
 	dir, mark := t.TempDir(), strconv.Itoa(os.Getpid())
 	listener := filepath.Join(dir, "door")
 	door, err := net.Listen("unix", listener)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer door.Close()
 	secret, target := filepath.Join(dir, "secret"), filepath.Join(dir, "target")
-	if err := os.WriteFile(secret, []byte("secret"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(secret, []byte("secret"), 0o666))
 	before := holdings(t)
 	var late atomic.Int64
 	t.Run("all", func(t *testing.T) {

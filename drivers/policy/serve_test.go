@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func await(t testing.TB, what string, done func() bool) {
@@ -52,9 +53,7 @@ func TestAReleasedProgramEndsThoughItIsAskedAllTheTime(t *testing.T) {
 	all.Wait()
 	r.Release(p)
 	await(t, "end of all processes", func() bool { return running(r) == 0 })
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.Close())
 	nothingLeft(t, before, r.dir)
 }
 

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -66,18 +67,14 @@ func openAt(t *testing.T, on *hosttest.Box, options string, env map[string]strin
 			return env, secret.NewMask(map[string]string{"KEY": "correct horse battery"}), nil
 		},
 	})
-	if err := r.Check(fleet.Create{Name: "it", Host: place, Command: command, Env: env, Options: core.Raw(options), Profile: "open"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.Check(fleet.Create{Name: "it", Host: place, Command: command, Env: env, Options: core.Raw(options), Profile: "open"}))
 	tr := &trial{t: t}
 	h, err := r.Open(t.Context(), fleet.Agent{TenantID: "t_x", Name: "it", Host: place, Profile: "open", Command: command, Env: env, Options: core.Raw(options)}, func(h fleet.Health) {
 		tr.mu.Lock()
 		defer tr.mu.Unlock()
 		tr.health = append(tr.health, h)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -100,9 +97,7 @@ func (tr *trial) prompt(ctx context.Context, text string) task.Outcome {
 		tr.events = append(tr.events, e)
 		return fleet.ToolAnswer{}, nil
 	}})
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	expect.No(tr.t, err)
 	return out
 }
 
@@ -142,9 +137,7 @@ func (tr *trial) says(text string) *terminal.Screen {
 
 func (tr *trial) types(in ...terminal.Input) {
 	tr.t.Helper()
-	if err := tr.h.Type(in); err != nil {
-		tr.t.Fatal(err)
-	}
+	expect.No(tr.t, tr.h.Type(in))
 }
 
 func TestATaskIsTypedAndOverWhenTheProgramWaitsAgain(t *testing.T) {
@@ -222,24 +215,16 @@ func TestAPausedTerminalTakesNothing(t *testing.T) {
 	if err := tr.h.Type([]terminal.Input{{Text: "x"}}); err == nil {
 		t.Error("typed into nothing")
 	}
-	if err := tr.h.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Begin(t.Context()))
 	tr.says("ready$")
-	if err := tr.h.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Pause(t.Context()))
 	if err := tr.h.Type([]terminal.Input{{Text: "x"}}); core.AsError(err).Code != core.Conflict {
 		t.Errorf("typed while paused: %v", err)
 	}
-	if err := tr.h.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Resume(t.Context()))
 	tr.types(terminal.Input{Text: "echo a$((1+1))b"}, terminal.Input{Key: "enter"})
 	tr.says("a2b")
-	if err := tr.h.Resize(terminal.Size{Cols: 77, Rows: 22}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Resize(terminal.Size{Cols: 77, Rows: 22}))
 	tr.types(terminal.Input{Text: "stty size"}, terminal.Input{Key: "enter"})
 	if s := tr.says("22 77"); s.Cols != 77 || s.Rows != 22 {
 		t.Errorf("size %v", s.Size)
@@ -256,9 +241,7 @@ func TestASecretIsSeenOnNoScreen(t *testing.T) {
 
 func TestAProgramThatCantStartIsSaidToBe(t *testing.T) {
 	tr := open(t, `{}`, nil, "sh", "-c", "exit 9")
-	if err := tr.h.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Begin(t.Context()))
 	tr.until("it has ended", func(s *terminal.Screen) bool { return !s.Runs })
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		tr.mu.Lock()

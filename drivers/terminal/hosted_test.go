@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 )
 
 func onHost(t *testing.T) (*trial, *hosttest.Box) {
@@ -36,9 +37,7 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 	}
 	tr.types(terminal.Input{Text: "wc -l < count; echo all; stty size"}, enter)
 	tr.says("all\n40 120")
-	if err := tr.h.Resize(terminal.Size{Cols: 77, Rows: 22}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Resize(terminal.Size{Cols: 77, Rows: 22}))
 	tr.types(terminal.Input{Text: "stty size"}, enter)
 	tr.says("22 77")
 	if got, err := os.ReadFile(filepath.Join(box.Work(t, "it"), "count")); strings.Count(string(got), "once\n") != 3 {
@@ -65,9 +64,7 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 
 func TestAFloodWhileTheLinkIsAwayIsHeldUpAndNotCut(t *testing.T) {
 	tr, box := onHost(t)
-	if err := tr.h.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tr.h.Begin(t.Context()))
 	tr.says("ready$")
 	tr.types(terminal.Input{Text: "sleep 0.5; seq 1 300000 | tail -c 200000; echo th''rough"}, terminal.Input{Key: "enter"})
 	box.Cut()

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // modules gives the repository a submodule that is named otherwise than its path.
@@ -50,9 +51,8 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 		t.Errorf("lacks %v, reads %v", ada.Lacks, r.d.Reads(ada))
 	}
 	r.write(ada.Path, "a", "by ada\n")
-	if _, err := r.over(ada, tree.Join{Key: "k", Mode: tree.Squash}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.over(ada, tree.Join{Key: "k", Mode: tree.Squash})
+	expect.No(t, err)
 	if said := r.git(r.repo, "status", "--short"); said != "" || r.read(r.repo, "a") != "by ada\n" || r.read(r.repo, "deps/lib/l/one") != "one\n" {
 		t.Errorf("the operator has %q", said)
 	}
@@ -75,9 +75,8 @@ func TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs(t *testing.T) {
 		t.Errorf("%v", ada.Lacks)
 	}
 	r.write(ada.Path, "a", "by ada\n")
-	if _, err := r.over(ada, tree.Join{Key: "k", Mode: tree.Squash}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.over(ada, tree.Join{Key: "k", Mode: tree.Squash})
+	expect.No(t, err)
 	if said := r.git(r.repo, "ls-files", "--stage", "deps"); !strings.HasPrefix(said, "160000") {
 		t.Errorf("%s", said)
 	}

@@ -21,6 +21,7 @@ import (
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // onHost in the environment has the trees of a test on a host of this name.
@@ -119,9 +120,8 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	r := newRig(t)
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "mine", "ada's\n")
-	if _, err := r.d.Now(t.Context(), ada); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.d.Now(t.Context(), ada)
+	expect.No(t, err)
 	no(t, r.d.Make(t.Context(), ada))
 	if r.read(ada.Path, "mine") == "" {
 		t.Error("made once more, the same tree is another one")
@@ -223,9 +223,7 @@ func TestWhatAHostAnswersIsNotTrusted(t *testing.T) {
 
 func FuzzARequestToADesk(f *testing.F) {
 	k, err := driver.NewDesk(gittest.Git(f).Cells, nil, f.TempDir())
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	for _, seed := range []string{`{"op":"place","tree":{"agent":"ada","source":"/x"}}`, `{"op":"land","tree":{"agent":"../x","source":"/x"}}`, `{"op":"state","have":["x"]}`, `{"op":"other"}`, "", "{"} {
 		f.Add([]byte(seed))
 	}

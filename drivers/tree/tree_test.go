@@ -17,6 +17,7 @@ import (
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -66,9 +67,7 @@ func newRig(t *testing.T) rig {
 
 func no(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 func (r rig) git(dir string, args ...string) string {
@@ -77,9 +76,7 @@ func (r rig) git(dir string, args ...string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	expect.No(r, err, "git", args, out)
 	return strings.TrimSpace(string(out))
 }
 

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/witness"
+	"swarmdeck/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -35,9 +36,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	own, err := safeopen.OwnFiles(filepath.Join(dir, "data.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return &world{driver.New(driver.Options{Cells: drivertest.Cells(t, cell.Options{}), Dir: dir, Own: own}), t, dir}
 }
 
@@ -68,9 +67,7 @@ func (w *world) held(of witness.Witness) (notes []string, err error) {
 
 func (w *world) no(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 }
 
 func TestWhatWasPublishedIsReadBack(t *testing.T) {
@@ -117,9 +114,7 @@ func TestAGitWitnessCanBeFetchedFrom(t *testing.T) {
 	w.no(w.publish(to, 1))
 	w.no(w.publish(to, 2))
 	out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--branch", "t_a", to.Path, w.at("clone")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	expect.No(t, err, out)
 	text, err := os.ReadFile(filepath.Join(w.at("clone"), "checkpoint"))
 	if err != nil || string(text) != note(2) {
 		t.Errorf("%q %v", text, err)
@@ -134,9 +129,7 @@ func TestARepositoryOfSomebodyElseIsRefusedAndRunsNothing(t *testing.T) {
 	canary.Infest(made.Path, made.Path)
 	theirs := w.witness(witness.Git, "theirs")
 	out, err := exec.CommandContext(t.Context(), "git", "init", "-q", theirs.Path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	expect.No(t, err, out)
 	w.no(os.Mkdir(w.at("full"), 0o700))
 	w.no(os.WriteFile(w.at("full/x"), nil, 0o600))
 	for _, to := range []witness.Witness{made, theirs, w.witness(witness.Git, "full")} {

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // asks has a directory answer a request over pipes.
@@ -33,9 +34,7 @@ func TestARequestIsAnsweredOrSaysWhyNot(t *testing.T) {
 	if a, err := asks(t, d, Request{Op: OpReal}); err != nil || a.Path != d.Real() {
 		t.Errorf("%+v %v", a, err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	if a, err := asks(t, d, Request{Op: OpSub, Path: dir + "/sub"}); err != nil || filepath.Base(a.Path) != "sub" {
 		t.Errorf("%+v %v", a, err)
 	}

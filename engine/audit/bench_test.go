@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -32,9 +33,7 @@ func fill(b testing.TB, l *audit.Ledger, events, perCommit int) {
 			}
 			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 	}
 }
 
@@ -109,9 +108,7 @@ func BenchmarkRecord(b *testing.B) {
 			_, err := tx.Record(e)
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 	}
 }
 
@@ -126,9 +123,7 @@ func BenchmarkLog(b *testing.B) {
 	b.Run("verify", func(b *testing.B) {
 		// What no verifier can do without: hashing every event once.
 		var one bytes.Buffer
-		if err := h.Export(b.Context(), acme, "jsonl", &one); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, h.Export(b.Context(), acme, "jsonl", &one))
 		event := one.Bytes()[:one.Len()/benchEvents]
 		start := time.Now()
 		for range benchEvents {
@@ -147,84 +142,68 @@ func BenchmarkLog(b *testing.B) {
 	})
 	b.Run("export", func(b *testing.B) {
 		for b.Loop() {
-			if err := h.Export(b.Context(), acme, "jsonl", io.Discard); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, h.Export(b.Context(), acme, "jsonl", io.Discard))
 		}
 		million(b)
 	})
 	b.Run("replay", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.Reconcile(b.Context(), acme); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.Reconcile(b.Context(), acme)
+			expect.No(b, err)
 		}
 		million(b)
 	})
 	b.Run("replay-fold", func(b *testing.B) {
 		h.Register(echo{h})
 		for b.Loop() {
-			if _, err := h.Reconcile(b.Context(), acme); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.Reconcile(b.Context(), acme)
+			expect.No(b, err)
 		}
 		million(b)
 	})
 	b.Run("filter", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.List(b.Context(), acme, core.Filter{Kind: "task.done"}); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.List(b.Context(), acme, core.Filter{Kind: "task.done"})
+			expect.No(b, err)
 		}
 		million(b)
 	})
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.List(b.Context(), acme, core.Filter{Page: 1000}); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.List(b.Context(), acme, core.Filter{Page: 1000})
+			expect.No(b, err)
 		}
 	})
 	b.Run("page-until", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.List(b.Context(), acme, core.Filter{Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.List(b.Context(), acme, core.Filter{Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)})
+			expect.No(b, err)
 		}
 	})
 	b.Run("sign", func(b *testing.B) {
 		secret, _, err := note.GenerateKey(nil, audit.Origin(acme))
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		signer, err := note.NewSigner(secret)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		text, _, _ := strings.Cut(string(h.checkpoint()), "\n\n")
 		for b.Loop() {
-			if _, err := note.Sign(&note.Note{Text: text + "\n"}, signer); err != nil {
-				b.Fatal(err)
-			}
+			_, err = note.Sign(&note.Note{Text: text + "\n"}, signer)
+			expect.No(b, err)
 		}
 	})
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777)); err != nil {
-				b.Fatal(err)
-			}
+			_, err := h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777))
+			expect.No(b, err)
 		}
 	})
 	b.Run("check-proof", func(b *testing.B) {
 		proof, err := h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777))
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		key := h.sealer.Verifier(acme)
 		for b.Loop() {
-			if _, err := audit.CheckProof(proof, key); err != nil {
-				b.Fatal(err)
-			}
+			_, err = audit.CheckProof(proof, key)
+			expect.No(b, err)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -87,12 +88,8 @@ func killAfter(t *testing.T, dir string, n int) (greatest uint64) {
 	var complaints strings.Builder
 	child.Stderr = &complaints
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for count := 0; lines.Scan(); count++ {
 		seq, err := strconv.ParseUint(lines.Text(), 10, 64)
@@ -101,9 +98,7 @@ func killAfter(t *testing.T, dir string, n int) (greatest uint64) {
 		}
 		greatest = max(greatest, seq)
 		if count == n {
-			if err := child.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, child.Process.Kill())
 		}
 	}
 	if err := child.Wait(); err == nil || !strings.Contains(err.Error(), "killed") || complaints.Len() > 0 {

@@ -10,15 +10,14 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestJSONLExportIsTheLogItself(t *testing.T) {
 	h := newHouse(t)
 	h.record(1, 2500)
 	var out bytes.Buffer
-	if err := h.Export(t.Context(), acme, "jsonl", &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.Export(t.Context(), acme, "jsonl", &out))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 2502 {
 		t.Fatalf("%d lines", len(lines))
@@ -37,14 +36,10 @@ func TestCSVExportHasNoFormula(t *testing.T) {
 	for _, s := range hostile {
 		by := alice
 		by.Name = s
-		if err := h.Refuse(t.Context(), by, audit.Entry{Type: "x.y", Subject: "task", ID: s, Detail: map[string]string{"say": s}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, h.Refuse(t.Context(), by, audit.Entry{Type: "x.y", Subject: "task", ID: s, Detail: map[string]string{"say": s}}, nil))
 	}
 	var out bytes.Buffer
-	if err := h.Export(t.Context(), acme, "csv", &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.Export(t.Context(), acme, "csv", &out))
 	rows, err := csv.NewReader(bytes.NewReader(out.Bytes())).ReadAll()
 	if err != nil || len(rows) != len(hostile)+2 {
 		t.Fatalf("%d rows, %v", len(rows), err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/expect"
 )
 
 func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
@@ -41,14 +42,12 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	if before.Counter("red") != 2 || last.Events() != before.Events()+1 {
 		t.Errorf("%v, before %v", last, before)
 	}
-	if err := h.Update(t.Context(), alice, func(tx *audit.Tx) error {
+	expect.No(t, h.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		h.Hold(acme, "blue")
 		tx.Add("blue", 5)
 		_, err := tx.Record(audit.Entry{Type: "thing.counted", Subject: "thing", ID: "1"})
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if c := check("held later", 3, 2); c.Counter("blue") != 5 {
 		t.Errorf("blue: %v", c)
 	}

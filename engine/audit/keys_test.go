@@ -16,24 +16,21 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
 func (h *house) rotate() audit.Key {
 	h.t.Helper()
 	k, err := h.RotateKey(h.t.Context(), alice, h.sealer)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return k
 }
 
 func (h *house) keys() []audit.Key {
 	h.t.Helper()
 	keys, err := h.Keys(h.t.Context(), acme, h.sealer)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return keys
 }
 
@@ -102,17 +99,13 @@ func TestAKeyThatItsPredecessorDidNotSignIsNamedForEver(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(aside(h, "old"), text, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			h.rotate()
 			if h.fault() != nil {
 				t.Fatal(h.fault())
 			}
 			h.close()
-			if err := exchange(h); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, exchange(h))
 			h.open()
 			if h.fault() == nil { // before any event
 				t.Fatal("the open reports nothing")
@@ -144,9 +137,7 @@ func TestALogThatSleptThroughRotationsNamesThemAll(t *testing.T) {
 	bob := core.Caller{Tenant: other, Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
 	act := func() {
 		t.Helper()
-		if err := h.Refuse(t.Context(), bob, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, h.Refuse(t.Context(), bob, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil))
 	}
 	act()
 	h.rotate()
@@ -183,14 +174,11 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 	}
 	// The file is exchanged, and nothing is committed.
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if _, err := h.db.Backup(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.db.Backup(t.Context(), copied)
+	expect.No(t, err)
 	h.rotate()
 	h.close()
-	if err := os.Rename(copied, h.data); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(copied, h.data))
 	h.open()
 	if h.sealer.Verifier(acme) == before || h.fault() != nil {
 		t.Fatal(h.fault())
@@ -208,15 +196,11 @@ func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
 	h := newHouse(t)
 	h.record(2)
 	old, err := os.ReadFile(h.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h.rotate()
 	// Whoever stole the old key signs the log's newest head with it.
 	stolen := filepath.Join(t.TempDir(), "stolen")
-	if err := os.WriteFile(stolen, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(stolen, old, 0o600))
 	forged := signAs(t, stolen, h.checkpoint())
 	if got := h.verify(forged).Problems; len(got) != 1 || !strings.Contains(got[0], "was not the log's key then") {
 		t.Errorf("a saved checkpoint: %q", got)
@@ -231,30 +215,20 @@ func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
 func signAs(t *testing.T, key string, checkpoint []byte) []byte {
 	t.Helper()
 	line, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	parts := strings.SplitN(strings.TrimSpace(string(line)), "+", 5)
 	seed, err := base64.StdEncoding.DecodeString(parts[4])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	text, _, _ := strings.Cut(string(checkpoint), "\n\n")
 	origin, _, _ := strings.Cut(text, "\n")
 	public := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
 	verifier, err := note.NewEd25519VerifierKey(origin, public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	hash := strings.Split(verifier, "+")[1]
 	signer, err := note.NewSigner("PRIVATE+KEY+" + origin + "+" + hash + "+" + parts[4])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return signed
 }
 
@@ -267,9 +241,7 @@ func FuzzKeyFile(f *testing.F) {
 	f.Add("PRIVATE+KEY+swarmdeck+00000000+AAAA\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		path := filepath.Join(t.TempDir(), "audit.key")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := audit.OpenSealer(path)
 		if err == nil && (s.Verifier(acme) == "" || len(s.Trusted(acme)) != len(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))) {
 			t.Errorf("another key, made of %q", text)

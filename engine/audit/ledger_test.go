@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -42,9 +43,7 @@ func record(t testing.TB, l *audit.Ledger, e audit.Entry) uint64 {
 		seq, err = tx.Record(e)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return seq
 }
 
@@ -64,13 +63,9 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 		}
 		id := core.NewID(core.EventPrefix, acme, seq)
 		got, err := l.Get(t.Context(), acme, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		p, err := got.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if got.EventID != id || got.TenantID != acme || got.EventType != e.Type || got.Seq != seq || got.Prev != e.Prev || p.Subject != e.Subject || p.ID != e.ID {
 			t.Errorf("got %+v %+v from %+v", got, p, e)
 		}
@@ -78,18 +73,14 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 			t.Errorf("actor of %+v", got)
 		}
 		again, err := core.Encode(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var stored []byte
 		err = m.View(t.Context(), acme, func(tx store.Tx) error {
 			stored, err = tx.Get(audit.Events, []byte{0, 0, 0, 0, 0, 0, 0, byte(seq)})
 			stored = bytes.Clone(stored)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if string(again) != string(stored) {
 			t.Errorf("stored  %s\nencoded %s", stored, again)
 		}
@@ -149,9 +140,7 @@ func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 		_, err := tx.Record(entry("task.queued", "tk_1"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := []string{"task tk_1", "session se_1", "event "}
 	if strings.Join(got, ";") != strings.Join(want, ";") {
 		t.Fatalf("got %q, want %q", got, want)
@@ -321,9 +310,7 @@ func TestTrailFollowsTheSubject(t *testing.T) {
 		record(t, l, entry("noise", "tk_2"))
 	}
 	events, err := l.Trail(t.Context(), acme, prev, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var got []string
 	for _, e := range events {
 		got = append(got, e.EventType)
@@ -385,9 +372,7 @@ func TestEventsAreListedByTheStateTheyLedTo(t *testing.T) {
 		{core.Filter{Session: "se_"}, ""},
 	} {
 		page, err := l.List(t.Context(), acme, c.f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var got []string
 		for _, e := range page.Items {
 			got = append(got, e.EventType)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -14,15 +15,11 @@ const acme, other = "t_acme", "t_other"
 func openStore(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
 	db, err := store.Open(path, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { db.Close() })
 	if tenants, _ := db.Tenants(t.Context()); len(tenants) == 0 && !opt.ReadOnly {
 		for _, tenant := range []string{acme, other} {
-			if err := db.CreateTenant(t.Context(), tenant); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, db.CreateTenant(t.Context(), tenant))
 		}
 	}
 	return db
@@ -36,9 +33,7 @@ func newStore(t testing.TB) *store.DB {
 func openSealer(t testing.TB, path string) *audit.Sealer {
 	t.Helper()
 	s, err := audit.OpenSealer(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return s
 }
 
@@ -63,9 +58,8 @@ func (h *house) open() {
 	h.t.Helper()
 	if h.sealer = openSealer(h.t, h.key); h.shared {
 		var err error
-		if h.sealer, err = audit.OpenShared(h.key); err != nil {
-			h.t.Fatal(err)
-		}
+		h.sealer, err = audit.OpenShared(h.key)
+		expect.No(h.t, err)
 	}
 	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
@@ -76,9 +70,7 @@ func (h *house) trusted(tenant string) []string { return h.sealer.Trusted(tenant
 
 func (h *house) close() {
 	h.t.Helper()
-	if err := h.db.Close(); err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, h.db.Close())
 }
 
 // tamper changes the closed data file without the sealer.
@@ -86,12 +78,8 @@ func (h *house) tamper(fn func(store.Tx) error) {
 	h.t.Helper()
 	h.close()
 	db := openStore(h.t, h.data, store.Options{})
-	if err := db.Update(h.t.Context(), acme, fn); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, db.Update(h.t.Context(), acme, fn))
+	expect.No(h.t, db.Close())
 	h.open()
 }
 
@@ -107,18 +95,14 @@ func (h *house) record(commits ...int) {
 			}
 			return nil
 		})
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		expect.No(h.t, err)
 	}
 }
 
 func (h *house) verify(saved []byte) audit.Report {
 	h.t.Helper()
 	r, err := h.Verify(h.t.Context(), acme, saved)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	if r.OK != (len(r.Problems) == 0) {
 		h.t.Errorf("report says ok=%v with problems %q", r.OK, r.Problems)
 	}
@@ -128,8 +112,6 @@ func (h *house) verify(saved []byte) audit.Report {
 func (h *house) checkpoint() []byte {
 	h.t.Helper()
 	c, err := h.Checkpoint(h.t.Context(), acme)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return c
 }

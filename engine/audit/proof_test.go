@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestProofRoundTrip(t *testing.T) {
@@ -21,13 +22,9 @@ func TestProofRoundTrip(t *testing.T) {
 		for seq := uint64(1); seq <= total; seq++ {
 			id := core.NewID(core.EventPrefix, acme, seq)
 			proof, err := h.Prove(t.Context(), acme, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			e, err := audit.CheckProof(proof, h.sealer.Verifier(acme))
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", id, err, proof)
-			}
+			expect.No(t, err, id, proof)
 			want, err := h.Get(t.Context(), acme, id)
 			if err != nil || e.EventID != id || string(core.MustEncode(e)) != string(core.MustEncode(want)) {
 				t.Fatalf("%+v, want %+v (%v)", e, want, err)
@@ -43,14 +40,10 @@ func TestProofHasTheSpecifiedForm(t *testing.T) {
 	h := newHouse(t)
 	h.record(4)
 	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	lines := strings.Split(string(proof), "\n")
 	var event bytes.Buffer
-	if err := h.Export(t.Context(), acme, "jsonl", &event); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.Export(t.Context(), acme, "jsonl", &event))
 	stored := strings.Split(event.String(), "\n")[1]
 	if lines[0] != "c2sp.org/tlog-proof@v1" || lines[1] != "extra "+base64.StdEncoding.EncodeToString([]byte(stored)) || lines[2] != "index 1" || lines[6] != "" {
 		t.Errorf("proof:\n%s", proof)
@@ -64,9 +57,7 @@ func TestCheckProofRefusesEveryChangedByte(t *testing.T) {
 	h := newHouse(t)
 	h.record(6)
 	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	key := h.sealer.Verifier(acme)
 	for i := range proof {
 		for _, flip := range []byte{1, 4, 32, 128} {
@@ -88,9 +79,7 @@ func TestCheckProofWantsTheRightKey(t *testing.T) {
 	h, stranger := newHouse(t), newHouse(t)
 	h.record(2)
 	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for name, key := range map[string]string{
 		"another key": stranger.sealer.Verifier(acme), "another tenant": h.sealer.Verifier(other), "no key": "", "rubbish": "a+b+c",
 	} {
@@ -125,13 +114,9 @@ func FuzzCheckProof(f *testing.F) {
 	genuine := map[string]bool{}
 	for seq := uint64(1); seq <= 6; seq++ {
 		proof, err := h.Prove(f.Context(), acme, core.NewID("ev", acme, seq))
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.No(f, err)
 		e, err := audit.CheckProof(proof, key)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.No(f, err)
 		genuine[string(core.MustEncode(e))] = true
 		f.Add(proof)
 	}
@@ -151,9 +136,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	f.Add(h.checkpoint())
 	f.Add([]byte("swarmdeck/t_acme\n1\nAAAA\n\n— swarmdeck/t_acme AAAAAAA=\n"))
 	want, err := audit.ParseCheckpoint(h.checkpoint(), key)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := audit.ParseCheckpoint(data, key)
 		if err == nil && c != want {

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -42,9 +43,7 @@ func set(t *testing.T, h *house, id, state string) {
 		_, err := tx.Record(e)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 func TestReconcile(t *testing.T) {
@@ -78,9 +77,7 @@ func TestReconcile(t *testing.T) {
 			record(t, h.Ledger, audit.Entry{Type: "thing.seen", Subject: "thing", ID: "a"})
 			h.tamper(c.do)
 			got, err := h.Reconcile(t.Context(), acme)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			rows := slices.DeleteFunc(slices.Clone(got), func(d audit.Delta) bool { return d.Field != "row" })
 			if (c.name == "healthy") != (len(rows) == 0) || len(rows) > 1 {
 				t.Errorf("rows that differ: %+v", rows)

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -20,9 +21,7 @@ func (h *house) retire(upto uint64) {
 	h.t.Helper()
 	for last := uint64(0); ; {
 		at, err := h.Retire(h.t.Context(), core.Self(acme, "retention"), upto, nil)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		expect.No(h.t, err)
 		if at >= upto || at == last {
 			return
 		}
@@ -34,9 +33,7 @@ func (h *house) retire(upto uint64) {
 func (h *house) issue() []byte {
 	h.t.Helper()
 	note := h.checkpoint()
-	if err := h.Issue(h.t.Context(), acme, note); err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, h.Issue(h.t.Context(), acme, note))
 	return note
 }
 
@@ -81,9 +78,7 @@ func (h *house) healthy(saved ...[]byte) {
 func (h *house) deltas() []audit.Delta {
 	h.t.Helper()
 	d, err := h.Reconcile(h.t.Context(), acme)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return d
 }
 
@@ -102,9 +97,7 @@ func drop(t *testing.T, h *house, ids ...string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
@@ -163,12 +156,9 @@ func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
 		})
 		for seq := left + 1; seq <= h.count(); seq += 7 {
 			proof, err := h.Prove(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := audit.CheckProof(proof, h.sealer.Verifier(acme)); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
+			_, err = audit.CheckProof(proof, h.sealer.Verifier(acme))
+			expect.No(t, err)
 		}
 		page, err := h.List(t.Context(), acme, core.Filter{Since: newClock().now.Add(-time.Hour)})
 		if err != nil || page.Info.Total != int(h.count()-left) {
@@ -202,9 +192,7 @@ func TestNoEditHidesBehindWhatLeftTheLog(t *testing.T) {
 	h.Register(things{})
 	edit := func(fn func(tx store.Tx) error) {
 		t.Helper()
-		if err := h.db.Update(t.Context(), acme, fn); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, h.db.Update(t.Context(), acme, fn))
 	}
 	for _, r := range rows {
 		other := append(bytes.Clone(r.key), 'x')
@@ -250,8 +238,6 @@ func (h *house) dump() (all []stored) {
 		}
 		return err
 	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -23,9 +24,7 @@ func TestCheckpointIsTheTreeOfTheEvents(t *testing.T) {
 		h.record(n)
 		// The reference implementation's tree over the exported lines.
 		var log bytes.Buffer
-		if err := h.Export(t.Context(), acme, "jsonl", &log); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, h.Export(t.Context(), acme, "jsonl", &log))
 		var stored []tlog.Hash
 		read := tlog.HashReaderFunc(func(at []int64) (out []tlog.Hash, err error) {
 			for _, i := range at {
@@ -36,23 +35,15 @@ func TestCheckpointIsTheTreeOfTheEvents(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
 		for i, line := range lines {
 			hashes, err := tlog.StoredHashes(int64(i), []byte(line), read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			stored = append(stored, hashes...)
 		}
 		root, err := tlog.TreeHash(int64(len(lines)), read)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		v, err := note.NewVerifier(h.sealer.Verifier(acme))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		signed, err := note.Open(h.checkpoint(), note.VerifierList(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		want := fmt.Sprintf("swarmdeck/%s\n%d\n%s\n", acme, len(lines), root)
 		if signed.Text != want {
 			t.Fatalf("checkpoint %q, want %q", signed.Text, want)
@@ -111,9 +102,7 @@ func TestTenantsAreSealedApart(t *testing.T) {
 	h := newHouse(t)
 	h.record(3)
 	bob := core.Caller{Tenant: other, Name: "bob", Kind: core.Operator, Door: core.DoorSSH}
-	if err := h.Refuse(t.Context(), bob, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "x"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.Refuse(t.Context(), bob, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "x"}, nil))
 	for tenant, want := range map[string]uint64{acme: 4, other: 2} {
 		r, err := h.Verify(t.Context(), tenant, nil)
 		if err != nil || !r.OK || r.Events != want {
@@ -129,9 +118,7 @@ func TestTenantsAreSealedApart(t *testing.T) {
 func mustCheckpoint(t *testing.T, h *house, tenant string) []byte {
 	t.Helper()
 	c, err := h.Checkpoint(t.Context(), tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return c
 }
 
@@ -182,9 +169,7 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for name, c := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -200,9 +185,7 @@ func TestKeyFile(t *testing.T) {
 		"a forged rotation":  {string(good) + "AAAA AAAA AAAA\n", 0o600, "line 2: the key is not signed by the one before it"},
 	} {
 		bad := filepath.Join(dir, "bad.key")
-		if err := errors.Join(os.WriteFile(bad, []byte(c.text), 0o600), os.Chmod(bad, c.mode)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(os.WriteFile(bad, []byte(c.text), 0o600), os.Chmod(bad, c.mode)))
 		_, err := audit.OpenSealer(bad)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", name, err)

@@ -9,14 +9,13 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func segmentOf(t testing.TB, h *house, from, upto uint64) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := h.ExportSegment(t.Context(), acme, from, upto, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.ExportSegment(t.Context(), acme, from, upto, &out))
 	return out.Bytes()
 }
 

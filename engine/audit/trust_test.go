@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -62,9 +63,7 @@ func (h *house) trust(machine string) audit.Key {
 	request := h.asks()
 	h.as(first)
 	k, err := h.TrustKey(h.t.Context(), alice, h.sealer, request)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	expect.No(h.t, err)
 	return k
 }
 
@@ -120,9 +119,7 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	proof, err := h.Prove(t.Context(), acme, h.keys()[1].Event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if e, err := h.CheckProof(t.Context(), acme, proof); err != nil || e.EventType != "audit.key.trusted" {
 		t.Error(e, err)
 	}
@@ -141,9 +138,7 @@ func TestAKeyThatWasRetiredSignsNoMore(t *testing.T) {
 	if err := h.endKey("00000000"); core.AsError(err).Code != core.NotFound {
 		t.Error("no key was retired:", err)
 	}
-	if err := h.endKey(two.KeyID); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.endKey(two.KeyID))
 	h.record(1)
 	k := h.keys()[1]
 	if k.Last != 5 || k.Retired != core.NewID(core.EventPrefix, acme, 6) || k.RetiredBy != h.keys()[0].KeyID {
@@ -194,9 +189,8 @@ func TestAKeyThatAnybodyCanSignForIsNotTrusted(t *testing.T) {
 				copy(public, bytes.Repeat([]byte{0xff}, ed25519.PublicKeySize))
 				public[31] = 0x7f
 			}
-			if _, err := hex.Decode(public, []byte(y)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := hex.Decode(public, []byte(y))
+			expect.No(t, err)
 			public[31] |= sign
 			signature := make([]byte, ed25519.SignatureSize)
 			signature[0] = 1
@@ -223,13 +217,9 @@ type forger struct {
 func (f *forger) sign(text string) string {
 	f.t.Helper()
 	line, err := os.ReadFile(f.key)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(strings.TrimSpace(string(line)), "+", 5)[4])
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return base64.StdEncoding.EncodeToString(ed25519.Sign(ed25519.NewKeyFromSeed(seed[1:]), []byte(text)))
 }
 
@@ -247,9 +237,7 @@ func (f *forger) event(typ string, detail map[string]string) {
 		seq, err = tx.Record(audit.Entry{Type: typ, Subject: "audit_key", ID: "k", Detail: detail})
 		return err
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	head := signAs(f.t.(*testing.T), f.key, f.checkpoint())
 	f.tamper(func(tx store.Tx) error {
 		lines, err := tx.Get(headBucket, []byte("verifiers"))
@@ -300,13 +288,9 @@ func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
 				f.t.Fatal(page, err)
 			}
 			p, err := page.Items[0].Data()
-			if err != nil {
-				f.t.Fatal(err)
-			}
+			expect.No(f.t, err)
 			var detail map[string]string
-			if err := core.Decode(p.Detail, &detail); err != nil {
-				f.t.Fatal(err)
-			}
+			expect.No(f.t, core.Decode(p.Detail, &detail))
 			f.event(trusted, detail)
 		}, []string{"was trusted without the signature of a key that was valid then", "stored checkpoint does not hold"}},
 		"it retires the valid key": {func(f *forger, one, two string) {
@@ -326,9 +310,7 @@ func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
 			h := newShared(t)
 			two := h.trust("two.key")
 			one := h.sealer.Verifier(acme)
-			if err := h.endKey(two.KeyID); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, h.endKey(two.KeyID))
 			h.record(1)
 			c.do(&forger{h, filepath.Join(filepath.Dir(h.data), "two.key")}, one, two.Verifier)
 			got := h.verify(nil).Problems
@@ -358,9 +340,7 @@ func TestACheckpointCountsOnlyWhereItsKeyWasTrusted(t *testing.T) {
 	two := h.trust("two.key")
 	h.record(1)
 	within := sign()
-	if err := h.endKey(two.KeyID); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, h.endKey(two.KeyID))
 	h.record(1)
 	late := sign()
 	for name, c := range map[string]struct {
@@ -379,14 +359,10 @@ func TestALogThatSomebodyMadeUpIsNotGoneOnWith(t *testing.T) {
 	h := newShared(t)
 	h.trust("two.key")
 	page, err := h.List(t.Context(), acme, core.Filter{Kind: "audit.key.trusted"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	p, _ := page.Items[0].Data()
 	var detail map[string]string
-	if err := core.Decode(p.Detail, &detail); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.Decode(p.Detail, &detail))
 	made := newHouse(t)
 	made.record(1)
 	f := &forger{made, made.key}
@@ -397,9 +373,7 @@ func TestALogThatSomebodyMadeUpIsNotGoneOnWith(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(filepath.Dir(made.data), "two.key"), text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	made.shared = true
 	made.as("two.key")
 	if made.asks() == "" {

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -180,13 +181,9 @@ func rewrite(t *testing.T, h *house, commits []int, change func(tx store.Tx) err
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Close())
 	h.open()
 }
 
@@ -212,9 +209,7 @@ func TestSavedCheckpointCatchesACutLog(t *testing.T) {
 	h := newHouse(t)
 	h.record(3)
 	short, err := h.Checkpoint(t.Context(), acme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h.record(4)
 	long := h.checkpoint()
 	h.tamper(func(tx store.Tx) error { // back to the state of then, tree and all
@@ -266,13 +261,9 @@ func TestVerifyNamesDamagedRecords(t *testing.T) {
 	} {
 		h.close()
 		file, err := os.ReadFile(h.data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		file = bytes.ReplaceAll(file, []byte(c.old), []byte(c.changed))
-		if err := os.WriteFile(h.data, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(h.data, file, 0o600))
 		h.open()
 		if got := strings.Join(h.verify(nil).Problems, "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("%s: problems %q", c.want, got)

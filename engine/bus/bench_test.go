@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -57,13 +58,9 @@ func BenchmarkAccept(b *testing.B) {
 // bareRate is how many updates of one record a second the store itself does.
 func bareRate(b *testing.B, n, producers int) float64 {
 	db, err := store.Open(filepath.Join(b.TempDir(), "bare.db"), store.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer db.Close()
-	if err := db.CreateTenant(b.Context(), acme); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, db.CreateTenant(b.Context(), acme))
 	return together(b, n, producers, func(int) error {
 		return db.Update(b.Context(), acme, func(tx store.Tx) error {
 			seq := uint64(tx.Add("n", 1))
@@ -186,14 +183,10 @@ func BenchmarkMailbox(b *testing.B) {
 		})
 		for range n {
 			d, err := s.Next(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, err)
 			d.Ack()
 		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, s.Close())
 		rate = n / time.Since(start).Seconds()
 		wg.Wait()
 		r.Close()
@@ -209,7 +202,7 @@ func BenchmarkAcceptIn(b *testing.B) {
 		b.Run(fmt.Sprint(messages), func(b *testing.B) {
 			r := newRig(b)
 			for b.Loop() {
-				if err := r.Ledger.Update(b.Context(), alice, func(tx *audit.Tx) error {
+				expect.No(b, r.Ledger.Update(b.Context(), alice, func(tx *audit.Tx) error {
 					for range messages {
 						if _, err := r.AcceptIn(tx, bus.Send{Topic: "bench.in", Payload: kib}); err != nil {
 							return err
@@ -217,9 +210,7 @@ func BenchmarkAcceptIn(b *testing.B) {
 					}
 					_, err := tx.Record(audit.Entry{Type: "bench.done", Subject: "bench", ID: "1"})
 					return err
-				}); err != nil {
-					b.Fatal(err)
-				}
+				}))
 			}
 		})
 	}

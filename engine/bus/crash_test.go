@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -52,9 +53,7 @@ const flightDir = "SWARMDECK_BUS_DIR"
 func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	if dir := os.Getenv(flightDir); dir != "" {
 		st, err := openSealed(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		var mu sync.Mutex
 		t.Fatal(churn(t.Context(), st, func(line string) {
 			mu.Lock()
@@ -67,13 +66,9 @@ func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	for round := range 3 {
 		lines = append(lines, killedInFlight(t, dir, lines)...)
 		st, err := openSealed(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		sent, unread := verifyChurn(t, st, lines)
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, st.Close())
 		t.Logf("kill %d: %d accepted so far, %d of them still to be read, 0 lost", round+1, sent, unread)
 		if unread < 1000 || t.Failed() {
 			t.Fatalf("%d in flight, want 1000 at least", unread)
@@ -88,12 +83,8 @@ func killedInFlight(t *testing.T, dir string, before []string) []string {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=10m")
 	cmd.Env = append(os.Environ(), flightDir+"="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, cmd.Start())
 	flight := 0
 	count := func(line string) {
 		if strings.HasPrefix(line, "sent ") {

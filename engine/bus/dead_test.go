@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
@@ -283,9 +284,8 @@ func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 		r.clock.move(5 * time.Second)
 		r.send(bus.Send{Topic: "a", TTL: 1}) // wakes the one who cuts off
 		time.Sleep(1500 * time.Millisecond)
-		if _, err := r.Peek(t.Context(), alice, "bob", 10); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.Peek(t.Context(), alice, "bob", 10)
+		expect.No(t, err)
 		waker := r.subscribe(bus.SubscribeOptions{Pattern: "a", Name: "waker"}) // an acknowledgement wakes it, whatever the clock says
 		r.clock.move(time.Minute)
 		r.publish("a", `{}`)

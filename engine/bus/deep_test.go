@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // Whatever is accepted can be read again: a payload nested as deeply as it may
@@ -21,9 +22,8 @@ func TestADeepPayloadIsReadAgainOrRefused(t *testing.T) {
 			}
 			continue
 		}
-		if _, err := r.Get(t.Context(), acme, m.MessageID); err != nil {
-			t.Fatalf("depth %d was accepted: %v", depth, err)
-		}
+		_, err = r.Get(t.Context(), acme, m.MessageID)
+		expect.No(t, err, "depth", depth, "was accepted")
 		if got := r.read("ann", 1); len(got) != 1 {
 			t.Fatalf("depth %d: read %d", depth, len(got))
 		}

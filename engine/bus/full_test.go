@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // A mailbox that is full refuses: the sender learns. Room comes back as it is
@@ -114,9 +115,8 @@ func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
 	if m.Seq != d.Message.Seq {
 		t.Fatalf("event %d, message %d", d.Message.Seq, m.Seq)
 	}
-	if _, err := r.Resend(t.Context(), alice, m.MessageID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.Resend(t.Context(), alice, m.MessageID)
+	expect.No(t, err)
 	if all := r.dead(core.Filter{Status: "resent"}); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 )
 
 const (
@@ -120,9 +121,7 @@ func (r *rig) next(s *bus.Subscription) bus.Delivery {
 	ctx, cancel := context.WithTimeout(r.T.Context(), 2*time.Minute)
 	defer cancel()
 	d, err := s.Next(ctx)
-	if err != nil {
-		r.T.Fatalf("next: %v", err)
-	}
+	expect.No(r.T, err, "next")
 	return d
 }
 

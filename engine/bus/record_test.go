@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
@@ -32,16 +33,12 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 			MessageType: d.Type, Timestamp: time.Now().UTC().Truncate(time.Microsecond), TTL: d.TTL, Priority: d.Priority, Payload: d.Payload,
 		}
 		data, err := encode(nil, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if !core.Raw(data).IsValid() {
 			t.Fatalf("no JSON: %s", data)
 		}
 		got, err := decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if a, b := core.MustEncode(got), core.MustEncode(m); !bytes.Equal(a, b) {
 			t.Errorf("read\n %s\nwritten\n %s", a, b)
 		}

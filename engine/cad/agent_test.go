@@ -9,20 +9,19 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
-	if _, err := w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{
+	_, err := w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{
 		AgentID: "ann", RoleName: "designer", WorkspaceID: "ws_ann", Workspace: &cad.CreateWorkspace{},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	op := cad.Operation{AgentID: "ann", Method: "entity.create_point", Params: core.Raw(`{"entity_id":"far"}`)}
-	if _, err := w.cad.Execute(t.Context(), abbott, op); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.cad.Execute(t.Context(), abbott, op)
+	expect.No(t, err)
 	w.do("ann", "entity.create_point", `{"entity_id":"near"}`)
 	if w.ids("ws_ann") != "near" || w.events("tenant.violation") != 0 {
 		t.Errorf("%s, %d violations", w.ids("ws_ann"), w.events("tenant.violation"))
@@ -32,9 +31,8 @@ func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
 func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
-	if _, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"})
+	expect.No(t, err)
 	for name, c := range map[string]struct {
 		make  cad.CreateAgent
 		code  core.Code
@@ -207,9 +205,8 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 	if info := w.cad.Info(home); info.Working != 2 || len(in) != 0 {
 		t.Errorf("%d work", info.Working)
 	}
-	if _, err := w.cad.SetMaxConcurrent(t.Context(), alice, 3); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.SetMaxConcurrent(t.Context(), alice, 3)
+	expect.No(t, err)
 	<-in // one more is let in
 	close(on)
 	for range 5 {

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestOperatorsUndoAndRedo(t *testing.T) {
@@ -65,9 +66,8 @@ func TestOperatorsMergeAndResolve(t *testing.T) {
 			if strategy == model.ManualMerge {
 				r.Merged = core.Raw(want)
 			}
-			if _, err := w.cad.ResolveConflict(ctx, alice, r); err != nil {
-				t.Fatal(err)
-			}
+			_, err = w.cad.ResolveConflict(ctx, alice, r)
+			expect.No(t, err)
 			all, err := w.cad.AllEntities(ctx, home, "ws_bob")
 			if err != nil || string(all[0].Properties) != want || w.space("ws_bob").Conflicts != 0 {
 				t.Errorf("p is %s, %v; want %s", all[0].Properties, err, want)

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // prompts is a fleet whose agents answer by a function of the test.
@@ -174,9 +175,7 @@ func TestATaskOfItsOwnNeedsNoWorkflow(t *testing.T) {
 	w.run()
 	a, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Two points","operations":[
 		{"id":"p","method":"entity.create_point","params":{"entity_id":"one"}},{"method":"entity.create_point","params":{"entity_id":"${p.entity_id}_b"}}],"check":"size(entities) == 2"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.await("its end", func() bool {
 		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 		return err == nil && a.Status == cad.Completed
@@ -215,13 +214,10 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 	w.run()
 	a, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Points","operations":[
 		{"method":"entity.create_point","params":{"entity_id":"p1"}},{"method":"entity.create_point","params":{"entity_id":"p2"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	<-reached
-	if _, err := w.swarm.PauseTask(t.Context(), alice, a.SwarmTask, "look"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.swarm.PauseTask(t.Context(), alice, a.SwarmTask, "look")
+	expect.No(t, err)
 	close(hold)
 	w.await("the first point", func() bool { return w.ids("ws_mona") == "p1" })
 	w.await("the pause", func() bool {
@@ -231,9 +227,8 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 	if got := w.ids("ws_mona"); got != "p1" {
 		t.Errorf("under the pause: %s", got)
 	}
-	if _, err := w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask)
+	expect.No(t, err)
 	w.await("its end", func() bool {
 		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 		return err == nil && a.Status == cad.Completed

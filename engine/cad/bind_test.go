@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentOfTheFleetActsAsTheCADAgentItIsBoundTo(t *testing.T) {
@@ -55,9 +56,8 @@ func TestAnAgentOfTheFleetActsAsTheCADAgentItIsBoundTo(t *testing.T) {
 	if done, err := point(robot, ""); err != nil || done.AgentID != "ann" {
 		t.Errorf("after a restart: %+v, %v", done, err)
 	}
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
+	expect.No(t, err)
 	refused("", "bound to no CAD agent")
 	w.bind("bob", "robot") // who is terminated holds nobody
 	w.sound()
@@ -103,12 +103,8 @@ func TestATaskThatAnAgentGivesIsDoneInItsOwnName(t *testing.T) {
 	w.run()
 	for id, want := range map[string]cad.AssignmentStatus{"ann": cad.Completed, "bob": cad.Failed} {
 		a, err := w.cad.Assign(t.Context(), robot, id, core.Raw(`{"description":"A point","operations":[{"method":"entity.create_point","params":{}}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.answer(w.question().ApprovalID, judge.Answer{Approve: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
+		expect.No(t, w.answer(w.question().ApprovalID, judge.Answer{Approve: true}))
 		w.await("its end", func() bool {
 			a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 			return err == nil && a.Over()

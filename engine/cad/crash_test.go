@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -124,9 +125,7 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	w.agent("mona", "modeler")
 	flow := w.start("two")
 	alone, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"One point","operations":[{"method":"entity.create_point","params":{"entity_id":"one"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for range 6 { // one death of two is free
 		hung := make(chan string, 100)
 		w.pool.most = 3
@@ -154,9 +153,8 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	if alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask); err != nil || alone.Status != cad.Failed {
 		t.Errorf("%+v, %v", alone, err)
 	}
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.No(t, err)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
 		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
 	}
@@ -179,9 +177,7 @@ func TestEnginesThatDieUnderAnAssignmentCostItNoAttempt(t *testing.T) {
 		steps = append(steps, fmt.Sprintf(`{"method":"entity.create_point","params":{"entity_id":"p%d"}}`, i))
 	}
 	given, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(`{"description":"Points","operations":[`+strings.Join(steps, ",")+`]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for i := range points {
 		hung := make(chan bool, 1)
 		w.pool.on(func(ctx context.Context, _ *fakeWorker, c cad.Call) error {

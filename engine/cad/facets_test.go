@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad"
+	"swarmdeck/expect"
 )
 
 func TestWhatWasLookedAtIsNotAskedForAgain(t *testing.T) {
@@ -13,9 +14,7 @@ func TestWhatWasLookedAtIsNotAskedForAgain(t *testing.T) {
 	look := func(workspace string) []cad.Surface {
 		t.Helper()
 		all, _, err := w.cad.Surfaces(t.Context(), home, workspace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return all
 	}
 	w.do("max", "solid.extrude", `{"width":3}`)

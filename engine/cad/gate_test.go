@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // merger is an integrator, as which robot acts, and a designer whose point it is
@@ -67,9 +68,7 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 		return a.Shown() == "waiting for you" && a.Waiting == ap.ApprovalID
 	})
 	w.do("bob", "entity.create_point", `{}`) // others go on meanwhile
-	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true}))
 	if err := <-over; err != nil {
 		t.Error(err)
 	}
@@ -84,9 +83,7 @@ func TestADeniedOperationChangesNothingAndSaysWhy(t *testing.T) {
 	params := merger(w)
 	w.run()
 	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
-	if err := w.answer(w.question().ApprovalID, judge.Answer{Reason: "not yet"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.answer(w.question().ApprovalID, judge.Answer{Reason: "not yet"}))
 	err := <-over
 	var f *cad.OpError
 	if !errors.As(err, &f) || !f.Denied || f.Abort || f.DecisionID == "" || !strings.Contains(f.Message, "not yet") || code(err) != core.Denied {
@@ -120,12 +117,8 @@ func TestAnEditIsCheckedLikeTheOperationItself(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`)}))
+	expect.No(t, <-over)
 	if got := w.ids("ws_ann"); got != "ws_cat_line_1" {
 		t.Errorf("merged %s", got)
 	}
@@ -142,9 +135,8 @@ func TestAnotherWorkspaceThanItsOwnNeedsAnOperatorBehindIt(t *testing.T) {
 	if ap.ReasonCode != "cad.elsewhere" || strings.Join(ap.Action.Effects, " ") != "elsewhere write" && strings.Join(ap.Action.Effects, " ") != "write elsewhere" {
 		t.Errorf("%+v", ap)
 	}
-	if _, err := w.cad.ShutdownAgent(context.Background(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(context.Background(), alice, "bob")
+	expect.No(t, err)
 	if err := <-over; err == nil || w.space("ws_ann").Seq != 1 {
 		t.Errorf("a terminated agent went on: %v", err)
 	}
@@ -168,12 +160,9 @@ func TestAFileIsNotWrittenOverUnasked(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	op := cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`), Mark: "tk/1"}
-	if err := <-w.background(op); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "a.stl")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, <-w.background(op))
+	_, err := os.Stat(filepath.Join(dir, "a.stl"))
+	expect.No(t, err)
 	op.Mark = ""
 	over := w.background(op)
 	if ap := w.question(); ap.ReasonCode != "cad.overwrite" {
@@ -216,11 +205,10 @@ func TestNoRoleDeletesFiles(t *testing.T) {
 
 func TestALocalMethodNeedsNoWorker(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+	_, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
 		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	w.agent("ann", "all")
 	w.do("ann", "entity.create_point", `{}`)
 	made := w.do("ann", "workspace.create", `{"workspace_name":"copy","base_workspace_id":"ws_ann"}`)
@@ -322,26 +310,21 @@ func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
 	flow := w.over(w.start("exported", func(s *cad.StartWorkflow) { s.Directory = dir }).WorkflowID)
 	retry := func() {
 		t.Helper()
-		if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+		expect.No(t, err)
 	}
 	retry()
 	if flow = w.over(flow.WorkflowID); flow.Failures[len(flow.Failures)-1].ErrorCode != cad.CheckFailed || w.pool.of("file.export") != 2 {
 		t.Errorf("its own file stopped it: %+v", flow.Failures)
 	}
 	// A file that somebody changed since is theirs.
-	if err := os.WriteFile(filepath.Join(dir, "a.stl"), []byte("by hand, and longer than it was"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "a.stl"), []byte("by hand, and longer than it was"), 0o600))
 	retry()
 	ap := w.question()
 	if ap.ReasonCode != "cad.overwrite" {
 		t.Errorf("%+v", ap)
 	}
-	if err := w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}))
 	if flow = w.over(flow.WorkflowID); w.pool.of("file.export") != 2 {
 		t.Errorf("%+v", flow.Failures)
 	}

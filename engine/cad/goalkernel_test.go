@@ -10,6 +10,7 @@ import (
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // made is a solid as the embedded kernel measures it.
@@ -52,18 +53,14 @@ func carryOut(t testing.TB, kernel *embedded.Engine, s Scenario) map[string]made
 	}
 	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","id":0,"method":"entity.list","params":{"filter_type":"solid"}}`)
 	e, err := env.New(t.Context(), env.Options{Open: kernel.Open, Tolerance: chordOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	var answers bytes.Buffer
-	if err := e.Serve(t.Context(), &asked, &answers); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, e.Serve(t.Context(), &asked, &answers))
 	var last struct {
 		Result struct {
 			Data struct {
@@ -86,9 +83,7 @@ func carryOut(t testing.TB, kernel *embedded.Engine, s Scenario) map[string]made
 			t.Fatalf("%s: %s", s.Description, line)
 		}
 		if strings.Contains(line, `"id":0`) {
-			if err := core.DecodeStored(core.Raw(line), &last); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, core.DecodeStored(core.Raw(line), &last))
 		}
 	}
 	all := map[string]made{}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad"
+	"swarmdeck/expect"
 )
 
 // long is a scenario whose ids are as long as they may be, and differ at their
@@ -52,14 +53,12 @@ func TestAnAgentWithTheLongestIDIsReplacedOnRetry(t *testing.T) {
 	s.Agents[0].AgentID, s.Tasks[0].AgentID = gone, gone
 	w.put(s)
 	flow := w.start("one")
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, gone); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, gone)
+	expect.No(t, err)
 	w.run()
 	flow = w.over(flow.WorkflowID)
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.No(t, err)
 	flow = w.over(flow.WorkflowID)
 	if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != gone[:62]+"_2" || a.WorkspaceID != "ws_ann" {
 		t.Errorf("%s %+v", flow.Shown(), a)

@@ -6,15 +6,15 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
+	"swarmdeck/expect"
 )
 
 func TestConflictsOfAMergeStayOpenUntilTheyAreResolved(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+	_, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
 		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	w.agent("ann", "all")
 	w.agent("bob", "all")
 	for i, id := range []string{"ann", "bob"} {

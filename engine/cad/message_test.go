@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func (w *world) send(from, to string, kind cad.MessageType, content string) (cad.AgentMessage, error) {
@@ -19,18 +20,14 @@ func (w *world) send(from, to string, kind cad.MessageType, content string) (cad
 func (w *world) sent(from, to string, kind cad.MessageType, content string) cad.AgentMessage {
 	w.T.Helper()
 	m, err := w.send(from, to, kind, content)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return m
 }
 
 func (w *world) messages(agent string, f core.Filter) core.Page[cad.AgentMessage] {
 	w.T.Helper()
 	page, err := w.cad.Messages(w.T.Context(), home, agent, f)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return page
 }
 
@@ -109,12 +106,10 @@ func TestWhatIsNoMessageIsRefusedByField(t *testing.T) {
 	w.agent("ann", "designer")
 	w.agent("bob", "designer")
 	w.agent("gone", "designer")
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "gone"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{AgentID: "theirs", RoleName: "designer", WorkspaceID: "main"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, "gone")
+	expect.No(t, err)
+	_, err = w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{AgentID: "theirs", RoleName: "designer", WorkspaceID: "main"})
+	expect.No(t, err)
 	own := w.sent("ann", "bob", cad.Request, rework)
 	for _, c := range []struct {
 		from, to string

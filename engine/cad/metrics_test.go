@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/cad"
+	"swarmdeck/expect"
 )
 
 func TestMetricsTellHowAnAgentDoes(t *testing.T) {
@@ -15,9 +16,7 @@ func TestMetricsTellHowAnAgentDoes(t *testing.T) {
 	read := func() cad.Metrics {
 		t.Helper()
 		m, err := w.cad.Metrics(t.Context(), home, "ann")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return m
 	}
 	if m := read(); m.SuccessRate != 0 || m.Learning != cad.Insufficient || len(m.Operations) != 0 {

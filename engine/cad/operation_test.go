@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 )
 
 func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
@@ -54,11 +55,10 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 
 func TestUndoAndRedoAreOperationsToo(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
+	_, _, err := w.cad.PutRole(t.Context(), alice, cad.RoleTemplate{
 		Name: "all", Description: "All.", AllowedOperations: cad.MethodNames(), ExampleTasks: []string{"x"},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	w.agent("ann", "all")
 	w.do("ann", "entity.create_point", `{}`)
 	w.do("ann", "entity.create_line", `{}`)
@@ -85,9 +85,8 @@ func TestBadParametersAreRefusedByName(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "integrator")
 	w.agent("bob", "modeler")
-	if _, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"})
+	expect.No(t, err)
 	for _, c := range []struct {
 		agent, method, params, field string
 		class                        cad.ErrorCode
@@ -265,9 +264,7 @@ func TestAMarkedOperationHappensOnce(t *testing.T) {
 	if s := w.space("ws_ann"); s.EntityCount != 2 {
 		t.Errorf("%+v", s)
 	}
-	if err := w.Ledger.Append(context.Background(), alice, func(tx *audit.Tx) error { return w.cad.ForgetMarks(tx, "tk_1/") }); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Ledger.Append(context.Background(), alice, func(tx *audit.Tx) error { return w.cad.ForgetMarks(tx, "tk_1/") }))
 	if again, err := w.cad.Execute(context.Background(), alice, op); err != nil || again.Repeated || again.Seq != 4 {
 		t.Errorf("forgotten: %+v, %v", again, err)
 	}
@@ -336,9 +333,8 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 		t.Error(err)
 	}
 	w.pool.on(nil, nil)
-	if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
+	expect.No(t, err)
 	if busy := w.cad.Freeze(t.Context(), home); busy != nil {
 		t.Errorf("%v", busy)
 	}

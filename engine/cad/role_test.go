@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestTheBuiltInRolesAreThoseOfTheContract(t *testing.T) {
@@ -133,9 +134,8 @@ func TestViolationsAreCountedAndSeen(t *testing.T) {
 func TestARoleThatChangesBindsItsAgentsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	role := cad.RoleTemplate{Name: "drafter", Description: "Draws.", AllowedOperations: []string{"entity.create_point"}, ExampleTasks: []string{"x"}}
-	if _, _, err := w.cad.PutRole(t.Context(), alice, role); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := w.cad.PutRole(t.Context(), alice, role)
+	expect.No(t, err)
 	w.agent("ann", "drafter")
 	w.do("ann", "entity.create_point", `{}`)
 	role.AllowedOperations = []string{"entity.list"}

@@ -7,22 +7,19 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/expect"
 )
 
 func testRoles(t testing.TB) roleFinder {
 	t.Helper()
 	roles, err := builtinRoles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return finderOf(roles)
 }
 
 func TestTheBuiltInScenariosAreWhole(t *testing.T) {
 	all, err := builtinScenarios()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for name, pattern := range map[string]Pattern{"assembly_design": Mixed, "design_review_loop": Sequential, "parallel_component_creation": Parallel} {
 		if s, ok := all[name]; !ok || s.Pattern != pattern || !s.Builtin {
 			t.Errorf("%s: %+v", name, s)
@@ -169,9 +166,7 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 
 func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
 	all, err := builtinScenarios()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s := all["assembly_design"]
 	for pair, want := range map[string]string{
 		"lid_designer=optimizer":  "",

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
@@ -19,17 +20,15 @@ func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
 		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, point("a1")), planned("b", "ann", nil, point("b1")), planned("c", "bob", nil, point("c1"))},
 	})
 	flow := w.start("alone")
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
+	expect.No(t, err)
 	w.run()
 	if flow = w.over(flow.WorkflowID); flow.State != cad.PartialFailure || flow.Metrics.AgentsUsed != 1 {
 		t.Errorf("%s, agents used %d, want bob alone", flow.Shown(), flow.Metrics.AgentsUsed)
 	}
 	for _, id := range []string{"a", "b"} {
-		if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id)
+		expect.No(t, err)
 		flow = w.over(flow.WorkflowID)
 		if got := of(flow, id); got.AgentID != "ann_2" || got.Status != cad.Completed {
 			t.Errorf("%s: %s of %s", id, got.Status, got.AgentID)
@@ -55,9 +54,8 @@ func TestAnAgentThatFailedAndHandedItsTaskOnWasUsed(t *testing.T) {
 	w.run()
 	flow := w.over(w.start("handed").WorkflowID)
 	w.pool.on(nil, nil)
-	if _, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "a", "eve"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "a", "eve")
+	expect.No(t, err)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || flow.Metrics.AgentsUsed != 2 {
 		t.Errorf("%s, agents used %d, want ann and eve", flow.Shown(), flow.Metrics.AgentsUsed)
 	}
@@ -68,9 +66,7 @@ func TestADirectoryThatCantBeWrittenToIsRefusedBeforeAnyWork(t *testing.T) {
 	w := newWorld(t)
 	w.put(four())
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{"near", file, filepath.Join(file, "below"), "/proc/none"} {
 		_, err := w.cad.RunScenario(t.Context(), alice, cad.StartWorkflow{Scenario: "four", Directory: dir})
 		if code(err) != core.InvalidInput || core.AsError(err).Details["field"] != "out" {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -59,18 +60,14 @@ func (w *world) start(name string, change ...func(*cad.StartWorkflow)) cad.Workf
 		c(&s)
 	}
 	flow, err := w.cad.RunScenario(context.Background(), alice, s)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return flow
 }
 
 func (w *world) flow(id string) cad.Workflow {
 	w.T.Helper()
 	flow, err := w.cad.Workflow(context.Background(), home, id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return flow
 }
 
@@ -172,9 +169,8 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 		t.Errorf("retry of nothing: %v", err)
 	}
 	heal()
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.No(t, err)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" || !flow.Failures[0].Again || of(flow, "c").Tries != 2 {
 		t.Errorf("%s %s %+v", flow.Shown(), w.ids("ws_all"), flow.Failures)
@@ -203,17 +199,15 @@ func TestAKilledAgentIsReplacedOnRetry(t *testing.T) {
 	w.run()
 	flow := w.start("four")
 	<-reached
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "maker_b"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, "maker_b")
+	expect.No(t, err)
 	close(hold)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.PartialFailure || flow.Metrics.Completed != 3 || w.ids("ws_b") != "" || w.ids("ws_d") != "d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
 	}
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "b"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "b")
+	expect.No(t, err)
 	flow = w.over(flow.WorkflowID)
 	if b := of(flow, "b"); flow.State != cad.WorkflowCompleted || b.AgentID != "maker_b_2" || b.WorkspaceID != "ws_b" || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), b)
@@ -240,9 +234,8 @@ func TestATaskGoesToAnotherAgentOfARoleThatCanDoIt(t *testing.T) {
 		}
 	}
 	heal()
-	if _, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "c", "spare"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "c", "spare")
+	expect.No(t, err)
 	flow = w.over(flow.WorkflowID)
 	if a := of(flow, "c"); flow.State != cad.WorkflowCompleted || a.AgentID != "spare" || a.WorkspaceID != "ws_c" || w.ids("ws_c") != "c1 c2" || w.ids("ws_spare") != "" {
 		t.Errorf("%s %+v %s", flow.Shown(), a, w.ids("ws_c"))
@@ -273,9 +266,8 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 	flow := w.start("four")
 	<-reached
 	w.await("the others", func() bool { return w.flow(flow.WorkflowID).Metrics.Completed == 3 })
-	if _, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "enough"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "enough")
+	expect.No(t, err)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.PartialFailure || of(flow, "d").Status != cad.Failed || of(flow, "join").Status != cad.Failed || flow.Cancelled != "enough" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Assignments)
@@ -284,9 +276,8 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 		t.Errorf("cancelled twice: %v", err)
 	}
 	close(hold)
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.No(t, err)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
 	}

@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -129,18 +130,15 @@ func (w *world) agent(id, role string) cad.Agent {
 	a, err := w.cad.CreateAgent(context.Background(), alice, cad.CreateAgent{
 		AgentID: id, RoleName: role, WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{},
 	})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return a
 }
 
 // bind has an agent of the fleet act as a CAD agent.
 func (w *world) bind(id, fleet string) {
 	w.T.Helper()
-	if _, err := w.cad.BindAgent(context.Background(), alice, id, fleet); err != nil {
-		w.T.Fatal(err)
-	}
+	_, err := w.cad.BindAgent(context.Background(), alice, id, fleet)
+	expect.No(w.T, err)
 }
 
 func (w *world) try(id, method, params string) (cad.Done, error) {
@@ -150,36 +148,28 @@ func (w *world) try(id, method, params string) (cad.Done, error) {
 func (w *world) do(id, method, params string) cad.Done {
 	w.T.Helper()
 	done, err := w.try(id, method, params)
-	if err != nil {
-		w.T.Fatalf("%s %s: %v", id, method, err)
-	}
+	expect.No(w.T, err, id, method)
 	return done
 }
 
 func (w *world) now(id string) cad.Agent {
 	w.T.Helper()
 	a, err := w.cad.Agent(context.Background(), home, id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return a
 }
 
 func (w *world) space(id string) cad.Workspace {
 	w.T.Helper()
 	s, err := w.cad.Workspace(context.Background(), home, id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return s
 }
 
 func (w *world) ids(workspace string) string {
 	w.T.Helper()
 	all, err := w.cad.AllEntities(context.Background(), home, workspace)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	ids := make([]string, len(all))
 	for i, e := range all {
 		ids[i] = e.ID
@@ -192,9 +182,7 @@ func (w *world) events(kind string) (n int) {
 	w.T.Helper()
 	for seq := uint64(0); ; {
 		all, err := w.Ledger.Since(context.Background(), home, seq, 500)
-		if err != nil {
-			w.T.Fatal(err)
-		}
+		expect.No(w.T, err)
 		if len(all) == 0 {
 			return n
 		}
@@ -215,9 +203,7 @@ func (w *world) sound() {
 		w.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
 	spaces, err := w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	for _, s := range spaces.Items {
 		w.replayed(s)
 	}
@@ -226,13 +212,9 @@ func (w *world) sound() {
 func (w *world) replayed(s cad.Workspace) {
 	w.T.Helper()
 	entries, err := w.cad.Journal(context.Background(), home, s.WorkspaceID, 1)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	content, err := model.Load(entries)
-	if err != nil {
-		w.T.Fatalf("replay %s: %v", s.WorkspaceID, err)
-	}
+	expect.No(w.T, err, "replay", s.WorkspaceID)
 	var ids []string
 	solids := 0
 	for e := range content.All() {
@@ -243,9 +225,7 @@ func (w *world) replayed(s cad.Workspace) {
 	}
 	slices.Sort(ids)
 	open, err := w.cad.Conflicts(context.Background(), home, s.WorkspaceID)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	if got := w.ids(s.WorkspaceID); got != strings.Join(ids, " ") || s.EntityCount != len(ids) || s.SolidCount != solids || s.Seq != content.Seq() ||
 		s.Conflicts != len(content.Conflicts()) || len(open) != s.Conflicts {
 		w.T.Errorf("workspace %+v has %s; its journal leads to %v, seq %d, %d conflicts", s, got, ids, content.Seq(), len(content.Conflicts()))

@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // kib is an event of about 1 KiB.
@@ -30,9 +31,8 @@ func BenchmarkID(b *testing.B) {
 	b.ReportAllocs()
 	cpu := processor()
 	for b.Loop() {
-		if _, err := dag.Parse(data); err != nil {
-			b.Fatal(err)
-		}
+		_, err := dag.Parse(data)
+		expect.No(b, err)
 	}
 	b.ReportMetric(float64((processor()-cpu).Nanoseconds())/float64(b.N), "ns-cpu/op")
 }
@@ -43,9 +43,7 @@ func BenchmarkCanonicalID(b *testing.B) {
 	cpu := processor()
 	for b.Loop() {
 		canon, err := core.Canonical(data)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		sum := sha256.Sum256(canon)
 		_ = hex.EncodeToString(sum[:])
 	}
@@ -123,9 +121,7 @@ func BenchmarkQueries(b *testing.B) {
 			cpu := processor()
 			for b.Loop() {
 				began := time.Now()
-				if err := fn(i); err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, fn(i))
 				worst = max(worst, time.Since(began))
 				i++
 			}
@@ -173,9 +169,8 @@ func BenchmarkQueries(b *testing.B) {
 func benchEvents(b *testing.B) int {
 	n := 1_000_000
 	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
-		if _, err := fmt.Sscan(text, &n); err != nil {
-			b.Fatal(err)
-		}
+		_, err := fmt.Sscan(text, &n)
+		expect.No(b, err)
 	}
 	return n
 }

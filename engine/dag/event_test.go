@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
@@ -19,19 +20,15 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 	kinds := map[dag.Kind]bool{}
 	for _, v := range vectors(t) {
 		e, err := dag.Parse(v.Event)
-		if err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
+		expect.No(t, err, v.Name)
 		kinds[e.Kind] = true
 		if e.EventID != v.EventID {
 			t.Errorf("%s: id %s, want %s", v.Name, e.EventID, v.EventID)
 		}
-		if err := r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		expect.No(t, r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			_, err := r.ObserveIn(tx, e)
 			return err
-		}); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
+		}), v.Name)
 		got, err := r.Get(t.Context(), acme, v.EventID)
 		r.No(err)
 		var edges []string
@@ -61,9 +58,7 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 func TestAnIDFollowsFromTheCanonicalFormAlone(t *testing.T) {
 	for _, v := range vectors(t) {
 		e, err := dag.Parse(v.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		canon, err := jcs.Transform(v.Event)
 		if err != nil || !bytes.Equal(canon, e.Canonical()) {
 			t.Errorf("%s: canonical\n%s\nby the other implementation\n%s %v", v.Name, e.Canonical(), canon, err)
@@ -82,9 +77,7 @@ func TestAnIDFollowsFromTheCanonicalFormAlone(t *testing.T) {
 func TestAChangedEventDoesNotKeepItsID(t *testing.T) {
 	for _, v := range vectors(t) {
 		e, err := dag.Parse(v.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		changed := bytes.Replace(e.JSON(), []byte("2026-01-02"), []byte("2026-01-03"), 1)
 		if _, err := dag.Parse(changed); err == nil || !strings.Contains(err.Error(), e.EventID) {
 			t.Errorf("%s: %v", v.Name, err)

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 )
 
 const (
@@ -66,13 +67,9 @@ func ref(e dag.Event) dag.EventRef { return dag.EventRef{EventID: e.EventID} }
 func vectors(t testing.TB) []vector {
 	t.Helper()
 	data, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var all []vector
-	if err := core.Decode(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.Decode(data, &all))
 	return all
 }
 

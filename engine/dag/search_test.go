@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -76,9 +77,8 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 		n = 3_000
 	}
 	if s := os.Getenv("SEARCH_EVENTS"); s != "" { // of a long trial
-		if _, err := fmt.Sscan(s, &n); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscan(s, &n)
+		expect.No(t, err)
 	}
 	r := newRig(t)
 	mid, last, when := fillTurns(t, r, n)

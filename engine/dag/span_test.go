@@ -10,19 +10,16 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
 // What is found at a time is what brute force finds, for any times.
 func TestWhatHeldAtATimeIsFound(t *testing.T) {
 	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
-	if err := db.CreateTenant(t.Context(), "t_x1"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), "t_x1"))
 	ledger := audit.New(db, audit.Options{})
 	random := rand.New(rand.NewPCG(3, 4))
 	type life struct{ from, to int64 } // to 0 is open
@@ -47,9 +44,7 @@ func TestWhatHeldAtATimeIsFound(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	err = ledger.View(t.Context(), "t_x1", func(tx *audit.Tx) error {
 		for at := int64(-1); at < 1700; at++ {
 			var want, got []int
@@ -72,7 +67,5 @@ func TestWhatHeldAtATimeIsFound(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }

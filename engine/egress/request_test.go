@@ -7,14 +7,13 @@ import (
 
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func request(t testing.TB, method, path, query string) egress.Request {
 	t.Helper()
 	r, err := egress.NewRequest(target(t, "api.example", 443), method, path, query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 

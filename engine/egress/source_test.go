@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -77,17 +78,14 @@ type working struct {
 func work(t *testing.T, policy string) *working {
 	t.Helper()
 	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &working{&world{t: t}, &talker{begun: make(chan struct{}), end: make(chan struct{})}}
 	opt := engine.Options{Store: db, Runtimes: map[string]fleet.Runtime{"exec": w.agents}}
 	if policy != "" {
 		opt.Policy = []byte(policy)
 	}
-	if w.Engine, err = engine.Open(t.Context(), opt); err != nil {
-		t.Fatal(err)
-	}
+	w.Engine, err = engine.Open(t.Context(), opt)
+	expect.No(t, err)
 	w.bell = w.Watch(t.Context())
 	_, err = w.Swarm.CreateTenant(t.Context(), alice, acme)
 	w.no(err)

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -56,21 +57,17 @@ func open(t testing.TB, path string, patience time.Duration) *world {
 		path = filepath.Join(t.TempDir(), "data.db")
 	}
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &world{t: t, clock: &clock{now: time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC)}}
-	if w.Engine, err = engine.Open(context.Background(), engine.Options{Store: db, Clock: w.clock, EgressPatience: patience, Runners: map[string]swarm.Runner{judge.KindExec: idle{}}}); err != nil {
-		t.Fatal(err)
-	}
+	w.Engine, err = engine.Open(context.Background(), engine.Options{Store: db, Clock: w.clock, EgressPatience: patience, Runners: map[string]swarm.Runner{judge.KindExec: idle{}}})
+	expect.No(t, err)
 	t.Cleanup(func() {
 		_ = w.Close()
 		_ = db.Close()
 	})
 	if all, err := w.Swarm.Tenants(t.Context()); err != nil || len(all) == 0 {
-		if _, err := w.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.Swarm.CreateTenant(t.Context(), alice, acme)
+		expect.No(t, err)
 	}
 	w.bell = w.Watch(context.Background())
 	return w
@@ -78,9 +75,7 @@ func open(t testing.TB, path string, patience time.Duration) *world {
 
 func (w *world) no(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 }
 
 func (w *world) put(effect egress.Effect, where string, change ...func(*egress.Rule)) egress.Rule {
@@ -98,9 +93,7 @@ func (w *world) put(effect egress.Effect, where string, change ...func(*egress.R
 func target(t testing.TB, host string, port int) egress.Target {
 	t.Helper()
 	to, err := egress.NewTarget(host, port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return to
 }
 

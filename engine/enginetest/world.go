@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -249,22 +249,13 @@ func (w *World) Reopen() {
 // No fails the test for an error.
 func (w *World) No(err error) {
 	w.T.Helper()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 }
-
-// patience is far above what anything takes; it only ends a hang.
-const patience = 2 * time.Minute
 
 // Await waits until ok holds.
 func (w *World) Await(what string, ok func() bool) {
 	w.T.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.T.Fatalf("waited in vain: %s", what)
-		}
-	}
+	expect.Await(w.T, what, ok)
 }
 
 // Proven checks that a tenant's records are what the audit log says.

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -22,17 +23,11 @@ var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: 
 func open(t *testing.T, path string) *engine.Engine {
 	t.Helper()
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	own, err := safeopen.OwnFiles(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e, err := engine.Open(t.Context(), engine.Options{Store: db, Own: own})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		_ = e.Close()
 		_ = db.Close()
@@ -43,14 +38,10 @@ func open(t *testing.T, path string) *engine.Engine {
 func put(t *testing.T, e *engine.Engine, effect files.Effect, path, role, agent string) string {
 	t.Helper()
 	r, err := files.NewRule(effect, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r.Role, r.Agent = role, agent
 	_, action, err := e.Files.Put(t.Context(), alice, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return action
 }
 
@@ -58,9 +49,8 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.db")
 	t.Run("one engine", func(t *testing.T) {
 		e := open(t, path)
-		if _, err := e.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.Swarm.CreateTenant(t.Context(), alice, acme)
+		expect.No(t, err)
 		put(t, e, files.Read, "/data/all", "", "")
 		put(t, e, files.Read, "/data/x", "", "")
 		put(t, e, files.Write, "/data/x", "coder", "")
@@ -89,9 +79,8 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 		}
 	}
 	r := files.Rule{Path: "/data/x", Agent: "ada"}
-	if _, err := e.Files.Remove(t.Context(), alice, r.ID()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Files.Remove(t.Context(), alice, r.ID())
+	expect.No(t, err)
 	if got := e.Files.Places(acme, "coder", "ada"); len(got.Hide) != 0 || len(got.Write) != 1 {
 		t.Errorf("without the rule for ada: %+v", got)
 	}
@@ -103,9 +92,8 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 func TestRulesThatAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.db")
 	e := open(t, path)
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, acme); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.Swarm.CreateTenant(t.Context(), alice, acme)
+	expect.No(t, err)
 	for _, where := range []string{"", "/", "x", "./x", "//", "/a/../..", "/a\x00b", "~bob/x", "/" + strings.Repeat("x", 3000)} {
 		if r, err := files.NewRule(files.Read, where); err == nil {
 			t.Errorf("%q: %+v", where, r)

@@ -8,14 +8,13 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func (w *world) activity(name string) fleet.Activity {
 	w.T.Helper()
 	a, err := w.fleet.Activity(w.T.Context(), home, name, time.Time{})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	if again, err := w.fleet.Activity(w.T.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
 		w.T.Fatalf("read again although it is known: %+v, %v", again, err)
 	}
@@ -106,9 +105,7 @@ func TestActivityIsBoundedAndOfTheNewestRun(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	w.awaitStatus("bob", fleet.Idle)
-	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	w.create("bob")
 	if a = w.activity("bob"); a.TaskID != "" || len(a.Calls) != 0 {
 		t.Errorf("of the earlier agent: %+v", a)

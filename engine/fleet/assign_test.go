@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAssignedTaskRunsAndFreesTheAgent(t *testing.T) {
@@ -47,12 +48,10 @@ func TestOnlyAnIdleAgentTakesATask(t *testing.T) {
 	}
 	w.assign("busy", "x")
 	w.awaitStatus("busy", fleet.Busy)
-	if _, err := w.fleet.Pause(t.Context(), alice, "paused"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.fleet.Stop(t.Context(), alice, "stopped"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Pause(t.Context(), alice, "paused")
+	expect.No(t, err)
+	_, err = w.fleet.Stop(t.Context(), alice, "stopped")
+	expect.No(t, err)
 	w.rt.handle("broken").notify(fleet.Health{Status: fleet.Failed, Reason: "crashed 5 times"})
 	w.awaitStatus("broken", fleet.Failed)
 	for _, name := range []string{"busy", "paused", "stopped", "broken"} {
@@ -142,9 +141,7 @@ func TestCancelFreesTheAgent(t *testing.T) {
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
 		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
 			t.Errorf("after %v: %+v", took, a)
 		}
@@ -166,9 +163,7 @@ func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
 		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
 			t.Errorf("after %v: %+v", took, a)
 		}
@@ -190,15 +185,11 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 	}
 	for i := range 5 {
 		tk, err := w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		w.result(tk.TaskID)
 	}
 	page, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if page.Info.Total != 5 || !page.Info.Next || page.Info.Previous || len(page.Items) != 3 {
 		t.Fatalf("page: %+v", page)
 	}
@@ -241,9 +232,8 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 	w := newWorld(t).run()
 	over := w.session()
-	if _, err := w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over")
+	expect.No(t, err)
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: over, Command: []string{"x"}})
 	refused(t, err, core.Conflict, "", "")
 	if a.Name != "bob" || !strings.Contains(err.Error(), "was created") {
@@ -255,15 +245,12 @@ func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 
 func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.swarm.CreateTenant(t.Context(), alice, "t_other"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.CreateTenant(t.Context(), alice, "t_other")
+	expect.No(t, err)
 	there := alice
 	there.Tenant = "t_other"
 	foreign, err := w.swarm.Sessions.Create(t.Context(), there, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	make := fleet.Create{Name: "bob", Project: "P", Session: foreign.SessionID, Command: []string{"x"}}
 	_, err = w.fleet.Create(t.Context(), alice, make)
 	refused(t, err, core.Denied, "", "")
@@ -306,18 +293,13 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 			d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
 			if i%3 > 0 { // two sessions beside the tasks without one
 				s, err := w.swarm.Sessions.Create(t.Context(), alice, "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, err)
+				_, err = w.swarm.Sessions.Start(t.Context(), alice, s.SessionID)
+				expect.No(t, err)
 				d.Session = s.SessionID
 			}
 			tk, err := w.swarm.Dispatch(t.Context(), alice, d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			ids = append(ids, tk.TaskID)
 		}
 		for _, id := range ids {
@@ -337,9 +319,8 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 		for i := range 30 {
 			tk := w.assign("bob", "x")
 			time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
-			if _, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
+			expect.No(t, err)
 			if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 				t.Fatalf("result: %+v", r)
 			}
@@ -352,14 +333,11 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
+		expect.No(t, err)
 		w.run() // its agents start at some moment from here on
 		tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
-		if err != nil {
-			t.Fatalf("right after the engine's start: %v", err)
-		}
+		expect.No(t, err, "right after the engine's start")
 		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 			t.Errorf("result: %+v", r)
 		}
@@ -374,9 +352,8 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 		if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
 			t.Error("an agent that is starting took a task")
 		}
-		if _, err := w.fleet.Stop(t.Context(), alice, "bob"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.fleet.Stop(t.Context(), alice, "bob")
+		expect.No(t, err)
 		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
 		refused(t, err, core.Conflict, "error", "AgentBusyError")
 		w.consistent()
@@ -385,13 +362,10 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 
 func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
+	expect.No(t, err)
 	tk, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
-	if err != nil {
-		t.Fatalf("the agent was made, nothing runs: %v", err)
-	}
+	expect.No(t, err, "the agent was made, nothing runs")
 	if tk.Status != task.Queued {
 		t.Errorf("task: %+v", tk)
 	}

@@ -6,14 +6,14 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAPageHoldsAHundredAgents(t *testing.T) {
 	w := newWorld(t)
 	for i := range 120 {
-		if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}})
+		expect.No(t, err)
 	}
 	p, err := w.fleet.Agents(t.Context(), home, core.Filter{Size: 100})
 	if err != nil || len(p.Items) != 100 || p.Info.Total != 120 {
@@ -26,14 +26,12 @@ func BenchmarkListAgents(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			w := newWorld(b)
 			for i := range n {
-				if _, err := w.fleet.Create(b.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}}); err != nil {
-					b.Fatal(err)
-				}
+				_, err := w.fleet.Create(b.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}})
+				expect.No(b, err)
 			}
 			for b.Loop() {
-				if _, err := w.fleet.Agents(b.Context(), home, core.Filter{Size: 100}); err != nil {
-					b.Fatal(err)
-				}
+				_, err := w.fleet.Agents(b.Context(), home, core.Filter{Size: 100})
+				expect.No(b, err)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestStatusFollowsTheRuntime(t *testing.T) {
@@ -58,9 +59,8 @@ func TestSameHealthIsNotWrittenAgain(t *testing.T) {
 func TestAgentThatCannotBeOpenedRecovers(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.breaks(errors.New("no such program"))
-	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}})
+	expect.No(t, err)
 	if a := w.awaitStatus("bob", fleet.Failed); a.Reason != "can't open: no such program" {
 		t.Errorf("reason %q", a.Reason)
 	}
@@ -89,9 +89,8 @@ func TestStopLastsUntilStart(t *testing.T) {
 	if a := w.agent("bob"); a.Status != fleet.Offline || !a.Stopped {
 		t.Errorf("after a restart of the engine: %+v", a)
 	}
-	if _, err := w.fleet.Start(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Start(t.Context(), alice, "bob")
+	expect.No(t, err)
 	if a := w.awaitStatus("bob", fleet.Idle); a.Stopped || a.Reason != "" {
 		t.Errorf("started: %+v", a)
 	}
@@ -108,9 +107,8 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.rt.does(done)
-	if _, err := w.fleet.Restart(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Restart(t.Context(), alice, "bob")
+	expect.No(t, err)
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v %+v", r, r.Error)
 	}
@@ -167,9 +165,8 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	}()
 	still := func() bool { return h.is(func() bool { return h.paused }) }
 	w.Await("a try to pause", still)
-	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Resume(t.Context(), alice, "bob")
+	expect.No(t, err)
 	if err := <-asked; err != nil {
 		t.Error(err)
 	}
@@ -192,9 +189,8 @@ func TestPauseOutlastsTheEngine(t *testing.T) {
 	})
 	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
 	refused(t, err, core.Conflict, "error", "AgentBusyError")
-	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Resume(t.Context(), alice, "bob")
+	expect.No(t, err)
 	w.awaitStatus("bob", fleet.Idle)
 	w.result(w.assign("bob", "x").TaskID)
 }
@@ -204,35 +200,27 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	w.rt.does(hang)
 	w.create("bob")
 	s, err := w.swarm.Sessions.Create(t.Context(), alice, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.swarm.Sessions.Start(t.Context(), alice, s.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, err = w.swarm.Sessions.Start(t.Context(), alice, s.SessionID)
+	expect.No(t, err)
 	input := core.Raw(`{"agent":"bob","message":"x"}`)
-	if _, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input})
+	expect.No(t, err)
 	w.awaitStatus("bob", fleet.Busy)
 	h := w.rt.handle("bob")
 	still := func() bool { return h.is(func() bool { return h.paused }) }
-	if _, err := w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch")
+	expect.No(t, err)
 	w.Await("the session's pause", still)
-	if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Pause(t.Context(), alice, "bob")
+	expect.No(t, err)
+	_, err = w.fleet.Resume(t.Context(), alice, "bob")
+	expect.No(t, err)
 	if !still() {
 		t.Error("resuming the agent resumed a paused session's work")
 	}
-	if _, err := w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID)
+	expect.No(t, err)
 	w.Await("going on", func() bool { return !still() })
 }
 
@@ -246,9 +234,8 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		w.assign("a0", "x")
 		w.awaitStatus("a0", fleet.Busy)
 		begin := time.Now()
-		if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
+		expect.No(t, err)
 		frozen := func() (n int) {
 			for i := range 20 {
 				if h := w.rt.handle(fmt.Sprint("a", i)); h.is(func() bool { return h.paused }) {
@@ -264,9 +251,8 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
 			t.Error("a frozen agent takes tasks")
 		}
-		if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "over"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.swarm.EStops.Thaw(t.Context(), alice, "over")
+		expect.No(t, err)
 		w.Await("all go on", func() bool { return frozen() == 0 })
 	})
 }
@@ -290,9 +276,8 @@ func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
 		w.swarm.EStops.Freezer(c)
 		w.run()
 		w.create("bob")
-		if _, err := w.swarm.EStops.Press(t.Context(), alice, "test"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
+		expect.No(t, err)
 		h := w.rt.handle("bob")
 		w.Await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
 		w.Await("a second without a freeze", func() bool {
@@ -315,9 +300,8 @@ func TestUpdateOpensTheAgentAnew(t *testing.T) {
 	w.awaitStatus("bob", fleet.Idle)
 	opened := w.rt.opened
 	before := len(w.events("agent.updated"))
-	if _, err := w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}})
+	expect.No(t, err)
 	if w.rt.opened != opened || len(w.events("agent.updated")) != before {
 		t.Error("an update that changes nothing did something")
 	}
@@ -337,19 +321,15 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 		"paused and busy": func(w *world) {
 			w.assign("bob", "x")
 			w.awaitStatus("bob", fleet.Busy)
-			if _, err := w.fleet.Pause(w.T.Context(), alice, "bob"); err != nil {
-				w.T.Fatal(err)
-			}
+			_, err := w.fleet.Pause(w.T.Context(), alice, "bob")
+			expect.No(w.T, err)
 		},
 		"with a queue": func(w *world) {
-			if _, err := w.fleet.Pause(w.T.Context(), alice, "bob"); err != nil {
-				w.T.Fatal(err)
-			}
+			_, err := w.fleet.Pause(w.T.Context(), alice, "bob")
+			expect.No(w.T, err)
 			for range 150 {
 				_, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
-				if err != nil {
-					w.T.Fatal(err)
-				}
+				expect.No(w.T, err)
 			}
 		},
 	} {
@@ -359,18 +339,14 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 			w.create("bob")
 			prepare(w)
 			h := w.rt.handle("bob")
-			if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 			_, err := w.fleet.Agent(t.Context(), home, "bob")
 			refused(t, err, core.NotFound, "value", "bob")
 			if !h.is(func() bool { return h.closed }) {
 				t.Error("not swept")
 			}
 			tasks, err := w.tasks.List(t.Context(), home, core.Filter{Agent: "bob", Size: 100})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			for _, tk := range tasks.Items {
 				if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 					t.Errorf("task %s: %+v", tk.TaskID, r)
@@ -389,9 +365,7 @@ func TestDeleteIsJudged(t *testing.T) {
 	w.create("bob")
 	agent := core.Caller{Tenant: home, Name: "keeper", Kind: core.Agent, Door: core.DoorMCP}
 	refused(t, w.fleet.Delete(t.Context(), agent, "bob"), core.Denied, "", "")
-	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	page, err := w.judge.Decisions(t.Context(), home, core.Filter{Agent: "bob"})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Gate != judge.GateAgent {
 		t.Errorf("decisions: %+v, %v", page, err)
@@ -401,9 +375,8 @@ func TestDeleteIsJudged(t *testing.T) {
 
 func TestAnAgentIsPausedAtOnceWhenNoEngineRuns(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
+	expect.No(t, err)
 	a, err := w.fleet.Pause(t.Context(), alice, "bob")
 	if err != nil || !a.Paused || a.Pausing {
 		t.Errorf("paused: %+v, %v", a, err)

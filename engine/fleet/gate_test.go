@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // asking sets up bob, who calls a tool once for each task.
@@ -99,9 +100,8 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 			t.Fatalf("answered by nobody: %+v", a)
 		default:
 		}
-		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"})
+		expect.No(t, err)
 		if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
 			t.Errorf("answer: %+v", a)
 		}
@@ -126,9 +126,8 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit), Reason: "r"})
 		refused(t, err, code, "", "")
 	}
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "approve" || string(a.Args) != `{"path":"b.txt"}` {
 		t.Errorf("answer: %+v", a)
 	}
@@ -140,9 +139,8 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
-	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "deny" || a.Reason != "not there" {
 		t.Errorf("answer: %+v", a)
 	}
@@ -155,9 +153,8 @@ func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 func TestAbortEndsTheTaskBlocked(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
-	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "abort" {
 		t.Errorf("answer: %+v", a)
 	}
@@ -202,9 +199,7 @@ func TestEndingARunVoidsItsQuestion(t *testing.T) {
 			w.create("bob")
 			w.assign("bob", "x")
 			ap := w.approval()
-			if err := end(w); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, end(w))
 			w.Await("the approval is void", func() bool {
 				got, err := w.judge.Approval(t.Context(), home, ap.ApprovalID)
 				return err == nil && got.Status == judge.Voided
@@ -323,9 +318,7 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 		t.Errorf("the record is told:\n%s", strings.Join(seen.lines, "\n"))
 	}
 	shown, err := w.fleet.Activity(t.Context(), home, "bob", time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, c := range shown.Calls {
 		if c.CallID == "c" && c.Args != `{"path":"evil"}` {
 			t.Errorf("shown is %+v", c)
@@ -341,9 +334,8 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"})
+		expect.No(t, err)
 		select {
 		case a := <-answers:
 			t.Fatalf("answered while paused: %+v", a)
@@ -352,9 +344,8 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
 			t.Error("used while paused")
 		}
-		if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.fleet.Resume(t.Context(), alice, "bob")
+		expect.No(t, err)
 		if a := <-answers; a.Decision != "approve" {
 			t.Errorf("answer: %+v", a)
 		}
@@ -388,16 +379,13 @@ func TestAQuestionVoidedByOthersIsAskedAnew(t *testing.T) {
 	err := w.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		return w.judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == first.ApprovalID }, "the rules changed")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	second := w.approval()
 	if second.ApprovalID == first.ApprovalID {
 		t.Fatal("not asked anew")
 	}
-	if _, err := w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "approve" {
 		t.Errorf("answer: %+v", a)
 	}

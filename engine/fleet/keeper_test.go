@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // landlord is the scripted runtime with places elsewhere, and a server that
@@ -79,9 +80,7 @@ func TestARuntimeIsToldWhichAgentsAreLeft(t *testing.T) {
 		create(t, w, name)
 		w.awaitStatus(name, fleet.Idle)
 	}
-	if err := w.fleet.Delete(t.Context(), alice, "ann"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "ann"))
 	if !l.has(&l.gone, "ann") {
 		t.Errorf("forgotten %q, want ann", l.gone)
 	}
@@ -134,9 +133,8 @@ func TestAnAgentMayBeBusyWithWhatNobodyGaveIt(t *testing.T) {
 
 func create(t *testing.T, w *world, name string) {
 	t.Helper()
-	if _, err := w.fleet.Create(t.Context(), alice, fleet.Create{
+	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{
 		Name: name, Project: "proj", Role: "coder", Command: []string{"agent"}, Options: core.Raw(`{"at":"here"}`),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 }

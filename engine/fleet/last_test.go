@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // last fails unless an agent's record says so of its last task.
@@ -42,28 +43,22 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	hung := w.assign("bob", "hang")
 	w.awaitStatus("bob", fleet.Busy)
 	w.last("bob", hung.TaskID, "")
-	if _, err := w.fleet.CancelTask(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
+	expect.No(t, err)
 	w.result(hung.TaskID)
 	w.last("bob", hung.TaskID, task.Cancelled)
 	late, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"hang"}`), Timeout: time.Second,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.result(late.TaskID)
 	w.last("bob", late.TaskID, task.TimedOut)
 	unstarted, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), After: []string{w.waiting().TaskID},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, err = w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, "")
+	expect.No(t, err)
 	w.last("bob", late.TaskID, task.TimedOut) // it never had the other one
 	w.consistent()
 	w.Close()
@@ -77,9 +72,7 @@ func (w *world) waiting() task.Task {
 	t, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), Session: w.session(),
 	})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return t
 }
 
@@ -105,9 +98,7 @@ func TestAnEngineThatDiedInTheLastAttemptEndsTheLastTaskIfAPersonSaysSo(t *testi
 	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`), MaxAttempts: &one,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.awaitStatus("bob", fleet.Busy)
 	w.crash()
 	w.Open()

@@ -10,14 +10,13 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (w *world) log(name string, f core.Filter) core.Page[task.LogLine] {
 	w.T.Helper()
 	p, err := w.fleet.Log(w.T.Context(), home, name, f)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return p
 }
 
@@ -84,9 +83,7 @@ func TestLogOfANewAgentBeginsWithIt(t *testing.T) {
 	w.create("bob")
 	old := w.assign("bob", "x")
 	w.result(old.TaskID)
-	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	if lines, last, err := w.tasks.Log(t.Context(), home, "agent:bob", 1, 10); err != nil || len(lines) > 0 || last == 0 {
 		t.Errorf("its lines stay: %+v, %d, %v", lines, last, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // newWatched is a world at work whose agents are observed.
@@ -78,9 +79,8 @@ func TestAnAgentHearsAnAnswerOnceItsDecisionIsNoted(t *testing.T) {
 	w.rt.does(call(write, answers))
 	w.create("bob")
 	tk := w.assign("bob", "x")
-	if _, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"})
+	expect.No(t, err)
 	w.result(tk.TaskID)
 	i, j := slices.Index(seen.lines, "deny c1"), slices.Index(seen.lines, "answered c1 deny")
 	if i < 0 || j < i {

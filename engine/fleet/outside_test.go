@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // asksOutside has bob put a call before the judge on another way than his
@@ -80,9 +81,8 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	// The one that is answered is no longer waited for, the other still is.
-	if _, err := w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
+	expect.No(t, err)
 	if r := <-one; !r.Approved {
 		t.Errorf("%+v", r)
 	}
@@ -91,9 +91,8 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
 	})
-	if _, err := w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"})
+	expect.No(t, err)
 	if r := <-two; r.Approved || r.Reason != "no" {
 		t.Errorf("%+v", r)
 	}
@@ -130,9 +129,8 @@ func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
 func TestADenialThatAbortsEndsTheTaskWhereverItWasAsked(t *testing.T) {
 	w, tk, _ := waiting(t)
 	replies := w.asksOutside(t.Context(), tk, "write")
-	if _, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"})
+	expect.No(t, err)
 	<-replies
 	if r := w.result(tk.TaskID); r.Status != task.Blocked || r.Error == nil || r.Error.Code != "approval_denied" || len(r.Denials) != 1 {
 		t.Errorf("result: %+v", r)

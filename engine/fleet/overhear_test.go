@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // overhearing is a runtime whose agents are talked to elsewhere too.
@@ -39,9 +40,7 @@ func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
 	for _, e := range []fleet.Event{
 		{Type: "prompt", Text: "mend it"}, {Type: "message", Text: "mended \x1b[31m"}, {Type: "log", Level: "WARN", Text: "careful"},
 	} {
-		if err := say(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, say(t.Context(), e))
 	}
 	if say(t.Context(), fleet.Event{Type: "usage", Tokens: 5}) == nil {
 		t.Error("it spends what no task has")

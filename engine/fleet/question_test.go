@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
@@ -24,9 +25,8 @@ func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
 		t.Errorf("%+v %v", q, err)
 	}
 	w.Await("the agent waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "approve" || string(a.Content) != `{"name":"Ada"}` {
 		t.Errorf("%+v", a)
 	}

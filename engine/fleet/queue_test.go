@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // tell queues a message for an agent.
@@ -144,9 +145,7 @@ func TestTheQueueOfAnAgentIsBounded(t *testing.T) {
 	}
 	_, err := w.fleet.Tell(t.Context(), alice, "bob", "one more", "", false)
 	refused(t, err, core.Conflict, "field", "agent")
-	if err := w.fleet.Delete(t.Context(), alice, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	w.rt.does(done)
 	w.create("bob")
 	same(t, "of another agent of that name", w.texts("bob"), nil)

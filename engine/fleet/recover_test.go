@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
@@ -92,9 +93,8 @@ func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
 	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Sent {
 		t.Errorf("%+v, %v", now, err)
 	}
-	if _, err := w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID)
+	expect.No(t, err)
 	if _, err := w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil {
 		t.Error(err)
 	}
@@ -177,9 +177,8 @@ func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
 	if old, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); old.Status != judge.Voided {
 		t.Errorf("the old question: %+v", old)
 	}
-	if _, err := w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
+	expect.No(t, err)
 	if a := <-answers; a.Decision != "approve" {
 		t.Errorf("answer: %+v", a)
 	}
@@ -218,9 +217,7 @@ func TestRuntimePanicFailsOneTaskOnly(t *testing.T) {
 	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 		Kind: fleet.KindPrompt, MaxAttempts: &once, Input: core.Raw(`{"agent":"bob","message":"boom"}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if r := w.result(tk.TaskID); r.Status != task.Failed || r.Error.Message != "the runtime panicked: boom" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}

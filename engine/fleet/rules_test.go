@@ -9,14 +9,14 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 )
 
 func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 	w := newWorld(t)
 	good := fleet.Create{Name: "Sony", Project: "Setup", Role: "coder", Command: []string{"x"}}
-	if _, err := w.fleet.Create(t.Context(), alice, good); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.fleet.Create(t.Context(), alice, good)
+	expect.No(t, err)
 	for name, c := range map[string]struct {
 		change func(*fleet.Create)
 		code   core.Code
@@ -62,9 +62,7 @@ func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 func TestAgentHasTheSeedsFields(t *testing.T) {
 	w := newWorld(t)
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "Papi", Project: "DataOne", Command: []string{"x"}, Dir: "/tmp"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if a.Status != fleet.Starting || a.Role != "coder" || a.TenantID != home || a.Runtime != "exec" {
 		t.Errorf("defaults: %+v", a)
 	}
@@ -87,17 +85,11 @@ func TestIdsStayTheSameWhenAnAgentIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	c := fleet.Create{Name: "a", Project: "P", Role: "r", Command: []string{"x"}, Dir: "/tmp"}
 	first, err := w.fleet.Create(t.Context(), alice, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	before, _ := w.fleet.Roles(t.Context(), home, "P")
-	if err := w.fleet.Delete(t.Context(), alice, "a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.fleet.Delete(t.Context(), alice, "a"))
 	second, err := w.fleet.Create(t.Context(), alice, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	after, _ := w.fleet.Roles(t.Context(), home, "P")
 	if first.WorkspaceID != second.WorkspaceID || len(after) != 1 || before[0] != after[0] {
 		t.Errorf("ids changed: %+v %+v; %+v %+v", first, second, before, after)
@@ -148,13 +140,11 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 	w := newWorld(t)
 	away := alice
 	away.Tenant = "t_away"
-	if _, err := w.swarm.CreateTenant(t.Context(), alice, away.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.CreateTenant(t.Context(), alice, away.Tenant)
+	expect.No(t, err)
 	c := fleet.Create{Name: "spy", Project: "P", Command: []string{"x"}}
-	if _, err := w.fleet.Create(t.Context(), away, c); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Create(t.Context(), away, c)
+	expect.No(t, err)
 	before := len(w.events("tenant.violation"))
 	n := 0
 	for name, op := range w.operations("spy") {
@@ -167,9 +157,8 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 		t.Errorf("%d violations audited for %d attempts", got, n)
 	}
 	// Names are unique in a tenant, not across: home may have a spy of its own.
-	if _, err := w.fleet.Create(t.Context(), alice, c); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.fleet.Create(t.Context(), alice, c)
+	expect.No(t, err)
 	if a := w.agent("spy"); a.TenantID != home {
 		t.Errorf("got the agent of %s", a.TenantID)
 	}
@@ -180,16 +169,13 @@ func TestListFiltersAndPages(t *testing.T) {
 	w := newWorld(t)
 	for i := range 25 {
 		c := fleet.Create{Name: fmt.Sprintf("agent-%02d", i), Project: "P", Role: []string{"coder", "tester"}[i%2], Command: []string{"x"}}
-		if _, err := w.fleet.Create(t.Context(), alice, c); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.fleet.Create(t.Context(), alice, c)
+		expect.No(t, err)
 	}
 	list := func(q core.Filter) core.Page[fleet.Agent] {
 		t.Helper()
 		p, err := w.fleet.Agents(t.Context(), home, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return p
 	}
 	if p := list(core.Filter{}); len(p.Items) != 20 || p.Info.Total != 25 || !p.Info.Next || p.Items[0].Name != "agent-24" {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -29,16 +30,13 @@ func TestEverythingAtOnce(t *testing.T) {
 	for _, n := range names {
 		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
 		for _, undo := range []func(context.Context, core.Caller, string) (fleet.Agent, error){w.fleet.Resume, w.fleet.Start, w.fleet.Restart} {
-			if _, err := undo(t.Context(), alice, n); err != nil {
-				t.Fatal(err)
-			}
+			_, err := undo(t.Context(), alice, n)
+			expect.No(t, err)
 		}
 	}
 	w.Await("all tasks are over", func() bool {
 		open, err := w.judge.Open(t.Context(), home)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, ap := range open {
 			_, _ = w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Reason: "done"})
 		}
@@ -76,15 +74,13 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	for _, n := range names {
 		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
-		if _, err := w.fleet.Resume(t.Context(), alice, n); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.fleet.Resume(t.Context(), alice, n)
+		expect.No(t, err)
 		if _, err := w.fleet.CancelTask(t.Context(), alice, n); err != nil && core.AsError(err).Code != core.Conflict {
 			t.Fatal(err)
 		}
-		if _, err := w.fleet.Start(t.Context(), alice, n); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.fleet.Start(t.Context(), alice, n)
+		expect.No(t, err)
 	}
 	w.Await("all agents are open", func() bool {
 		for _, a := range w.fleet.Live(home) {

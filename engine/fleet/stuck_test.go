@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // watched is a running world that notices soon.
@@ -105,19 +106,16 @@ func TestTimeSpentWaitingIsNoLackOfProgress(t *testing.T) {
 		if a := w.agent("bob"); a.Stuck != nil || a.Waiting != ap.ApprovalID {
 			t.Fatalf("%+v", a.Stuck)
 		}
-		if _, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.fleet.Pause(t.Context(), alice, "bob")
+		expect.No(t, err)
+		_, err = w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
+		expect.No(t, err)
 		time.Sleep(200 * time.Millisecond)
 		if a := w.agent("bob"); a.Stuck != nil {
 			t.Fatalf("paused and %+v", a.Stuck)
 		}
-		if _, err := w.fleet.Resume(t.Context(), alice, "bob"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.fleet.Resume(t.Context(), alice, "bob")
+		expect.No(t, err)
 		w.awaitStuck("bob", fleet.NoProgress)
 		close(next)
 	})

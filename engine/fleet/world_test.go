@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -99,9 +100,7 @@ func (w *world) crash() {
 func (w *world) agent(name string) fleet.Agent {
 	w.T.Helper()
 	a, err := w.fleet.Agent(w.T.Context(), home, name)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return a
 }
 
@@ -115,9 +114,7 @@ func (w *world) awaitStatus(name string, s fleet.AgentStatus) fleet.Agent {
 func (w *world) create(name string) {
 	w.T.Helper()
 	_, err := w.fleet.Create(w.T.Context(), alice, fleet.Create{Name: name, Project: "Setup", Role: "coder", Command: []string{"x"}})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	w.awaitStatus(name, fleet.Idle)
 }
 
@@ -125,9 +122,7 @@ func (w *world) create(name string) {
 func (w *world) session() string {
 	w.T.Helper()
 	s, err := w.swarm.Sessions.Create(w.T.Context(), alice, "")
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return s.SessionID
 }
 
@@ -135,9 +130,7 @@ func (w *world) session() string {
 func (w *world) assign(name, message string) task.Task {
 	w.T.Helper()
 	t, err := w.fleet.Assign(w.T.Context(), alice, name, message, "")
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return t
 }
 
@@ -146,13 +139,10 @@ func (w *world) result(id string) task.Result {
 	w.T.Helper()
 	ctx, stop := context.WithTimeout(w.T.Context(), 2*time.Minute)
 	defer stop()
-	if _, err := w.tasks.Wait(ctx, home, id, ""); err != nil {
-		w.T.Fatalf("wait for %s: %v", id, err)
-	}
+	_, err := w.tasks.Wait(ctx, home, id, "")
+	expect.No(w.T, err, "wait for", id)
 	r, err := w.tasks.Result(ctx, home, id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return r
 }
 
@@ -162,9 +152,8 @@ func (w *world) approval() judge.Approval {
 	var open []judge.Approval
 	w.Await("an open approval", func() bool {
 		var err error
-		if open, err = w.judge.Open(w.T.Context(), home); err != nil {
-			w.T.Fatal(err)
-		}
+		open, err = w.judge.Open(w.T.Context(), home)
+		expect.No(w.T, err)
 		return len(open) == 1
 	})
 	return open[0]
@@ -177,9 +166,8 @@ func (w *world) sendAgain(id string, answer judge.Answer) {
 	if ap.TaskID != id || ap.ReasonCode != swarm.ReasonSent {
 		w.T.Fatalf("asked about something else: %+v", ap)
 	}
-	if _, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer); err != nil {
-		w.T.Fatal(err)
-	}
+	_, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer)
+	expect.No(w.T, err)
 }
 
 // sendOn has what engines died under go to its agents once more.
@@ -196,9 +184,7 @@ func (w *world) sendOn() {
 func (w *world) events(kind string) []audit.Event {
 	w.T.Helper()
 	page, err := w.Ledger.List(w.T.Context(), home, core.Filter{Kind: kind, Size: 100})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return page.Items
 }
 
@@ -207,9 +193,7 @@ func (w *world) events(kind string) []audit.Event {
 func (w *world) consistent() {
 	w.T.Helper()
 	counts, err := w.fleet.Counts(w.T.Context(), home)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	err = w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
 		return tx.Scan("agent", nil, nil, false, func(_, value []byte) (bool, error) {
 			var a fleet.Agent
@@ -220,18 +204,14 @@ func (w *world) consistent() {
 			return true, nil
 		})
 	})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	for s, n := range counts {
 		if n != 0 {
 			w.T.Errorf("counter of %s agents is %d off", s, n)
 		}
 	}
 	deltas, err := w.Ledger.Reconcile(w.T.Context(), home)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	if len(deltas) > 0 {
 		w.T.Errorf("unexplained: %+v", deltas)
 	}

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/host"
+	"swarmdeck/expect"
 )
 
 // stand is a driver that says of each host what a test wants.
@@ -51,9 +52,8 @@ func TestTheLeastFullHostWithTheLabelsIsChosen(t *testing.T) {
 		{Name: "cat", Slots: 4, Labels: map[string]string{"arch": "arm64", "gpu": "yes"}},
 	} {
 		h.Address = "ssh://" + h.Name
-		if _, _, err := hosts.Add(ctx, by, h); err != nil {
-			w.T.Fatal(err)
-		}
+		_, _, err := hosts.Add(ctx, by, h)
+		expect.No(w.T, err)
 		links.state[h.Name] = host.Up
 	}
 	choose("arch=amd64", "is ant") // equally full: by name
@@ -68,9 +68,8 @@ func TestTheLeastFullHostWithTheLabelsIsChosen(t *testing.T) {
 	choose("arch=amd64, gpu=yes", "is bee")
 	on["ant"] = 4
 	choose("arch=amd64", "is bee")
-	if _, err := hosts.Drain(ctx, by, "bee", true); err != nil {
-		t.Fatal(err)
-	}
+	_, err := hosts.Drain(ctx, by, "bee", true)
+	expect.No(t, err)
 	choose("arch=amd64", "on arch=amd64: no host takes the agent: ant: it is full, with 4 of 4 agents; bee: it is draining; cat: its label arch is arm64")
 	choose("gpu=yes,arch=amd64", "ant: it has no label gpu; bee: it is draining; cat: its label arch is arm64")
 	if _, err := hosts.Choose(ctx, enginetest.Acme, "gpu"); !errors.Is(err, core.Kind(core.InvalidInput)) {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const rmBuild = `{"argv":["rm","-r","build"]}`
@@ -26,9 +27,7 @@ func TestApproveReleasesExactlyWhatWasAsked(t *testing.T) {
 	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{
 		Approve: true, Reason: "it is rebuilt anyway", Digest: a.Digest, ShownAt: a.CreatedAt.Add(30 * time.Second),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if got.Status != judge.Approved || got.AnsweredBy != "alice" || got.SelfApproved {
 		t.Errorf("answered %+v", got)
 	}

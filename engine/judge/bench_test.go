@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // oneKiB is an input of 1 KiB, as the task life benchmark uses.
@@ -59,9 +60,7 @@ func BenchmarkCommit(b *testing.B) {
 			_, err := tx.Record(audit.Entry{Type: "task.queued", Subject: "task", ID: taskID, Detail: core.Raw(`{}`)})
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 	}
 }
 
@@ -83,9 +82,7 @@ func BenchmarkHistory(b *testing.B) {
 			_, err := tx.Record(audit.Entry{Type: "task.queued", Subject: "task", ID: taskID, Detail: core.Raw(`{}`)})
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		f.clock.pass(time.Second)
 	}
 	b.Run("one", func(b *testing.B) {
@@ -102,9 +99,8 @@ func BenchmarkHistory(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := f.Decisions(context.Background(), acme, filter); err != nil {
-					b.Fatal(err)
-				}
+				_, err := f.Decisions(context.Background(), acme, filter)
+				expect.No(b, err)
 			}
 		})
 	}
@@ -124,9 +120,7 @@ func BenchmarkBacktest(b *testing.B) {
 		}
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	p := f.propose(alice, rulesOf(mild, mildCases))
 	for b.Loop() {
 		rep, err := f.BacktestPolicy(context.Background(), alice, p.PolicyID, past)

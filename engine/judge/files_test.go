@@ -1,6 +1,10 @@
 package judge
 
-import "testing"
+import (
+	"testing"
+
+	"swarmdeck/expect"
+)
 
 func TestADigestBindsEveryFile(t *testing.T) {
 	with := func(change func(*File)) Ask {
@@ -10,9 +14,7 @@ func TestADigestBindsEveryFile(t *testing.T) {
 	}
 	digest := func(a Ask) string {
 		d, err := Digest("t_test", "v", a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return d
 	}
 	base := digest(with(func(*File) {}))

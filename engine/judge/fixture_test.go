@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const acme = "t_acme"
@@ -121,9 +122,7 @@ func withPolicy(yaml string) func(*judge.Options) {
 func (f *fixture) commit(ask judge.Ask) (judge.GateDecision, *judge.Approval) {
 	f.t.Helper()
 	d, a, err := f.tryCommit(ask)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return d, a
 }
 
@@ -157,18 +156,14 @@ func (f *fixture) opened(ask judge.Ask) judge.Approval {
 func (f *fixture) approval(id string) judge.Approval {
 	f.t.Helper()
 	a, err := f.Approval(context.Background(), acme, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return a
 }
 
 func (f *fixture) decision(id string) judge.GateDecision {
 	f.t.Helper()
 	d, err := f.Decision(context.Background(), acme, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return d
 }
 
@@ -180,9 +175,7 @@ func (f *fixture) start(id string, ask judge.Ask) bool {
 		ok, err = f.Start(tx, id, ask)
 		return err
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return ok
 }
 
@@ -190,9 +183,7 @@ func (f *fixture) start(id string, ask judge.Ask) bool {
 func (f *fixture) healthy() {
 	f.t.Helper()
 	deltas, err := f.ledger.Reconcile(context.Background(), acme)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	for _, d := range deltas {
 		f.t.Errorf("unexplained: %+v", d)
 	}
@@ -202,9 +193,7 @@ func (f *fixture) healthy() {
 func (f *fixture) events() []string {
 	f.t.Helper()
 	all, err := f.ledger.Since(context.Background(), acme, 0, 10000)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	var out []string
 	for _, e := range all {
 		out = append(out, e.EventType)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // yielding is a policy that approves all there is.
@@ -160,9 +161,8 @@ func TestNoAlwaysLowersAPolicysOwnFloor(t *testing.T) {
 	if _, err := f.approveAlways(held, always); code(err) != core.InvalidInput || !strings.Contains(err.Error(), "floor etc") {
 		t.Errorf("what a floor holds was approved always: %v", err)
 	}
-	if _, err := f.approveAlways(below, judge.Always{For: "anyone", Any: []string{"*"}, Expires: time.Hour, MaxUses: 9}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.approveAlways(below, judge.Always{For: "anyone", Any: []string{"*"}, Expires: time.Hour, MaxUses: 9})
+	expect.No(t, err)
 	if d, _ := f.commit(below); d.ReasonCode != "always.rule" {
 		t.Errorf("below the floor: %s", d.ReasonCode)
 	}
@@ -211,9 +211,8 @@ rules:
 	if _, err := f.Escalate(ctx, carol, a.ApprovalID, "mallory", ""); code(err) != core.InvalidInput {
 		t.Errorf("to nobody: %v", err)
 	}
-	if _, err := f.Escalate(ctx, carol, a.ApprovalID, "bob", "his call"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Escalate(ctx, carol, a.ApprovalID, "bob", "his call")
+	expect.No(t, err)
 	barred(carol, a.ApprovalID)
 	if got, err := f.Answer(ctx, bob, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil || got.Status != judge.Refused {
 		t.Errorf("%+v, %v", got, err)

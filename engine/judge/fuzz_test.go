@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // FuzzProposal reads tables with their cases: a mistake is told with a line
@@ -35,12 +36,9 @@ func FuzzProposal(f *testing.F) {
 			return
 		}
 		p, err := j.Propose(context.Background(), alice, in)
-		if err != nil {
-			t.Fatalf("checked, then refused: %v", err)
-		}
-		if _, err := j.Withdraw(context.Background(), alice, p.PolicyID); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err, "checked, then refused")
+		_, err = j.Withdraw(context.Background(), alice, p.PolicyID)
+		expect.No(t, err)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // writing is a grant of the robot's for its own writes.
@@ -25,18 +26,15 @@ func writing(change ...func(*judge.Grant)) judge.Grant {
 func (f *fixture) request(by core.Caller, g judge.Grant) judge.Approval {
 	f.t.Helper()
 	a, err := f.RequestGrant(f.t.Context(), judge.Ask{By: by, TraceID: core.NewTrace(nil), Session: "se_1"}, g)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return a
 }
 
 func (f *fixture) granted(by core.Caller, g judge.Grant) judge.Rule {
 	f.t.Helper()
 	a := f.request(by, g)
-	if _, err := f.Answer(f.t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err := f.Answer(f.t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
+	expect.No(f.t, err)
 	return f.rule()
 }
 
@@ -49,9 +47,8 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 	f := setup(t)
 	write := call("fs.write", `{"path":"a"}`)
 	was := f.opened(write)
-	if _, err := f.Answer(t.Context(), alice, was.ApprovalID, judge.Answer{Reason: "not now"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, was.ApprovalID, judge.Answer{Reason: "not now"})
+	expect.No(t, err)
 	a := f.request(robot, writing())
 	if a.Gate != judge.GateGrant || a.Action.Kind != "grant" || a.Status != judge.Open || a.Risk != judge.Medium || a.TaskID != "" ||
 		a.Agent.Name != "robot" || a.RequestedBy != "robot" || a.RuleID != "tool.write" {
@@ -71,9 +68,8 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 	if _, err := f.Answer(t.Context(), robot, a.ApprovalID, judge.Answer{Approve: true}); code(err) != core.Denied {
 		t.Errorf("an agent approved it: %v", err)
 	}
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest})
+	expect.No(t, err)
 	if got := f.approval(a.ApprovalID); !got.UsedAt.Equal(f.clock.Now()) {
 		t.Errorf("used at %v", got.UsedAt)
 	}
@@ -120,9 +116,8 @@ func TestAGrantEndsAndIsTakenBack(t *testing.T) {
 func TestAGrantThatIsDeniedOrForgottenAllowsNothing(t *testing.T) {
 	live(t, func(t *testing.T, f *fixture) {
 		a, late := f.request(robot, writing()), f.request(robot, writing())
-		if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no"})
+		expect.No(t, err)
 		time.Sleep(16 * time.Minute)
 		if got := f.approval(late.ApprovalID); got.Status != judge.Expired {
 			t.Errorf("nobody answered, and it is %s", got.Status)

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func approved() judge.Answer { return judge.Answer{Approve: true, Reason: "fine"} }
@@ -145,9 +146,8 @@ func TestNobodyIsFloodedWithRequests(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	f.request(alice, writing())
-	if _, err := f.Answer(t.Context(), bob, last.ApprovalID, judge.Answer{Reason: "enough"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), bob, last.ApprovalID, judge.Answer{Reason: "enough"})
+	expect.No(t, err)
 	f.request(robot, writing())
 	if _, err := f.Answer(t.Context(), bob, last.ApprovalID, approved()); code(err) != core.Conflict {
 		t.Errorf("answered twice: %v", err)

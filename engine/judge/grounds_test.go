@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func (f *fixture) grounds(id string) judge.Grounds {
 	f.t.Helper()
 	g, err := f.Grounds(context.Background(), acme, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return g
 }
 
@@ -35,9 +34,7 @@ func TestGroundsAreTheRuleAndWhatItRead(t *testing.T) {
 		t.Errorf("of an approval by the new one: %+v", g)
 	}
 	got, err := f.Answer(context.Background(), alice, a.ApprovalID, judge.Answer{Reason: "no"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	// A person's answer has the grounds of the question.
 	if g = f.grounds(got.DecisionID); g.RuleID != a.RuleID || g.Decision != "hitl" || g.ApprovalID != a.ApprovalID {
 		t.Errorf("of the answer: %+v", g)

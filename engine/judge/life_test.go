@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // live runs a test with the fake clock of synctest and the judge's own loop.
@@ -145,9 +146,7 @@ func TestDeferHidesAndMovesTheDeadline(t *testing.T) {
 			}
 		}
 		got, err := f.Defer(t.Context(), alice, a.ApprovalID, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if !got.DeadlineAt.Equal(a.DeadlineAt.Add(time.Hour)) || got.DeferredUntil.Sub(a.CreatedAt).Round(time.Second) != time.Hour+time.Minute {
 			t.Errorf("deadline %v, until %v", got.DeadlineAt, got.DeferredUntil)
 		}
@@ -198,9 +197,7 @@ func TestShownIsTheFirstTime(t *testing.T) {
 	a := f.opened(execBy(robot, rmBuild))
 	f.clock.pass(time.Minute)
 	for range 2 {
-		if err := f.Shown(t.Context(), bob, a.ApprovalID); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, f.Shown(t.Context(), bob, a.ApprovalID))
 		f.clock.pass(time.Minute)
 	}
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no", ShownAt: f.clock.Now()})
@@ -221,9 +218,8 @@ func TestShownIsTheFirstTime(t *testing.T) {
 func TestShowingWhatWasAnsweredMeanwhileIsNoMistake(t *testing.T) {
 	f := setup(t)
 	a := f.opened(execBy(robot, rmBuild))
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "not today"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "not today"})
+	expect.No(t, err)
 	if err := f.Shown(t.Context(), alice, a.ApprovalID); err != nil { // she read it while it was open
 		t.Errorf("shown: %v", err)
 	}
@@ -275,9 +271,7 @@ func TestVoidedCanNotBeApproved(t *testing.T) {
 	err := f.ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		return f.Void(tx, func(a *judge.Approval) bool { return a.TaskID == taskID }, "the task was cancelled")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, err = f.Answer(t.Context(), bob, mine.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
 	if code(err) != core.Conflict || !strings.Contains(err.Error(), "void since 14:00:00: the task was cancelled") {
 		t.Errorf("answering a void approval: %v", err)
@@ -309,9 +303,8 @@ func TestR1StartRefusesAnythingElse(t *testing.T) {
 			f := setup(t)
 			ask := execBy(robot, rmBuild)
 			a := f.opened(ask)
-			if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+			expect.No(t, err)
 			other := ask
 			change(&other)
 			if f.start(a.ApprovalID, other) {
@@ -332,9 +325,8 @@ func TestStartIgnoresHowArgumentsAreWritten(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, `{"dir":"/x","argv":["rm","b"]}`)
 	a := f.opened(ask)
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+	expect.No(t, err)
 	ask.Action.Args = core.Raw(`{ "argv": ["rm", "\u0062"], "dir": "/x" }`)
 	if !f.start(a.ApprovalID, ask) {
 		t.Error("the same arguments in another order did not start")
@@ -345,13 +337,10 @@ func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a := f.opened(ask)
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+	expect.No(t, err)
 	later, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("all", "true", "approve")))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	f.Judge = later
 	if f.start(a.ApprovalID, ask) {
 		t.Error("an approval under other rules let the effect start")
@@ -369,9 +358,8 @@ func TestR4ApprovalsSurviveARestart(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a, waiting := f.opened(ask), f.opened(ask)
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+	expect.No(t, err)
 	f.world.Reopen()
 	if open, err := f.Open(t.Context(), acme); err != nil || len(open) != 1 || open[0].ApprovalID != waiting.ApprovalID {
 		t.Errorf("open after a restart: %v, %v", open, err)

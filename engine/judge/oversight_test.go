@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // critical is an ask at critical risk.
@@ -112,9 +113,8 @@ func TestAtCriticalRiskWhoAnswersWasKnownBefore(t *testing.T) {
 func TestOneCanDenyTheCritical(t *testing.T) {
 	f := setup(t)
 	a := f.opened(critical(alice))
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
+	expect.No(t, err)
 	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "my mistake", Abort: true})
 	if err != nil || got.Status != judge.Refused || !got.Abort {
 		t.Errorf("%+v, %v", got, err)
@@ -256,9 +256,7 @@ func TestEditIsJudgedAgainAndKeepsBothDigests(t *testing.T) {
 	a := f.opened(ask)
 	edit := core.Raw(`{"argv":["rm","-r","build/tmp"]}`)
 	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "only tmp", Edit: edit, Digest: a.Digest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	d := f.decision(got.DecisionID)
 	if got.PriorDigest != a.Digest || got.Digest == a.Digest || d.PriorDigest != a.Digest || d.Digest != got.Digest || d.ReasonCode != "operator.edited" {
 		t.Errorf("digests %.8s → %.8s, recorded %.8s → %.8s as %s", got.PriorDigest, got.Digest, d.PriorDigest, d.Digest, d.ReasonCode)
@@ -283,9 +281,8 @@ func TestEditIsBoundToTheFinalArguments(t *testing.T) {
 	ask := execBy(robot, rmBuild)
 	a := f.opened(ask)
 	f.owner.final = core.Raw(`{"argv":["rm","x"],"dir":"/src"}`)
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"argv":["rm","x"]}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"argv":["rm","x"]}`)})
+	expect.No(t, err)
 	if out := f.owner.last(t); string(out.Args) != string(f.owner.final) {
 		t.Errorf("settled with %s", out.Args)
 	}
@@ -326,9 +323,8 @@ func TestEditsAreRefused(t *testing.T) {
 func TestAnEditAtCriticalRiskNeedsTwoAgain(t *testing.T) {
 	f := setup(t)
 	a := f.opened(critical(robot))
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"})
+	expect.No(t, err)
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "less", Edit: core.Raw(`{"argv":["rm","x"]}`)})
 	if err != nil || got.Status != judge.Open || !slices.Equal(got.Consenting(), []string{"bob"}) || got.PriorDigest != a.Digest {
 		t.Fatalf("%+v, %v", got, err)

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const mild = `
@@ -24,18 +25,14 @@ const mildCases = `{"name":"a tool","input":{"action":{"tool":"fs.write"}},"expe
 func (f *fixture) propose(by core.Caller, in judge.Proposal) judge.Policy {
 	f.t.Helper()
 	p, err := f.Propose(context.Background(), by, in)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return p
 }
 
 func (f *fixture) activated(in judge.Proposal) judge.Policy {
 	f.t.Helper()
 	p, err := f.Activate(context.Background(), alice, f.propose(alice, in).PolicyID)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	return p
 }
 
@@ -86,9 +83,8 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 	f := setup(t)
 	before := f.PolicyVersion(acme)
 	ap := f.opened(call("fs.write", `{"path":"a"}`))
-	if _, err := f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true})
+	expect.No(t, err)
 	p := f.activated(rulesOf(mild, mildCases))
 	if p.Status != judge.PolicyActive || p.Version == before || p.Version != f.PolicyVersion(acme) || p.TestsSummary.Passed != 1 {
 		t.Fatalf("active: %+v, version now %s", p, f.PolicyVersion(acme))
@@ -111,15 +107,13 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 	if got := f.PolicyVersion(acme); got != p.Version {
 		t.Errorf("after a restart %s rules, want %s", got, p.Version)
 	}
-	if _, err := f.Restore(context.Background(), bob, judge.BasePolicy); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Restore(context.Background(), bob, judge.BasePolicy)
+	expect.No(t, err)
 	if f.PolicyVersion(acme) != before {
 		t.Error("the embedded policy does not rule after its restoration")
 	}
-	if _, err := f.Restore(context.Background(), bob, p.PolicyID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Restore(context.Background(), bob, p.PolicyID)
+	expect.No(t, err)
 	if f.PolicyVersion(acme) != p.Version {
 		t.Error("the older policy does not rule after its restoration")
 	}
@@ -184,9 +178,8 @@ func TestOnlyAPersonActivatesAndOnlyWhatPassesItsCases(t *testing.T) {
 func TestTwoPersonsActivateWhereTheTenantAsks(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	if _, err := f.SetTerms(ctx, alice, judge.PolicyTerms{TwoPersons: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.SetTerms(ctx, alice, judge.PolicyTerms{TwoPersons: true})
+	expect.No(t, err)
 	p := f.propose(alice, rulesOf(mild, mildCases))
 	for _, name := range []string{"alice", "alice", "eve"} { // the same person is one person, under another name too
 		by := alice
@@ -234,9 +227,8 @@ func TestAProgramsWordIsTheDecision(t *testing.T) {
 func TestAJailCanBeAskedFor(t *testing.T) {
 	s := &scripted{reply: says("approve", "ok"), bare: true}
 	f := setup(t, withPrograms(s))
-	if _, err := f.SetTerms(context.Background(), alice, judge.PolicyTerms{Jailed: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.SetTerms(context.Background(), alice, judge.PolicyTerms{Jailed: true})
+	expect.No(t, err)
 	p := f.propose(alice, programOf("approve"))
 	if !p.Unsandboxed {
 		t.Error("it does not say that it can't be jailed")
@@ -257,9 +249,8 @@ func TestAQuestionRunsNoProposedProgramWithoutAJail(t *testing.T) {
 	if _, err := f.Explain(t.Context(), acme, f.propose(robot, rulesOf(mild, mildCases)).PolicyID, ask); err != nil {
 		t.Errorf("a table: %v", err)
 	}
-	if _, err := f.Activate(t.Context(), alice, p.PolicyID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Activate(t.Context(), alice, p.PolicyID)
+	expect.No(t, err)
 	if e, err := f.Explain(t.Context(), acme, p.PolicyID, ask); err != nil || e.Decision != "approve" || s.asked == "" {
 		t.Errorf("the program that rules: %+v %v", e, err)
 	}
@@ -291,9 +282,7 @@ func TestABacktestGroupsWhatWouldChange(t *testing.T) {
 	f.commit(call("fs.write", `{"path":"b"}`))
 	p := f.propose(robot, rulesOf(mild, mildCases))
 	rep, err := f.BacktestPolicy(context.Background(), alice, p.PolicyID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if rep.Checked != 3 || rep.Flips != 2 || len(rep.Groups) != 1 {
 		t.Fatalf("got %+v", rep)
 	}
@@ -306,9 +295,7 @@ func TestExplainTellsTheRuleAndWhatItReadWithoutEffect(t *testing.T) {
 	f := setup(t)
 	before := len(f.events())
 	e, err := f.Explain(context.Background(), acme, "", core.Raw(`{"name":"exec_fs.write","arguments":{"path":"a"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if e.Decision != "hitl" || e.RuleID != "tool.write" || e.Values["action.effects"] == nil || !slices.Contains(e.Tried, "tool.read-only") {
 		t.Errorf("got %+v", e)
 	}
@@ -341,9 +328,7 @@ func TestTheExampleTablePassesItsCases(t *testing.T) {
 	f := setup(t)
 	read := func(name string) []byte {
 		b, err := os.ReadFile(filepath.Join("..", "..", "examples", "policies", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return b
 	}
 	f.activated(judge.Proposal{Kind: judge.KindRules, Source: read("writes.yaml"), Cases: read("writes.jsonl")})

@@ -9,15 +9,14 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 )
 
 // asks is a question of the robot's.
 func asks(t *testing.T, q judge.Question) judge.Ask {
 	t.Helper()
 	args, err := q.Args()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ask := call("execute", "{}")
 	ask.Gate, ask.Intent = judge.GateQuestion, q.Message
 	ask.Action.Kind, ask.Action.Args = judge.KindQuestion, args
@@ -108,9 +107,8 @@ func TestAChoiceIsJudgedAsTheCallThatItApproves(t *testing.T) {
 			t.Errorf("%s: %v", content, err)
 		}
 	}
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine", Content: core.Raw(`{"option":"b"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine", Content: core.Raw(`{"option":"b"}`)})
+	expect.No(t, err)
 	if out := f.owner.last(t); string(out.Content) != `{"option":"b"}` {
 		t.Errorf("%+v", out)
 	}
@@ -138,9 +136,7 @@ func TestSeveralWhoMustAgreeAnswerTheSame(t *testing.T) {
 		_, err := f.Answer(t.Context(), by, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine", Content: core.Raw(fmt.Sprintf(`{"option":%q}`, option))})
 		return err
 	}
-	if err := say(alice, "a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, say(alice, "a"))
 	if err := say(bob, "b"); code(err) != core.Conflict {
 		t.Errorf("%v", err)
 	}
@@ -206,9 +202,7 @@ func TestASignatureCoversWhatAQuestionIsAnsweredWith(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	done, err := f.Answer(t.Context(), bob, a.ApprovalID, ans)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	d := f.decision(done.DecisionID)
 	if err := d.CheckSignature(); err != nil {
 		t.Error(err)
@@ -221,9 +215,8 @@ func TestASignatureCoversWhatAQuestionIsAnsweredWith(t *testing.T) {
 func TestAnAnswersContentIsErased(t *testing.T) {
 	f := setup(t)
 	a := f.opened(asks(t, naming))
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
+	expect.No(t, err)
 	if !f.start(a.ApprovalID, asks(t, naming)) {
 		t.Fatal("it does not stand")
 	}

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // The digest is of the document that the contract names.
@@ -17,9 +18,7 @@ func TestDigestIsOfTheCanonicalDocument(t *testing.T) {
 	ask := call("to\"ol\u2028", `{"b":[1.0,1e2,"\u00e9"],"a":{"z":null,"\ud83d\ude00":true}}`)
 	ask.Agent.Name, ask.TaskID = "a\tgent", "tk_x"
 	got, err := judge.Digest(acme, "v1", ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want, err := core.Digest(map[string]any{
 		"action": map[string]any{
 			"gate": ask.Gate, "kind": ask.Action.Kind, "server": ask.Action.Server, "tool": ask.Action.Tool,
@@ -129,9 +128,7 @@ func TestAnApproveByPolicyIsFoldedIntoTheCallersEvent(t *testing.T) {
 	var payload struct {
 		Detail map[string]string `json:"detail"`
 	}
-	if err := json.Unmarshal(page.Items[0].Payload, &payload); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, json.Unmarshal(page.Items[0].Payload, &payload))
 	for name, want := range map[string]string{
 		"decision_id": d.DecisionID, "decision": "approve", "reason_code": "exec.read_only", "rule_id": "exec.read-only", "digest": d.Digest,
 	} {
@@ -226,9 +223,7 @@ func TestPastIsOfTheSameShape(t *testing.T) {
 	answer := func(ask judge.Ask, yes bool) judge.Approval {
 		a := f.opened(ask)
 		got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: yes, Reason: "r"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return got
 	}
 	first := answer(execBy(robot, argv("make build")), true)

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAProgramThatRulesNoMoreIsReleased(t *testing.T) {
@@ -24,29 +25,23 @@ func TestAProgramThatRulesNoMoreIsReleased(t *testing.T) {
 		}
 		s.released = nil
 	}
-	if _, _, err := f.TestPolicy(ctx, robot, p.PolicyID); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := f.TestPolicy(ctx, robot, p.PolicyID)
+	expect.No(t, err)
 	releasedBy("the end of its cases", true)
-	if _, err := f.BacktestPolicy(ctx, alice, p.PolicyID, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.BacktestPolicy(ctx, alice, p.PolicyID, 0)
+	expect.No(t, err)
 	releasedBy("the end of a backtest", true)
-	if _, err := f.Explain(ctx, acme, p.PolicyID, core.Raw(`{"name":"exec_fs.write"}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Explain(ctx, acme, p.PolicyID, core.Raw(`{"name":"exec_fs.write"}`))
+	expect.No(t, err)
 	releasedBy("the end of a question", true)
-	if _, err := f.Activate(ctx, alice, p.PolicyID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Activate(ctx, alice, p.PolicyID)
+	expect.No(t, err)
 	f.commit(call("fs.write", `{"path":"a"}`))
-	if _, _, err := f.TestPolicy(ctx, robot, p.PolicyID); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = f.TestPolicy(ctx, robot, p.PolicyID)
+	expect.No(t, err)
 	releasedBy("its rule", false)
-	if _, err := f.Restore(ctx, alice, judge.BasePolicy); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Restore(ctx, alice, judge.BasePolicy)
+	expect.No(t, err)
 	releasedBy("the end of its rule", true)
 	f.healthy()
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // routed is a policy with one rule that asks, with more fields.
@@ -45,9 +46,8 @@ func TestAsManyPersonsApproveAsARuleAsksFor(t *testing.T) {
 		t.Fatalf("the third: %+v, %v", got, err)
 	}
 	a = f.opened(ask)
-	if _, err := f.Answer(ctx, bob, a.ApprovalID, yes); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.Answer(ctx, bob, a.ApprovalID, yes)
+	expect.No(t, err)
 	if got, err := f.Answer(ctx, carol, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil || got.Status != judge.Refused {
 		t.Errorf("one denial denies: %+v, %v", got, err)
 	}

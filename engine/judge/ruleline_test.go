@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -260,9 +261,7 @@ func TestARuleOfAnOlderFormIsEnded(t *testing.T) {
 			`"created_at":"2026-01-01T00:00:00Z","expires_at":"2036-01-01T00:00:00Z","max_uses":1000,"uses":0,"backtest":{"checked":0,"flips":0},"risk":"high","approval_id":%q}`, acme, r.RuleID, r.ApprovalID)
 		return tx.Derived().Put(store.Bucket("always"), []byte{0, 0, 0, 0, 0, 0, 0, 1}, []byte(old))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	f.world.Crash()
 	f.world.Open()
 	if f.passes(ask) {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -37,9 +38,8 @@ func (f *fixture) rule() judge.Rule {
 func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, argv("make build"))
-	if _, err := f.approveAlways(ask, always); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.approveAlways(ask, always)
+	expect.No(t, err)
 	r := f.rule()
 	if r.Owner != "alice" || r.Uses != 0 || r.MaxUses != 3 || r.Risk != judge.Medium || r.ExpiresAt.Sub(r.CreatedAt) != time.Hour {
 		t.Errorf("rule %+v", r)
@@ -61,9 +61,8 @@ func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 
 func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 	f := setup(t)
-	if _, err := f.approveAlways(execBy(robot, argv("make build")), always); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.approveAlways(execBy(robot, argv("make build")), always)
+	expect.No(t, err)
 	f.healthy()
 	for _, c := range []struct {
 		bucket   store.Bucket
@@ -82,13 +81,9 @@ func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 			}
 			return tx.Derived().Put(c.bucket, first, bytes.Replace(bytes.Clone(old), []byte(c.from), []byte(c.to), 1))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		deltas, err := f.ledger.Reconcile(t.Context(), acme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if !slices.ContainsFunc(deltas, func(d audit.Delta) bool { return d.Subject == string(c.bucket) && d.Field == "row" }) {
 			t.Errorf("%s: %+v", c.bucket, deltas)
 		}
@@ -156,9 +151,8 @@ func TestAlwaysEnds(t *testing.T) {
 	if !errors.Is(err, judge.ErrStale) {
 		t.Errorf("expired between evaluation and commit: %v", err)
 	}
-	if _, err := f.approveAlways(ask, always); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.approveAlways(ask, always)
+	expect.No(t, err)
 	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.Approve {
 		t.Fatalf("a new rule: %s", v.ReasonCode)
 	}
@@ -182,14 +176,11 @@ func TestAlwaysEnds(t *testing.T) {
 func TestAlwaysSurvivesARestart(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, argv("make build"))
-	if _, err := f.approveAlways(ask, always); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.approveAlways(ask, always)
+	expect.No(t, err)
 	f.commit(ask)
 	again, err := judge.New(judge.Options{Ledger: f.ledger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	f.Judge = again
 	if d, _ := f.commit(ask); d.ReasonCode != "always.rule" || f.rule().Uses != 2 {
 		t.Errorf("%s, %d uses", d.ReasonCode, f.rule().Uses)
@@ -244,20 +235,15 @@ func TestDenyFloorStandsAboveAlways(t *testing.T) {
 	}
 	f := setup(t, rules())
 	ask := execBy(robot, `{"argv":["deploy"],"n":1}`)
-	if _, err := f.approveAlways(ask, judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.approveAlways(ask, judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5})
+	expect.No(t, err)
 	strict, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("ask", "true", "hitl"), ruleLine("no", "action.args.n == 1", "deny")))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if v := strict.Evaluate(t.Context(), acme, ask); v.Decision != judge.Deny {
 		t.Errorf("an always rule beat a deny rule: %s %s", v.Decision, v.ReasonCode)
 	}
 	faulty, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("ask", "action.args.nope == 1", "hitl")))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if v := faulty.Evaluate(t.Context(), acme, ask); v.ReasonCode != "policy.error" {
 		t.Errorf("an always rule stood in for a faulty policy: %s", v.ReasonCode)
 	}
@@ -278,15 +264,13 @@ func TestBacktestCountsWhatTheRuleWouldFlip(t *testing.T) {
 	for i := range 5 {
 		a := f.opened(ask)
 		ans := judge.Answer{Approve: i < 3, Reason: fmt.Sprint(i)}
-		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, ans); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, ans)
+		expect.No(t, err)
 	}
 	f.opened(execBy(robot, argv("make test")))
 	a := f.opened(ask)
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always})
+	expect.No(t, err)
 	if got := f.rule().Backtest; got != (judge.Backtest{Checked: 5, Flips: 2}) {
 		t.Errorf("the rule keeps %+v", got)
 	}

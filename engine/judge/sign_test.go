@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // signerOf makes a key of a seed.
@@ -20,18 +21,14 @@ func signerOf(t testing.TB, seed byte) ssh.Signer {
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return signer
 }
 
 func armored(t testing.TB, s judge.Statement, by ssh.Signer, namespace string) []byte {
 	t.Helper()
 	sig, err := sshsig.Sign(strings.NewReader(s.String()), by, sshsig.HashSHA512, namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return sshsig.Armor(sig)
 }
 
@@ -73,9 +70,8 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	since := time.Time{}
 	f := setup(t, withKeys(t, &since))
 	ctx := t.Context()
-	if _, err := f.SetTerms(ctx, alice, judge.PolicyTerms{Sign: judge.SignHigh}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.SetTerms(ctx, alice, judge.PolicyTerms{Sign: judge.SignHigh})
+	expect.No(t, err)
 	a := f.opened(critical(alice))
 	other := f.opened(critical(robot))
 	yes := judge.Answer{Approve: true, Reason: "agreed"}
@@ -126,9 +122,7 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	carol := named(bob, "carol")
 	since = a.CreatedAt.Add(time.Minute)
 	s, _, err = f.Statement(ctx, carol, a.ApprovalID, judge.Answer{Approve: true, Reason: "agreed"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	yes.Signature, yes.SignedAt = armored(t, s, signerOf(t, 2), judge.SignNamespace), s.At
 	if _, err := f.Answer(ctx, carol, a.ApprovalID, yes); code(err) != core.Denied {
 		t.Errorf("a key made for it: %v", err)
@@ -155,9 +149,7 @@ func TestAStatementGrowsOld(t *testing.T) {
 	for _, at := range []time.Duration{-11 * time.Minute, 11 * time.Minute} {
 		ans.SignedAt = time.Now().Add(at)
 		s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, ans)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		ans.Signature = armored(t, s, signerOf(t, 1), judge.SignNamespace)
 		if _, err := f.Answer(t.Context(), bob, a.ApprovalID, ans); code(err) != core.Denied || !strings.Contains(err.Error(), "sign it anew") {
 			t.Errorf("%v: %v", at, err)
@@ -189,9 +181,8 @@ func FuzzSignature(f *testing.F) {
 func TestTheRuleThatAnAnswerMakesIsSignedWithIt(t *testing.T) {
 	since := time.Time{}
 	f := setup(t, withKeys(t, &since))
-	if _, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll})
+	expect.No(t, err)
 	a := f.opened(execBy(robot, `{"argv":["make","it"]}`))
 	yes := judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5}}
 	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // useSkill asks to run a skill that has effects and runs a command.
@@ -69,9 +70,7 @@ rules:
   - {id: net, gates: [skill.step], when: '"network" in action.effects', decision: deny, reason_code: no.net, risk: high}
   - {id: ok, gates: [skill.step], when: 'true', decision: approve, reason_code: ok, risk: low}
 `)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for effect, want := range map[string]string{"network": "no.net", "write": "ok"} {
 		ask := useSkill(alice, []string{effect})
 		ask.Gate = judge.GateSkill
@@ -86,11 +85,10 @@ func TestAnAlwaysRuleEndsWhereASkillDoesMore(t *testing.T) {
 	ask := useSkill(alice, []string{"write"})
 	ask.Gate = judge.GateSkill
 	ap := f.opened(ask)
-	if _, err := f.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{
+	_, err := f.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{
 		Approve: true, Reason: "fine", Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 10},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.No(t, err)
 	if v := f.Evaluate(t.Context(), acme, ask); v.ReasonCode != "always.rule" {
 		t.Errorf("the same effects: %s", v.ReasonCode)
 	}

@@ -6,13 +6,12 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAHeadlineIsReadInTheActionAndNotInItsAgentsWords(t *testing.T) {
 	j, err := judge.New(judge.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	tool := func(name, args string) judge.Action {
 		return judge.Action{Kind: "tool", Tool: name, Args: core.Raw(args)}
 	}
@@ -92,9 +91,7 @@ func TestAHeadlineIsReadInTheActionAndNotInItsAgentsWords(t *testing.T) {
 
 func TestASubjectIsBounded(t *testing.T) {
 	j, err := judge.New(judge.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	many := `{"paths":["` + strings.Repeat("x", 300) + `"` + strings.Repeat(`,"a","b/`+strings.Repeat("y", 250)+`"`, 100) + `],"deep":` + strings.Repeat(`{"path":`, 40) + `1` + strings.Repeat("}", 40) + `}`
 	s := j.Subject("t_acme", judge.GateTool, &judge.Action{Kind: "tool", Tool: "write_files", Args: core.Raw(many)}, &judge.AgentRef{})
 	if len(s.Headline) > 240 || len(s.Paths) > 16 {
@@ -105,9 +102,7 @@ func TestASubjectIsBounded(t *testing.T) {
 func FuzzSubject(f *testing.F) {
 	f.Add("write_file", `{"path":"a","edits":[{"oldText":"a","newText":"b"}],"to":"a@b.c","amount":"1","url":"://x","command":["a",1]}`)
 	j, err := judge.New(judge.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Fuzz(func(t *testing.T, tool, args string) {
 		for _, kind := range []string{"tool", judge.KindExec, judge.KindSkill, judge.KindMCP, "agent.prompt"} {
 			s := j.Subject("t_acme", judge.GateTool, &judge.Action{Kind: kind, Tool: tool, Args: core.Raw(args)}, &judge.AgentRef{})

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // ruleLine is one rule of a policy under test.
@@ -154,9 +155,7 @@ func TestBadPoliciesAreNamed(t *testing.T) {
 func TestPolicyVersionIsOfTheMeaning(t *testing.T) {
 	version := func(source string) string {
 		j, err := judge.New(judge.Options{Policy: []byte(source)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return j.PolicyVersion(acme)
 	}
 	a := version(policy(ruleLine("a", "true", "approve")))
@@ -193,9 +192,7 @@ func FuzzEvaluate(f *testing.F) {
 	f.Add(`{"command":"a 'b \"c $( `+"`"+` > /dev/sda \\"}`, "", "health check")
 	f.Add(`{"argv":["env","-u","timeout","--","find","-exec"]}`, "x", "")
 	j, err := judge.New(judge.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Fuzz(func(t *testing.T, args, tool, text string) {
 		for _, ask := range []judge.Ask{execBy(robot, args), call(tool, args), {Gate: judge.GateResult, Text: text, Action: judge.Action{Kind: "agent.prompt", Args: core.Raw(args)}}} {
 			v := j.Evaluate(t.Context(), acme, ask)

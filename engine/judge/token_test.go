@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // token is what a FIDO security key does, as PROTOCOL.u2f of OpenSSH writes it down.
@@ -68,15 +69,12 @@ func TestATokenThatSomebodyTouchedProvesThatAPersonWasThere(t *testing.T) {
 	seed := bytes.Repeat([]byte{9}, ed25519.SeedSize)
 	k := token{ed25519.NewKeyFromSeed(seed), false}
 	f := setup(t, func(o *judge.Options) { o.People = one{print: ssh.FingerprintSHA256(k.PublicKey())} })
-	if _, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll})
+	expect.No(t, err)
 	a := f.opened(execBy(robot, `{"argv":["rm","-rf","x"]}`))
 	yes := judge.Answer{Approve: true, Reason: "agreed"}
 	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	yes.SignedAt, yes.Signature = s.At, armored(t, s, k, judge.SignNamespace)
 	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, yes); code(err) != core.Denied || !strings.Contains(err.Error(), "user presence") {
 		t.Fatalf("untouched: %v", err)
@@ -98,9 +96,7 @@ func TestATokenThatSomebodyTouchedProvesThatAPersonWasThere(t *testing.T) {
 	for name, text := range map[string]string{
 		"sig": string(yes.Signature), "signers": fmt.Sprintf("bob namespaces=%q %s", judge.SignNamespace, ssh.MarshalAuthorizedKey(k.PublicKey())),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	check := exec.Command("ssh-keygen", "-Y", "verify", "-n", judge.SignNamespace, "-f", filepath.Join(dir, "signers"), "-I", "bob", "-s", filepath.Join(dir, "sig"))
 	check.Stdin = strings.NewReader(s.String())

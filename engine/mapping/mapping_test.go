@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
+	"swarmdeck/expect"
 )
 
 var fetchScope = map[string]core.Raw{
@@ -101,9 +102,7 @@ func FuzzReferences(f *testing.F) {
 	f.Fuzz(func(t *testing.T, params []byte) {
 		got, err := mapping.Fill(params, scope)
 		if err == nil && len(params) > 0 {
-			if err := core.CheckObject("params", got, core.MaxInput); err != nil {
-				t.Fatalf("%s became %s: %v", params, got, err)
-			}
+			expect.No(t, core.CheckObject("params", got, core.MaxInput), params, "became", got)
 			if !bytes.Contains(params, []byte("$")) && !bytes.Contains(params, []byte("u0024")) {
 				in, _ := core.Canonical(params)
 				out, _ := core.Canonical(got)

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 func TestWhatARunWasRefusedIsToldInWords(t *testing.T) {
@@ -17,19 +18,15 @@ func TestWhatARunWasRefusedIsToldInWords(t *testing.T) {
 	tenants := []string{"t_acme", "t_other"}
 	for i, tenant := range tenants {
 		by := core.Caller{Tenant: tenant, Name: "root", Kind: core.Operator, Door: core.DoorCLI}
-		if _, err := eng.Swarm.CreateTenant(ctx, by, tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := eng.Swarm.CreateTenant(ctx, by, tenant)
+		expect.No(t, err)
 		bob := operator.Operator{Name: "bob", Role: operator.Viewer, Keys: []operator.Key{key(t, byte(i))}}
-		if _, _, err := eng.Operators.Put(ctx, by, bob); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err = eng.Operators.Put(ctx, by, bob)
+		expect.No(t, err)
 	}
 	told := func(tenant string) []audit.Event {
 		page, err := eng.Audit.List(ctx, tenant, core.Filter{Kind: "cell.refused", Size: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return page.Items
 	}
 	mount := operator.Held{Deed: "mount", Call: "mount", Severity: operator.High, Tried: "change what is mounted", Program: "sh", PID: 7}
@@ -53,9 +50,7 @@ func TestWhatARunWasRefusedIsToldInWords(t *testing.T) {
 		for _, tenant := range tenants {
 			before[tenant] = len(told(tenant))
 		}
-		if err := eng.Operators.Held(ctx, c.run, c.held); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, eng.Operators.Held(ctx, c.run, c.held))
 		for _, tenant := range tenants {
 			all := told(tenant)
 			switch more := len(all) - before[tenant]; {

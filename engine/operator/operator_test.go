@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -22,18 +23,14 @@ func line(t *testing.T, seed byte) string {
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
 	public, err := ssh.NewPublicKey(ed25519.NewKeyFromSeed(raw).Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 }
 
 func key(t *testing.T, seed byte) operator.Key {
 	t.Helper()
 	k, err := operator.ParseKey(line(t, seed) + " someone@\x1bhome")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return k
 }
 
@@ -43,9 +40,7 @@ func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	weak, err := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)) // anybody can sign for it
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, bad := range []string{
 		string(ssh.MarshalAuthorizedKey(weak)), "", "ssh-ed25519", "ssh-ed25519 AAAA", "hello", line(t, 1) + "\n" + line(t, 2), `command="rm" ` + line(t, 1),
 		"ssh-ed25519 " + strings.Repeat("A", 1<<20), "\x00\xff",
@@ -73,13 +68,9 @@ func FuzzParseKey(f *testing.F) {
 func open(t *testing.T, path string) *engine.Engine {
 	t.Helper()
 	db, err := store.Open(path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = eng.Close(); _ = db.Close() })
 	return eng
 }
@@ -92,9 +83,8 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	other := by
 	other.Tenant = "t_beta"
 	for _, c := range []core.Caller{by, other} {
-		if _, err := eng.Swarm.CreateTenant(ctx, c, c.Tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := eng.Swarm.CreateTenant(ctx, c, c.Tenant)
+		expect.No(t, err)
 	}
 	ops := eng.Operators
 	put := func(c core.Caller, name string, role operator.Role, want string, keys ...operator.Key) {
@@ -123,9 +113,8 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	if held, _ := ops.Holds(bob); held || len(ops.Grants(bob.Proof)) != 0 {
 		t.Error("a key that was taken away still opens")
 	}
-	if _, err := ops.Remove(ctx, other, "robert"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ops.Remove(ctx, other, "robert")
+	expect.No(t, err)
 	if _, err := ops.Remove(ctx, other, "robert"); !errors.Is(err, core.Kind(core.NotFound)) {
 		t.Errorf("removed twice: %v", err)
 	}
@@ -134,9 +123,7 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 			t.Errorf("%s: %v, %v", tenant, deltas, err)
 		}
 	}
-	if err := eng.Store().(*store.DB).Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, eng.Store().(*store.DB).Close())
 	again := open(t, path).Operators.Grants(key(t, 1).Fingerprint)
 	if len(again) != 1 || again[0].Role != operator.Approver || again[0].Tenant != "t_acme" {
 		t.Errorf("after a restart %+v", again)
@@ -147,19 +134,14 @@ func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
 	eng := open(t, filepath.Join(t.TempDir(), "s.db"))
 	ctx := t.Context()
 	by := core.Caller{Tenant: "t_acme", Name: "root", Kind: core.Operator, Door: core.DoorCLI}
-	if _, err := eng.Swarm.CreateTenant(ctx, by, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := eng.Swarm.CreateTenant(ctx, by, "t_acme")
+	expect.No(t, err)
 	ann := operator.Operator{Name: "ann", Role: operator.Admin, Users: []operator.User{{UID: 7}}, Groups: []string{"on-call", "cad", "cad"}}
 	first, _, err := eng.Operators.Put(ctx, by, ann)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ann.Keys = []operator.Key{key(t, 1)}
 	second, _, err := eng.Operators.Put(ctx, by, ann)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	user, ok := eng.Operators.Whose("t_acme", "uid:7")
 	printed, also := eng.Operators.Whose("t_acme", key(t, 1).Fingerprint)
 	if !ok || !also || user.Person != printed.Person || user.Person != key(t, 1).Fingerprint+" uid:7" || len(second.Groups) != 2 {

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/reach"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/expect"
 )
 
 // world is a machine with a home, a data file, trees of two agents and a project.
@@ -22,30 +23,23 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w := &world{t: t, root: root}
 	for _, dir := range []string{
 		"home/.ssh", "home/.config/gh", "home/src", "data.db.trees/t_acme/ada/sub", "data.db.trees/t_acme/bob", "data.db.homes/ada", "data.db.work/t_acme/x/1",
 		"project/sub", "project/.ssh", "given", "elsewhere",
 	} {
-		if err := os.MkdirAll(w.at(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(w.at(dir), 0o755))
 	}
 	for link, to := range map[string]string{
 		"data.db.trees/t_acme/ada/out": "home/.ssh", "data.db.trees/t_acme/ada/up": "home", "data.db.trees/t_acme/ada/in": "data.db.trees/t_acme/ada/sub",
 		"data.db.trees/t_acme/ada/gone": "nowhere", "project/out": "elsewhere", "link": "project",
 	} {
-		if err := os.Symlink(w.at(to), w.at(link)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(w.at(to), w.at(link)))
 	}
 	t.Setenv("HOME", w.at("home"))
-	if w.own, err = safeopen.OwnFiles(w.at("data.db")); err != nil {
-		t.Fatal(err)
-	}
+	w.own, err = safeopen.OwnFiles(w.at("data.db"))
+	expect.No(t, err)
 	return w
 }
 

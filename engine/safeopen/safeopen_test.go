@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/expect"
 )
 
 // place is a directory with an engine's files and a project beside them.
@@ -44,9 +45,7 @@ func newPlace(t *testing.T) place {
 
 func (p place) no(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.No(p.t, err)
 }
 
 func (p place) at(name string) string { return filepath.Join(p.dir, name) }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
@@ -26,9 +28,7 @@ func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
 	if err == nil {
 		err = os.Remove(w.key)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.again()
 	if said := fault(); !strings.Contains(said, "2 of 2 secrets can't be opened on this machine") || !strings.Contains(said, w.key) {
 		t.Error("without the key:", said)
@@ -39,17 +39,13 @@ func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(w.key, foreign, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.again()
 	w.set("TWO", "set-again")
 	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
 		t.Error("with another key:", said)
 	}
-	if err := os.WriteFile(w.key, kept, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(w.key, kept, 0o600))
 	w.again()
 	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
 		t.Error("with the first key again:", said)

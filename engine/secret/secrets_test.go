@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/secret"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -38,17 +39,14 @@ func (w *world) again() {
 
 func (w *world) set(name, value string) {
 	w.T.Helper()
-	if _, _, err := w.Set(w.T.Context(), w.by, name, []byte(value)); err != nil {
-		w.T.Fatal(err)
-	}
+	_, _, err := w.Set(w.T.Context(), w.by, name, []byte(value))
+	expect.No(w.T, err)
 }
 
 func (w *world) resolved(env map[string]string) map[string]string {
 	w.T.Helper()
 	out, _, err := w.Resolve(w.T.Context(), w.by.Tenant, env)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return out
 }
 
@@ -104,17 +102,13 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 	w.set("ONE", "first-value")
 	env := map[string]string{"A": "@ONE"}
 	for mode, want := range map[os.FileMode]string{0o640: "others can use it", 0o604: "others can use it"} {
-		if err := os.Chmod(w.key, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(w.key, mode))
 		w.again()
 		if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
-	if err := os.Remove(w.key); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(w.key))
 	w.again()
 	if all, err := w.List(t.Context(), "t_acme"); err != nil || len(all) != 1 {
 		t.Errorf("the names without the key: %v %v", all, err)
@@ -125,9 +119,7 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 	if _, _, err := w.Set(t.Context(), w.by, "TWO", []byte("second-value")); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("a new key beside what an old one sealed: %v", err)
 	}
-	if err := os.WriteFile(w.key, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(w.key, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600))
 	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || strings.Contains(err.Error(), "NONSENSE") {
 		t.Errorf("a key that is none: %v", err)
 	}
@@ -138,9 +130,7 @@ func TestWhatLooksLikeACredentialIsTaken(t *testing.T) {
 	take := func(origin string, env map[string]string) (map[string]string, []secret.Taken) {
 		t.Helper()
 		out, taken, err := w.Take(t.Context(), w.by, origin, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return out, taken
 	}
 	env := map[string]string{"API_KEY": "value-number-1", "LANG": "C", "OTHER": "@ONE"}
@@ -224,9 +214,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 		sealed := func(data []byte) []byte { return data[bytes.Index(data, []byte(`"sealed"`)):] }
 		return tx.Derived().Put("secret", []byte("ONE"), append(bytes.Clone(one[:len(one)-len(sealed(one))]), sealed(two)...))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
 		t.Errorf("%v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -41,9 +42,8 @@ type desk struct {
 func newDesk(t *testing.T, agent skill.Func) *desk {
 	d := &desk{t: t, path: filepath.Join(t.TempDir(), "data.db"), agent: agent, params: core.Raw(`{"file":"a.go"}`)}
 	d.open()
-	if _, err := d.swarm.CreateTenant(t.Context(), bob, office); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.swarm.CreateTenant(t.Context(), bob, office)
+	expect.No(t, err)
 	t.Cleanup(func() { d.close() })
 	return d
 }
@@ -51,20 +51,15 @@ func newDesk(t *testing.T, agent skill.Func) *desk {
 func (d *desk) open() {
 	d.t.Helper()
 	db, err := store.Open(d.path, store.Options{})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	ledger := audit.New(db, audit.Options{})
 	policy := `{schema: 1, name: test, rules: [{id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}]}`
 	j, err := judge.New(judge.Options{Ledger: ledger, Policy: []byte(policy), Tenants: db.Tenants})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	d.db = db
 	d.tasks = task.New(task.Options{Ledger: ledger})
-	if d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()}); err != nil {
-		d.t.Fatal(err)
-	}
+	d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()})
+	expect.No(d.t, err)
 	d.swarm.Runner("agent.prompt", deskRunner{d: d, kind: "agent.prompt"})
 	d.swarm.Runner("test.skill", deskRunner{d: d, kind: "test.skill"})
 	ctx, stop := context.WithCancel(context.Background())
@@ -87,9 +82,7 @@ func (d *desk) invoke() (task.Task, func() task.Result) {
 	d.t.Helper()
 	priority := 70
 	t, err := d.swarm.Dispatch(d.t.Context(), bob, swarm.Dispatch{Kind: "test.skill", Input: core.Raw(`{}`), Priority: &priority})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return t, func() task.Result { return d.result(t.TaskID) }
 }
 
@@ -97,13 +90,10 @@ func (d *desk) result(id string) task.Result {
 	d.t.Helper()
 	ctx, stop := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer stop()
-	if _, err := d.tasks.Wait(ctx, office, id, ""); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err := d.tasks.Wait(ctx, office, id, "")
+	expect.No(d.t, err)
 	r, err := d.tasks.Result(ctx, office, id)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	return r
 }
 
@@ -112,9 +102,7 @@ func (d *desk) child(parent string, status task.Status) task.Task {
 	d.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		tree, err := d.tasks.Tree(d.t.Context(), office, parent)
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		expect.No(d.t, err)
 		if n := len(tree); n > 1 && tree[n-1].Status == status {
 			return tree[n-1]
 		}
@@ -243,9 +231,8 @@ func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
 	child := d.child(parent.TaskID, task.Running)
-	if _, err := d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind")
+	expect.No(t, err)
 	if r := result(); r.Status != task.Cancelled {
 		t.Errorf("skill %+v", r)
 	}
@@ -258,9 +245,8 @@ func TestACancelledChildFailsTheSkill(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
 	child := d.child(parent.TaskID, task.Running)
-	if _, err := d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent")
+	expect.No(t, err)
 	if r := result(); r.Status != task.Failed || r.Error.Code != "agent_cancelled" || !strings.Contains(r.Error.Message, "wrong agent") {
 		t.Errorf("skill %+v %+v", r, r.Error)
 	}
@@ -281,14 +267,11 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		parent, _ := d.invoke()
 		child := d.child(parent.TaskID, task.Running)
 		<-steps
-		if _, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look")
+		expect.No(t, err)
 		still := func(id string) bool {
 			why, err := d.swarm.Why(t.Context(), office, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			return why.Kind == "pause" && !why.Moving
 		}
 		for end := time.Now().Add(2 * time.Minute); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
@@ -304,9 +287,8 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 			t.Error("the agent went on while paused")
 		case <-time.After(100 * time.Millisecond):
 		}
-		if _, err := d.swarm.ResumeTask(t.Context(), bob, parent.TaskID); err != nil {
-			t.Fatal(err)
-		}
+		_, err = d.swarm.ResumeTask(t.Context(), bob, parent.TaskID)
+		expect.No(t, err)
 		select {
 		case <-steps:
 		case <-time.After(2 * time.Minute):

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // question waits for the one open approval.
@@ -25,9 +26,8 @@ func (w *world) question() judge.Approval {
 
 func (w *world) answer(id string, ans judge.Answer) {
 	w.T.Helper()
-	if _, err := w.judge.Answer(w.T.Context(), alice, id, ans); err != nil {
-		w.T.Fatal(err)
-	}
+	_, err := w.judge.Answer(w.T.Context(), alice, id, ans)
+	expect.No(w.T, err)
 }
 
 // guarded is the model's workflow whose detect reaches over the network.
@@ -52,9 +52,7 @@ func TestTheStartGateShowsTheWholeChain(t *testing.T) {
 		t.Errorf("approval %+v", ap)
 	}
 	detect, err := w.skills.Skill(home, "detect")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, want := range []string{`"skill":"navigate@1.0.0"`, `"params":{"area":"kitchen"}`, detect.Digest, `"effects":["network"]`, `"kind":"builtin"`} {
 		if !strings.Contains(string(ap.Action.Args), want) {
 			t.Errorf("%s is missing in %s", want, ap.Action.Args)

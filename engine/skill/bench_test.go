@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // thousand writes 1,000 skill files, each with schemas of its own, that depend
@@ -63,9 +64,8 @@ func BenchmarkReread1000UnchangedSkills(b *testing.B) {
 	s.load()
 	w := &watcher{r: s.registry, seen: map[string]glance{}}
 	defer func() { _ = w.notify.Close() }()
-	if _, err := w.look(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	_, err := w.look(b.Context())
+	expect.No(b, err)
 	b.ResetTimer()
 	for range b.N {
 		if whole, err := w.look(b.Context()); err != nil || !whole {
@@ -95,16 +95,13 @@ func BenchmarkCheckParameters(b *testing.B) {
 	params := core.Raw(`{"location":"hall","mode":"fast","way":[{"x":1,"y":2},{"x":3,"y":4}]}`)
 	b.Run("filled in", func(b *testing.B) {
 		for range b.N {
-			if _, err := s.CheckParams(params); err != nil {
-				b.Fatal(err)
-			}
+			_, err := s.CheckParams(params)
+			expect.No(b, err)
 		}
 	})
 	b.Run("result", func(b *testing.B) {
 		for range b.N {
-			if err := s.checkResult(params); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, s.checkResult(params))
 		}
 	})
 	b.Run("refused", func(b *testing.B) {

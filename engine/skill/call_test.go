@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // ended waits for a run in a synctest bubble, where the time-out costs nothing.
@@ -165,16 +166,12 @@ func TestAPauseStopsTheClockOfASleep(t *testing.T) {
 		})
 		for range 3 {
 			time.Sleep(2 * time.Second)
-			if err := w.Pause(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, w.Pause(t.Context()))
 			if err := w.Pause(t.Context()); err != nil {
 				t.Fatal("paused twice:", err)
 			}
 			time.Sleep(time.Hour)
-			if err := w.Resume(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, w.Resume(t.Context()))
 		}
 		if o := ended(t, w); o.Status != task.Succeeded {
 			t.Fatalf("outcome %+v", o)

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // TestHoweverATaskEndsItsSubagentDoes: in the same transaction, with a reason.
@@ -99,9 +100,7 @@ rules:
 
 func (w *world) no(err error) {
 	w.T.Helper()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 }
 
 func TestErrorsAreKeptShort(t *testing.T) {

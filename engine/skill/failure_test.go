@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // A kill between the end of a step and the end of its task must not turn a
@@ -20,9 +21,7 @@ func TestHowAStepFailedIsKnownAfterAKill(t *testing.T) {
 			Error: f.message, ErrorCode: f.code, Denied: f.denied, Final: f.final,
 		})
 		var e Execution
-		if err := core.DecodeStored(stored, &e); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, core.DecodeStored(stored, &e))
 		got := failureOf(&e)
 		f.step, f.skill, f.execution = "fetch/look", "look@1.0.0", "x"
 		if *got != f {

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -44,9 +45,7 @@ func (kindOfTest) Start(context.Context, Call) (swarm.Work, error) { panic("noth
 func newShelf(t testing.TB) *shelf {
 	s := &shelf{t: t, dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data.db")}
 	s.open()
-	if err := s.db.CreateTenant(t.Context(), home); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.db.CreateTenant(t.Context(), home))
 	t.Cleanup(s.close)
 	return s
 }
@@ -54,18 +53,13 @@ func newShelf(t testing.TB) *shelf {
 func (s *shelf) open() {
 	s.t.Helper()
 	var err error
-	if s.db, err = store.Open(s.data, store.Options{}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.db, err = store.Open(s.data, store.Options{})
+	expect.No(s.t, err)
 	tenants, err := s.db.Tenants(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 	kinds := map[string]Runner{"builtin": kindOfTest{}, "exec": kindOfTest{}, "agent": kindOfTest{}}
 	s.registry, err = newRegistry(s.t.Context(), Options{Ledger: audit.New(s.db, audit.Options{}), Runners: kinds, Static: s.static}, tenants)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 }
 
 func (s *shelf) close() {
@@ -85,14 +79,10 @@ func (s *shelf) again() {
 func (s *shelf) file(name, text string) string {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	// By a rename, so that who watches sees the whole text or none.
 	fresh := filepath.Join(s.t.TempDir(), "fresh")
-	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, path)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, path)))
 	return path
 }
 
@@ -109,9 +99,7 @@ func (s *shelf) load(paths ...string) Loaded {
 		paths = []string{s.dir}
 	}
 	got, err := s.Load(s.t.Context(), alice, Given{Paths: paths})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 	return got
 }
 
@@ -137,9 +125,7 @@ func (s *shelf) problems(l Loaded) []string {
 func (s *shelf) events() []string {
 	s.t.Helper()
 	page, err := s.ledger.List(s.t.Context(), home, core.Filter{Size: core.MaxPageSize})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 	var all []string
 	for _, e := range page.Items {
 		all = append([]string{e.EventType}, all...)

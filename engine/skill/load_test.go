@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 const navigate = `name: navigate
@@ -42,9 +43,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	have, err := s.Skill(home, "navigate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if have.CreatedAt.IsZero() || !have.CreatedAt.Equal(have.UpdatedAt) || len(have.Digest) != 64 {
 		t.Errorf("%+v", have)
 	}
@@ -75,9 +74,7 @@ func TestDefaultsOfASkill(t *testing.T) {
 	s.load(s.file("a.json", `{"name": "a-1", "version": "0.0.1", "parameters_schema": {}, "returns_schema": null, "tags": null,
 		"runner": {"kind": "builtin", "name": "echo"}}`))
 	have, err := s.Skill(home, "a-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if have.Timeout != 30 || have.MaxRetries != 0 || have.ReturnsSchema != nil || have.Dependencies == nil || have.Tags == nil || have.Effects == nil {
 		t.Errorf("%+v", have)
 	}
@@ -89,9 +86,8 @@ func TestSkillsComeBackFromTheStore(t *testing.T) {
 	s.file("b.yaml", skillText("detect", "1.2.0", "navigate"))
 	s.load()
 	before := s.Catalog(home)
-	if _, err := before[1].CheckParams(core.Raw(`{"location":"x"}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := before[1].CheckParams(core.Raw(`{"location":"x"}`))
+	expect.No(t, err)
 	updated := s.Registry(home).LastUpdated
 	s.again()
 	after := s.Catalog(home)
@@ -197,9 +193,7 @@ func TestOneBadFileOfADirectoryIsRefusedAlone(t *testing.T) {
 func TestPathsThatAreNotThere(t *testing.T) {
 	s := newShelf(t)
 	empty := filepath.Join(s.dir, "empty")
-	if err := os.Mkdir(empty, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(empty, 0o755))
 	for path, want := range map[string]string{
 		filepath.Join(s.dir, "no.yaml"): "no such file",
 		empty:                           "no skill file (*.yaml, *.yml, *.json) in",
@@ -211,12 +205,8 @@ func TestPathsThatAreNotThere(t *testing.T) {
 		}
 	}
 	pipe := s.file("pipe.yaml", "")
-	if err := os.Remove(pipe); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/zero", pipe); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(pipe))
+	expect.No(t, os.Symlink("/dev/zero", pipe))
 	got, err := s.Load(t.Context(), alice, Given{Paths: []string{pipe}})
 	if err != nil || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Message, "no regular file") {
 		t.Errorf("%+v %v", got, err)

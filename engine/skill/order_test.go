@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func (s *shelf) order(ref string) []string {
 	s.t.Helper()
 	chain, err := s.Order(home, ref)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.No(s.t, err)
 	var all []string
 	for _, c := range chain {
 		all = append(all, c.Ref())
@@ -188,9 +187,7 @@ func TestAVersionIsDefinedOnce(t *testing.T) {
 	}
 	// Moved, then changed.
 	s.file("1.yaml", "")
-	if err := os.Remove(one); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(one))
 	if got := s.load(two); !slices.Equal(got.actions(), []string{"changed one@1.0.0"}) {
 		t.Errorf("%q %q", got.actions(), s.problems(got))
 	}

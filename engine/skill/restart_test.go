@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
@@ -174,9 +175,8 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 		w.run()
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
-		if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.skills.Pause(t.Context(), alice, a.AgentID)
+		expect.No(t, err)
 		w.Reopen()
 		if a := w.agent(a.AgentID); a.State != skill.Paused {
 			t.Errorf("between the engines: %s", a.State)
@@ -187,9 +187,8 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 			t.Error("it went on under the pause")
 		case <-time.After(200 * time.Millisecond):
 		}
-		if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.skills.Resume(t.Context(), alice, a.AgentID)
+		expect.No(t, err)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q", a.State, a.Error)
 		}
@@ -282,9 +281,7 @@ func (w *world) pages(t testing.TB, each func(skill.Subagent)) {
 	t.Helper()
 	for page := 1; ; page++ {
 		list, err := w.skills.Subagents(t.Context(), home, core.Filter{Page: page, Size: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, a := range list.Items {
 			each(a)
 		}
@@ -340,9 +337,7 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 	w.run()
 	first := w.over(w.invoke("grasp", toTheKitchen).AgentID)
 	again, err := w.swarm.Retry(t.Context(), alice, first.TaskID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	if again, err = w.tasks.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != task.Succeeded || again.TraceID != first.TraceID {
@@ -381,9 +376,8 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 		if ticks.Load() != n {
 			t.Error("it went on under the stop")
 		}
-		if _, err := w.swarm.EStops.Thaw(t.Context(), alice, "test"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = w.swarm.EStops.Thaw(t.Context(), alice, "test")
+		expect.No(t, err)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q", a.State, a.Error)
 		}

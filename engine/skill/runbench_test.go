@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 )
 
 // BenchmarkInvoke runs the model's chain of three steps from its invocation to
@@ -76,8 +77,7 @@ func BenchmarkFigures(b *testing.B) {
 		if err != nil || f.Counted != 200 {
 			b.Fatalf("%+v, %v", f, err)
 		}
-		if _, err := w.skills.Executions(b.Context(), home, "tick", core.Filter{}); err != nil {
-			b.Fatal(err)
-		}
+		_, err = w.skills.Executions(b.Context(), home, "tick", core.Filter{})
+		expect.No(b, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 )
 
 // silentWork stands still when it is to, but does not say so.
@@ -29,18 +30,14 @@ func (w *silentWork) Resume(context.Context) error {
 func TestAStepWhosePauseWasNotAcknowledgedGoesOnWithItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := newStand(), &silentWork{}
-		if err := s.enter(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.enter(t.Context()))
 		s.working(w)
 		ctx, end := context.WithTimeout(t.Context(), 2*time.Second)
 		defer end()
 		if err := s.pause(ctx); err == nil {
 			t.Fatal("a pause was acknowledged that is not")
 		}
-		if err := s.resume(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.resume(t.Context()))
 		if w.paused {
 			t.Error("the run was resumed, its step was not")
 		}

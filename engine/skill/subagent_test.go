@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestBadSubagentsAreRefused(t *testing.T) {
@@ -48,14 +49,11 @@ func TestBadSubagentsAreRefused(t *testing.T) {
 func TestAnIdOfAnotherTenantIsRefusedAndAudited(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
-	if _, err := w.swarm.CreateTenant(t.Context(), alice, "t_other"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.swarm.CreateTenant(t.Context(), alice, "t_other")
+	expect.No(t, err)
 	mallory := core.Caller{Tenant: "t_other", Name: "mallory", Kind: core.Operator, Door: core.DoorCLI}
 	a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	tries := []error{}
 	_, err = w.skills.Assign(t.Context(), mallory, a.AgentID, skill.Invoke{Skill: "grasp"})
 	tries = append(tries, err)
@@ -114,31 +112,21 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 	spawn := func() string {
 		t.Helper()
 		a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return a.AgentID
 	}
 	id := spawn()
 	refused(id, "idle", "pause", "resume")
-	if err := ops["assign"](id); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, ops["assign"](id))
 	w.state(id, skill.Running)
 	w.Await("its work", func() bool { return len(w.fake.of("work")) == 1 })
 	refused(id, "running", "assign", "resume")
-	if err := ops["pause"](id); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, ops["pause"](id))
 	w.state(id, skill.Paused)
 	refused(id, "paused", "assign", "pause")
-	if err := ops["resume"](id); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, ops["resume"](id))
 	w.state(id, skill.Running)
-	if err := ops["cancel"](id); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, ops["cancel"](id))
 	if a := w.agent(id); a.State != skill.Failed || a.Error != "cancelled" || a.CompletedAt.IsZero() {
 		t.Errorf("cancelled: %+v", a)
 	}
@@ -148,20 +136,15 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 	refused(id, "failed", "assign", "pause", "resume", "cancel", "stop")
 	for name, want := range map[string]string{"cancel": "cancelled", "stop": "stopped"} {
 		id := spawn()
-		if err := ops[name](id); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, ops[name](id))
 		if a := w.agent(id); a.State != skill.Failed || a.Error != want || !a.StartedAt.IsZero() {
 			t.Errorf("%s of an idle one: %+v", name, a)
 		}
 		id = w.invoke("work", `{}`).AgentID
 		w.state(id, skill.Running)
-		if _, err := w.skills.Pause(t.Context(), alice, id); err != nil {
-			t.Fatal(err)
-		}
-		if err := ops[name](id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.skills.Pause(t.Context(), alice, id)
+		expect.No(t, err)
+		expect.No(t, ops[name](id))
 		if a := w.agent(id); a.State != skill.Failed || a.Error != want {
 			t.Errorf("%s of a paused one: %+v", name, a)
 		}
@@ -223,9 +206,8 @@ func TestPauseStopsTimeAndWork(t *testing.T) {
 		}
 		w.Await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
 		time.Sleep(1200 * time.Millisecond) // longer than its time-out
-		if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.skills.Resume(t.Context(), alice, a.AgentID)
+		expect.No(t, err)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q after %d ticks", a.State, a.Error, ticks.Load())
 		}
@@ -240,9 +222,8 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
-	if _, err := w.skills.Pause(t.Context(), alice, a.AgentID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.skills.Pause(t.Context(), alice, a.AgentID)
+	expect.No(t, err)
 	if why, err := w.swarm.Why(t.Context(), home, a.TaskID); err != nil || !strings.Contains(why.Text, "not yet acknowledged") {
 		t.Errorf("why: %+v, %v", why, err)
 	}
@@ -254,9 +235,8 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	if n := len(w.fake.of("detect")); n != 0 {
 		t.Errorf("detect ran %d times under a pause", n)
 	}
-	if _, err := w.skills.Resume(t.Context(), alice, a.AgentID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.skills.Resume(t.Context(), alice, a.AgentID)
+	expect.No(t, err)
 	if a = w.over(a.AgentID); a.State != skill.Completed {
 		t.Errorf("%+v", a)
 	}
@@ -268,9 +248,7 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 	var ids []string
 	for range 2 {
 		a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		ids = append(ids, a.AgentID)
 	}
 	if _, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{}); !isCode(err, core.Conflict) || !strings.Contains(err.Error(), "max_subagents") {
@@ -281,16 +259,13 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 	}
 	w.run()
 	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(`{"skill":"grasp","params":` + toTheKitchen + `}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	w.Await("a refused start", func() bool {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && now.ErrorCode == "start_failed" && now.Status == task.Queued
 	})
-	if _, err := w.skills.Cancel(t.Context(), alice, ids[0], ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.skills.Cancel(t.Context(), alice, ids[0], "")
+	expect.No(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	if tk, err = w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
@@ -309,9 +284,7 @@ func TestListsOfSubagents(t *testing.T) {
 	w.run()
 	done := w.over(w.invoke("grasp", toTheKitchen).AgentID)
 	idle, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for name, c := range map[string]struct {
 		f    core.Filter
 		want []string

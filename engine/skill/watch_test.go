@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // watching runs the watch until the test ends or stop is called.
@@ -82,9 +84,7 @@ func TestAChangedFileIsLoadedByItself(t *testing.T) {
 
 	s.file("sub/deep/new.yaml", skillText("fresh", "1.0.0", "navigate"))
 	s.until("found below", s.has("fresh"))
-	if err := os.Rename(filepath.Join(s.dir, "sub"), filepath.Join(t.TempDir(), "gone")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(filepath.Join(s.dir, "sub"), filepath.Join(t.TempDir(), "gone")))
 	s.file("sub/deep/newer.yaml", skillText("fresher", "1.0.0"))
 	s.until("found again", s.has("fresher"))
 	if !s.has("fresh")() {
@@ -104,9 +104,7 @@ func TestEditorsReplaceFiles(t *testing.T) {
 	s.file("other.yaml", skillText("other", "1.0.0"))
 	for i, v := range []string{"1.0.1", "1.0.2", "1.0.3"} {
 		draft := s.file("one.yaml.tmp", skillText("one", v))
-		if err := os.Rename(draft, path); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Rename(draft, path))
 		s.until("replaced", s.has("one@"+v))
 		if len(s.Catalog(home)) != i+2 {
 			t.Errorf("%d skills", len(s.Catalog(home)))
@@ -159,9 +157,7 @@ func TestWhatWasRefusedIsKnownAfterARestart(t *testing.T) {
 	s.load()
 	s.load(s.file("d.yaml", "nonsense")) // asked for, refused: below the directory, so it is kept
 	elsewhere := filepath.Join(t.TempDir(), "e.yaml")
-	if err := os.WriteFile(elsewhere, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(elsewhere, []byte("nonsense"), 0o600))
 	s.load(elsewhere)
 	before := s.Problems(home)
 	if len(before) != 3 {
@@ -173,9 +169,7 @@ func TestWhatWasRefusedIsKnownAfterARestart(t *testing.T) {
 	}
 	s.watching()
 	s.file("b.yaml", skillText("two", "1.0.0"))
-	if err := os.Remove(filepath.Join(s.dir, "c.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(filepath.Join(s.dir, "c.yaml")))
 	s.until("mended", func() bool { return len(s.Problems(home)) == 1 && s.has("two")() })
 	if _, err := s.Forget(t.Context(), alice, s.dir); err != nil || len(s.Problems(home)) != 0 {
 		t.Errorf("%v %+v", err, s.Problems(home))
@@ -195,9 +189,8 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	s.file("a.yaml", skillText("one", "1.0.0"))
 	s.file("b.yaml", skillText("two", "1.0.0"))
 	s.load()
-	if _, err := s.Unload(t.Context(), alice, "one"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Unload(t.Context(), alice, "one")
+	expect.No(t, err)
 	s.again()
 	stop := s.watching()
 	s.file("b.yaml", skillText("two", "1.0.1"))
@@ -208,9 +201,8 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	s.file("a.yaml", skillText("one", "1.0.0")+"tags: [new]\n")
 	s.until("loaded again", s.has("one"))
 	stop()
-	if _, err := s.Unload(t.Context(), alice, "one@1.0.0"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Unload(t.Context(), alice, "one@1.0.0")
+	expect.No(t, err)
 	if got := s.load().actions(); !reflect.DeepEqual(got, []string{"created one@1.0.0", "unchanged two@1.0.1"}) {
 		t.Errorf("asked for: %q", got)
 	}
@@ -222,9 +214,8 @@ func TestAForgottenSourceIsReadNoMore(t *testing.T) {
 	other := s.file("b/two.yaml", skillText("two", "1.0.0"))
 	s.load(path, filepath.Dir(other))
 	s.watching()
-	if _, err := s.Forget(t.Context(), alice, path); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Forget(t.Context(), alice, path)
+	expect.No(t, err)
 	s.file("a/one.yaml", skillText("one", "1.0.1"))
 	s.file("b/two.yaml", skillText("two", "1.0.1"))
 	s.until("read", s.has("two@1.0.1"))

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -188,9 +189,7 @@ func (w *world) load(all ...skill.Skill) {
 func (w *world) invoke(name, params string) skill.Subagent {
 	w.T.Helper()
 	a, err := w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return a
 }
 
@@ -209,9 +208,7 @@ func (w *world) over(id string) skill.Subagent {
 func (w *world) agent(id string) skill.Subagent {
 	w.T.Helper()
 	a, err := w.skills.Subagent(w.T.Context(), home, id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return a
 }
 
@@ -226,9 +223,7 @@ func (w *world) state(id string, want skill.State) skill.Subagent {
 func (w *world) executions(id string) []skill.Execution {
 	w.T.Helper()
 	page, err := w.skills.Executions(w.T.Context(), home, "", core.Filter{Agent: id, Size: 100})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	all := make([]skill.Execution, 0, len(page.Items))
 	for i := len(page.Items) - 1; i >= 0; i-- {
 		all = append(all, page.Items[i])
@@ -240,9 +235,7 @@ func (w *world) executions(id string) []skill.Execution {
 func (w *world) messages(topic string) []bus.Message {
 	w.T.Helper()
 	all, _, err := w.bus.Since(w.T.Context(), home, topic, 0, 100)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return all
 }
 

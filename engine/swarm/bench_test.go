@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -147,9 +148,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 // life's size for each, appended by group and synced before the answer.
 func rawLimit(b *testing.B, n, producers int) float64 {
 	f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	defer f.Close()
 	record := make([]byte, 1200)
 	type req chan struct{}
@@ -240,9 +239,8 @@ func BenchmarkTaskLifeStored(b *testing.B) {
 	sizes := []int{100_000, 1_000_000}
 	if s := os.Getenv("SWARMDECK_BENCH_STORED"); s != "" {
 		var last int
-		if _, err := fmt.Sscan(s, &last); err != nil {
-			b.Fatal(err)
-		}
+		_, err := fmt.Sscan(s, &last)
+		expect.No(b, err)
 		sizes = []int{last}
 	}
 	r := benchRig(b, false)
@@ -267,9 +265,8 @@ func BenchmarkTaskLifeStored(b *testing.B) {
 			start := time.Now()
 			const pages = 50
 			for i := range pages {
-				if _, err := r.tasks.List(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20}); err != nil {
-					b.Fatal(err)
-				}
+				_, err := r.tasks.List(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20})
+				expect.No(b, err)
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(1/ours, "lives/s")

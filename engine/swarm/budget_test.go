@@ -11,21 +11,19 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (r *rig) budget(b budget.Budget) {
 	r.T.Helper()
-	if _, err := r.swarm.Budgets.Set(r.T.Context(), alice, b); err != nil {
-		r.T.Fatal(err)
-	}
+	_, err := r.swarm.Budgets.Set(r.T.Context(), alice, b)
+	expect.No(r.T, err)
 }
 
 func (r *rig) wall() time.Duration {
 	r.T.Helper()
 	u, err := r.swarm.Budgets.Usage(r.T.Context(), acme, "tenant")
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return time.Duration(u.WallMS) * time.Millisecond
 }
 
@@ -178,9 +176,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 			t.Errorf("why: %+v", why)
 		}
 		prompt, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		ann := <-r.runner.started
 		ann.job.Use(0, 1.5)
 		r.Await("the agent's work to freeze", ann.isPaused)

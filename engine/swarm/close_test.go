@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
@@ -21,9 +22,7 @@ func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
 		go func() { done <- r.swarm.Run(t.Context()) }()
 		r.dispatch(`{}`)
 		w := <-r.runner.started
-		if err := r.DB.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, r.DB.Close())
 		r.DB = nil
 		w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
 		select {
@@ -58,17 +57,15 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 		r.run()
 		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 		w := <-r.runner.started
-		if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look")
+		expect.No(t, err)
 		r.Await("the pause", w.isPaused)
 		time.Sleep(1500 * time.Millisecond)
 		if got := r.task(tk.TaskID); got.Status != task.Running {
 			t.Fatalf("timed out while frozen: %s", got.Status)
 		}
-		if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-			t.Fatal(err)
-		}
+		_, err = r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
+		expect.No(t, err)
 		start := time.Now()
 		r.status(tk.TaskID, task.TimedOut)
 		if took := time.Since(start); took < 500*time.Millisecond {
@@ -98,9 +95,8 @@ func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 			t.Fatal("its work began again under the pause")
 		case <-time.After(300 * time.Millisecond):
 		}
-		if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
+		expect.No(t, err)
 		(<-r.runner.started).end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
 		r.whole()
@@ -114,9 +110,8 @@ func TestACancelledTaskIsCancelledAlthoughItsTimeRunsOut(t *testing.T) {
 		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 		w := <-r.runner.started
 		w.with(func(w *fakeWork) { w.deaf = true })
-		if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
+		expect.No(t, err)
 		time.Sleep(1300 * time.Millisecond)
 		w.end(failure(true))
 		r.status(tk.TaskID, task.Cancelled)
@@ -130,9 +125,7 @@ func TestAPanickingRunnerFailsItsTaskOnly(t *testing.T) {
 		r.swarm.Runner("test.panic", panicRunner{r.runner})
 		r.run()
 		bad, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.panic", Input: core.Raw(`{}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		good := r.dispatch(`{}`)
 		(<-r.runner.started).end(ok(`{}`))
 		r.status(good.TaskID, task.Succeeded)
@@ -152,13 +145,9 @@ func TestATaskWhoseRunnerIsGoneFailsAndTheRestGoesOn(t *testing.T) {
 		r := newRig(t)
 		r.swarm.Runner("test.gone", r.runner)
 		gone, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		retried, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		r.complete(r.claim(), failure(true))
 		r.Close()
 		r.Open()
@@ -200,9 +189,8 @@ func TestARunningTaskThatWaitsForAPersonCanBeCancelled(t *testing.T) {
 		sure := 0.8
 		r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
 		ap := r.openApproval()
-		if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
+		expect.No(t, err)
 		if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
 			t.Errorf("answer: %v", err)
 		}
@@ -240,9 +228,7 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 			}
 		}
 		events, err := r.Ledger.List(t.Context(), acme, core.Filter{Size: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		own := map[string]bool{"policy.active": true, "audit.key": true, "tenant.created": true} // no task caused them
 		for _, e := range events.Items {
 			if e.TraceID != trace && !own[e.EventType] {

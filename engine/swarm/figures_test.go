@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func p95(took []time.Duration) float64 {
@@ -92,14 +93,11 @@ func BenchmarkSessionStart(b *testing.B) {
 	var took []time.Duration
 	for i := range max(20, min(b.N, 200)) {
 		ses, err := r.swarm.Sessions.Create(b.Context(), alice, fmt.Sprint("s", i))
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
 		tk := r.dispatch(string(kib), func(d *swarm.Dispatch) { d.Session = ses.SessionID })
 		begin := time.Now()
-		if _, err := r.swarm.Sessions.Start(b.Context(), alice, ses.SessionID); err != nil {
-			b.Fatal(err)
-		}
+		_, err = r.swarm.Sessions.Start(b.Context(), alice, ses.SessionID)
+		expect.No(b, err)
 		w := <-r.runner.started
 		took = append(took, time.Since(begin))
 		w.end(ok(`{"rc":0}`))
@@ -132,9 +130,8 @@ func BenchmarkDecision(b *testing.B) {
 			b.Fatal(page, err)
 		}
 		begin = time.Now()
-		if _, err := r.judge.Decision(b.Context(), acme, page.Items[0].DecisionID); err != nil {
-			b.Fatal(err)
-		}
+		_, err = r.judge.Decision(b.Context(), acme, page.Items[0].DecisionID)
+		expect.No(b, err)
 		byID = append(byID, time.Since(begin))
 	}
 	b.ReportMetric(0, "ns/op")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -17,9 +18,7 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 	var key, whole []byte
 	forge := func(fn func(tx store.Tx) error) {
 		t.Helper()
-		if err := r.DB.Update(context.Background(), acme, fn); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, r.DB.Update(context.Background(), acme, fn))
 	}
 	forge(func(tx store.Tx) error {
 		return tx.Scan(bTask, nil, nil, false, func(k, v []byte) (bool, error) {
@@ -30,9 +29,7 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 	found := func() int {
 		t.Helper()
 		deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return len(deltas)
 	}
 	if n := found(); n > 0 {

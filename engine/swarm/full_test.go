@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -19,9 +20,7 @@ import (
 func (r *rig) fill() (room func()) {
 	r.T.Helper()
 	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, "")
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	room = storetest.FillDisk(r.T, r.Path)
 	input := core.Raw(`{"x":"` + strings.Repeat("x", 50_000) + `"}`)
 	for range 1000 {
@@ -97,9 +96,8 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	defer r.heartbeat("w1")()
 	room()
 	r.Await("room", func() bool { return file.Full() == nil })
-	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.EStops.Thaw(t.Context(), alice, "there is room")
+	expect.No(t, err)
 	if now := r.status(done.TaskID, task.Succeeded); now.Attempt != done.Attempt {
 		t.Errorf("the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
 	}
@@ -147,9 +145,8 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 	if now := r.status(ended.TaskID, task.Cancelled); now.Attempt != ended.Attempt {
 		t.Errorf("cancelled in attempt %d", now.Attempt)
 	}
-	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "there is room"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.EStops.Thaw(t.Context(), alice, "there is room")
+	expect.No(t, err)
 	works[frozen.TaskID].end(ok(`{}`))
 	r.status(frozen.TaskID, task.Succeeded)
 	r.whole()

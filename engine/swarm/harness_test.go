@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -97,9 +98,7 @@ func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) task.Task 
 		c(&d)
 	}
 	t, err := r.swarm.Dispatch(r.T.Context(), alice, d)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return t
 }
 
@@ -108,9 +107,8 @@ func (r *rig) pausedWork() (task.Task, *fakeWork) {
 	r.T.Helper()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	if _, err := r.swarm.PauseTask(r.T.Context(), alice, tk.TaskID, "look"); err != nil {
-		r.T.Fatal(err)
-	}
+	_, err := r.swarm.PauseTask(r.T.Context(), alice, tk.TaskID, "look")
+	expect.No(r.T, err)
 	r.Await("the pause", w.isPaused)
 	return tk, w
 }
@@ -127,18 +125,14 @@ func (r *rig) claim() task.Task {
 func (r *rig) complete(t task.Task, out task.Outcome) task.Result {
 	r.T.Helper()
 	res, err := r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return res
 }
 
 func (r *rig) task(id string) task.Task {
 	r.T.Helper()
 	t, err := r.tasks.Get(r.T.Context(), acme, id)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return t
 }
 
@@ -168,16 +162,12 @@ func (r *rig) whole() {
 		r.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
 	counts, err := r.tasks.Counts(ctx, acme)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	real := map[task.Status]int64{}
 	var total, waiting int64
 	for page := 1; ; page++ {
 		list, err := r.tasks.List(ctx, acme, core.Filter{Page: page, Size: 100})
-		if err != nil {
-			r.T.Fatal(err)
-		}
+		expect.No(r.T, err)
 		for _, t := range list.Items {
 			real[t.Status]++
 			total++

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -130,9 +131,8 @@ func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemoteRig(t)
 		beta := core.Caller{Tenant: "t_beta", Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
-		if _, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant)
+		expect.No(t, err)
 		task := r.dispatch(`{}`)
 		r.claim()
 		for range 8 {
@@ -213,12 +213,10 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 		claimed := map[string]task.Task{}
 		for _, tenant := range []string{one, two} {
 			by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-			if _, err := r.swarm.CreateTenant(t.Context(), by, tenant); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.swarm.CreateTenant(t.Context(), by, tenant)
+			expect.No(t, err)
+			_, err = r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)})
+			expect.No(t, err)
 			tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
 			if err != nil || len(tasks) != 1 {
 				t.Fatal(tasks, err)

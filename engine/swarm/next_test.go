@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
@@ -90,17 +91,15 @@ func TestATenantWithALongQueueLeavesSlotsToOthers(t *testing.T) {
 	r := newRig(t)
 	bob := alice
 	bob.Tenant = other
-	if _, err := r.swarm.CreateTenant(t.Context(), bob, other); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.CreateTenant(t.Context(), bob, other)
+	expect.No(t, err)
 	for i := range 200 {
 		r.dispatch(fmt.Sprintf(`{"i":%d}`, i))
 	}
 	r.run()
 	a, b := <-r.runner.started, <-r.runner.started
-	if _, err := r.swarm.Dispatch(t.Context(), bob, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.Dispatch(t.Context(), bob, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)})
+	expect.No(t, err)
 	a.end(ok(`{}`))
 	b.end(ok(`{}`))
 	for range 150 { // whose turn it is, is chance: half of them, once the other waits

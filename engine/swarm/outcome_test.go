@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAParkedResultTakesNoSecondOne(t *testing.T) {
@@ -112,9 +113,7 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 		t.Errorf("estop: %v", err)
 	}
 	line := task.LogLine{Message: "a\xffb", Source: strings.Repeat("\xff", 100), TaskID: core.NewID("tk", "t_other", 3), Level: "LOUD"}
-	if err := r.tasks.AppendLog(t.Context(), alice, tk.TaskID, []task.LogLine{line, {Message: "x", TaskID: tk.TaskID}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.tasks.AppendLog(t.Context(), alice, tk.TaskID, []task.LogLine{line, {Message: "x", TaskID: tk.TaskID}}))
 	lines, last, err := r.tasks.Log(t.Context(), acme, tk.TaskID, 0, 5)
 	if err != nil || last != 2 || lines[0].TaskID != "" || lines[0].Level != "INFO" || lines[1].TraceID != tk.TraceID {
 		t.Errorf("%+v %d %v", lines, last, err)
@@ -125,9 +124,7 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 func TestEditingMayNotChangeTheAgent(t *testing.T) {
 	r := newRig(t)
 	tk, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann","ask":1}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	edit := judge.Answer{Approve: true, Edit: core.Raw(`{"agent":"bob","ask":1}`)}
 	if _, err := r.judge.Answer(t.Context(), alice, tk.ApprovalID, edit); !hasCode(err, core.InvalidInput) || !strings.Contains(err.Error(), "agent") {
 		t.Errorf("%v, want INVALID_INPUT naming the agent", err)

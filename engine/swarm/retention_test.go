@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/retention"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (r *rig) retention() *retention.Service {
@@ -20,25 +21,20 @@ func (r *rig) retention() *retention.Service {
 			retention.Tasks: r.tasks.Prune, retention.Logs: r.tasks.PruneLogs, retention.Decisions: r.judge.PruneDecisions,
 		},
 	})
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return s
 }
 
 func (r *rig) keeps(s *retention.Service, kind string, count int64) {
 	r.T.Helper()
-	if _, _, err := s.Set(r.T.Context(), alice, retention.Policy{Kind: kind, Count: count}); err != nil {
-		r.T.Fatal(err)
-	}
+	_, _, err := s.Set(r.T.Context(), alice, retention.Policy{Kind: kind, Count: count})
+	expect.No(r.T, err)
 }
 
 func (r *rig) size() int64 {
 	r.T.Helper()
 	info, err := os.Stat(r.Path)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
 	return info.Size()
 }
 
@@ -53,9 +49,8 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	}
 	if s := os.Getenv("RETENTION_TASKS"); s != "" {
 		var err error
-		if total, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+		total, err = strconv.Atoi(s)
+		expect.No(t, err)
 	}
 	keep, most := total/10, 1.6
 	if testing.Short() {
@@ -68,12 +63,10 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	enginetest.File(t, plain.DB)
 	plain.live(keep, 64)
 	var events, decisions int64
-	if err := plain.Ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
+	expect.No(t, plain.Ledger.View(t.Context(), acme, func(tx *audit.Tx) error {
 		events, decisions = tx.Counter("audit"), tx.Counter("decision")
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	want := plain.size()
 
 	r := newRig(t)
@@ -82,9 +75,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	if err == nil {
 		err = r.Ledger.Issue(t.Context(), acme, saved)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s := r.retention()
 	r.keeps(s, retention.Tasks, int64(keep))
 	r.keeps(s, retention.Decisions, decisions)
@@ -97,13 +88,10 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 			ended <- err
 		}()
 		rate, _ = r.live(keep/20, 64)
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, <-ended)
 	}
-	if _, err := s.Apply(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Apply(t.Context(), acme)
+	expect.No(t, err)
 	got := r.size()
 	t.Logf("%d tasks through a retention of %d: %.1f MiB, %.2f times that of %d alone; %.0f lives/s", total, keep, float64(got)/(1<<20), float64(got)/float64(want), keep, rate)
 	if float64(got) > most*float64(want) {

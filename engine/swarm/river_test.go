@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -47,13 +48,9 @@ func BenchmarkTaskLifeBesideRiver(b *testing.B) {
 					})
 					their.measure(b, server, func() float64 {
 						out, err := exec.CommandContext(b.Context(), river, "-dsn", theirs, "-n", fmt.Sprint(n), "-producers", fmt.Sprint(producers), fmt.Sprint("-feed=", feed)).Output()
-						if err != nil {
-							b.Fatal(err)
-						}
+						expect.No(b, err)
 						rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-						if err != nil {
-							b.Fatal(err)
-						}
+						expect.No(b, err)
 						return rate
 					})
 				}
@@ -89,9 +86,7 @@ func (c *cost) measure(b *testing.B, server *postgrestest.Cluster, live func() f
 func processorTime(b *testing.B) (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(who, &u); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, syscall.Getrusage(who, &u))
 		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	return sum

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
@@ -94,9 +95,8 @@ func TestCancelInterruptsARunningTask(t *testing.T) {
 	r.run()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind")
+	expect.No(t, err)
 	r.status(tk.TaskID, task.Cancelled)
 	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
 	if err != nil || res.Error == nil || res.Error.Message != "changed my mind" {
@@ -130,9 +130,7 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 		{[]string{"stop"}, []string{"start", "pause", "resume", "stop"}},
 	} {
 		ses, err := r.swarm.Sessions.Create(ctx, alice, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, verb := range c.path {
 			if err := move[verb](ses.SessionID); err != nil {
 				t.Errorf("%v: %s: %v", c.path, verb, err)
@@ -152,17 +150,14 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	r.run()
 	ctx := t.Context()
 	ses, err := r.swarm.Sessions.Create(ctx, alice, "day")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	in := func(d *swarm.Dispatch) { d.Session = "day" }
 	a := r.dispatch(`{"a":1}`, in)
 	if why, _ := r.swarm.Why(ctx, acme, a.TaskID); why.Kind != "session" {
 		t.Errorf("why before the start: %+v", why)
 	}
-	if _, err := r.swarm.Sessions.Start(ctx, alice, ses.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.Sessions.Start(ctx, alice, ses.SessionID)
+	expect.No(t, err)
 	w := <-r.runner.started
 	paused, err := r.swarm.Sessions.Pause(ctx, alice, "day", "lunch")
 	// The worker may be quicker than the answer.
@@ -177,14 +172,12 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "pause" {
 		t.Errorf("why: %+v", why)
 	}
-	if _, err := r.swarm.Sessions.Resume(ctx, alice, "day"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.Sessions.Resume(ctx, alice, "day")
+	expect.No(t, err)
 	w2 := <-r.runner.started
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	if _, err := r.swarm.Sessions.Stop(ctx, alice, "day", "over"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.Sessions.Stop(ctx, alice, "day", "over")
+	expect.No(t, err)
 	r.status(a.TaskID, task.Cancelled)
 	r.status(b.TaskID, task.Cancelled)
 	<-w2.Done()
@@ -240,9 +233,8 @@ func (r *rig) openApproval() judge.Approval {
 
 func (r *rig) answer(id string, a judge.Answer) {
 	r.T.Helper()
-	if _, err := r.judge.Answer(r.T.Context(), alice, id, a); err != nil {
-		r.T.Fatal(err)
-	}
+	_, err := r.judge.Answer(r.T.Context(), alice, id, a)
+	expect.No(r.T, err)
 }
 
 func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
@@ -298,9 +290,8 @@ func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
 func TestCancellingVoidsTheApproval(t *testing.T) {
 	r := newRig(t)
 	a := r.dispatch(`{"ask":1}`)
-	if _, err := r.swarm.Cancel(t.Context(), alice, a.TaskID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Cancel(t.Context(), alice, a.TaskID, "")
+	expect.No(t, err)
 	ap, err := r.judge.Approval(t.Context(), acme, a.ApprovalID)
 	if err != nil || ap.Status != judge.Voided {
 		t.Errorf("approval %s, %v", ap.Status, err)
@@ -342,9 +333,8 @@ func TestConfidenceBandsDecideAboutResults(t *testing.T) {
 func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 100}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 100})
+	expect.No(t, err)
 	a := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.job.Use(99, 0.5)
@@ -376,9 +366,8 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 func TestATaskBudgetStopsTheNextTask(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tasks: 1}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tasks: 1})
+	expect.No(t, err)
 	r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`))
 	b := r.dispatch(`{}`)
@@ -432,9 +421,7 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 	r.run()
 	prompt := func(agent string) string {
 		tk, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return tk.TaskID
 	}
 	a1, a2, b1 := prompt("ann"), prompt("ann"), prompt("bob")

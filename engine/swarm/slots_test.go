@@ -6,6 +6,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestSlotsAreSetWhileTasksRun(t *testing.T) {
@@ -25,9 +26,8 @@ func TestSlotsAreSetWhileTasksRun(t *testing.T) {
 	}
 	second := <-r.runner.started
 	r.dispatch(`{"n":3}`)
-	if _, _, err := r.swarm.SetSlots(t.Context(), alice, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := r.swarm.SetSlots(t.Context(), alice, 1)
+	expect.No(t, err)
 	first.end(ok(`{}`)) // its slot is gone
 	r.status(first.job.Task.TaskID, task.Succeeded)
 	select {

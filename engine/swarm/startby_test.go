@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // within makes a dispatch start within a second or never.
@@ -39,12 +40,10 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.session("held")
-		if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.swarm.Sessions.Create(t.Context(), alice, "new"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", "")
+		expect.No(t, err)
+		_, err = r.swarm.Sessions.Create(t.Context(), alice, "new")
+		expect.No(t, err)
 		r.run()
 		in := func(name string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = name } }
 		forAnn := func(d *swarm.Dispatch) { d.Kind = "agent.prompt" }
@@ -100,9 +99,8 @@ func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.run()
-		if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
+		expect.No(t, err)
 		task := r.dispatch(`{}`, within)
 		if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "estop" || !strings.Contains(why.Text, "times out") {
 			t.Errorf("why %+v", why)
@@ -150,9 +148,8 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		cancelled, asked, run := r.dispatch(`{"c":1}`, within), r.dispatch(`{"ask":1}`, within), r.dispatch(`{"r":1}`, within)
-		if _, err := r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, "")
+		expect.No(t, err)
 		r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
 		if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
 			t.Errorf("denied: %+v", denied)

@@ -12,17 +12,15 @@ import (
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (r *rig) session(name string) session.Session {
 	r.T.Helper()
 	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, name)
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	if ses, err = r.swarm.Sessions.Start(r.T.Context(), alice, ses.SessionID); err != nil {
-		r.T.Fatal(err)
-	}
+	expect.No(r.T, err)
+	ses, err = r.swarm.Sessions.Start(r.T.Context(), alice, ses.SessionID)
+	expect.No(r.T, err)
 	return ses
 }
 
@@ -46,9 +44,8 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	other := r.session("night")
 	ids := r.oneOfEach("day")
 	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Session = "night" })
-	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "over"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "over")
+	expect.No(t, err)
 	for _, id := range ids {
 		if got := r.task(id); !got.Status.Terminal() || got.Waiting != "" || got.CompletedAt.IsZero() {
 			t.Errorf("%s is %s (%q)", got.Input, got.Status, got.Waiting)
@@ -153,9 +150,8 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 		})
 	}
 	<-some
-	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, "")
+	expect.No(t, err)
 	wg.Wait()
 	for _, st := range []string{"queued", "running"} {
 		r.Await("no task to be "+st, func() bool {
@@ -196,9 +192,8 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 		w.with(func(w *fakeWork) { w.stuck = 0 })
 		r.Await("the late acknowledgement", w.isPaused)
 		w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
-		if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = r.swarm.EStops.Thaw(t.Context(), alice, "false alarm")
+		expect.No(t, err)
 		r.Await("the work to go on", func() bool { return !w.isPaused() })
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
@@ -211,13 +206,11 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.silent = true })
-	if _, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look")
+	expect.No(t, err)
 	r.Await("the pause", w.isPaused)
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
+	expect.No(t, err)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
@@ -228,13 +221,11 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	r.run()
 	tk, w := r.pausedWork()
 	w.with(func(w *fakeWork) { w.silent = true })
-	if _, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
+	expect.No(t, err)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.swarm.EStops.Press(t.Context(), alice, "smoke")
+	expect.No(t, err)
 	r.Await("the stop", w.isPaused)
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
@@ -252,9 +243,8 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 			for range 8 {
 				wg.Go(func() { r.dispatch(`{}`) })
 			}
-			if _, err := r.swarm.EStops.Press(t.Context(), alice, "drill"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.swarm.EStops.Press(t.Context(), alice, "drill")
+			expect.No(t, err)
 			wg.Wait()
 			for len(r.runner.started) > 0 {
 				if w := <-r.runner.started; !w.isPaused() {
@@ -267,9 +257,8 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 			if n := len(r.runner.started); n != 0 {
 				t.Fatalf("round %d: %d tasks started under the stop", round, n)
 			}
-			if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "drill over"); err != nil {
-				t.Fatal(err)
-			}
+			_, err = r.swarm.EStops.Thaw(t.Context(), alice, "drill over")
+			expect.No(t, err)
 			r.Await("the rest to start and end", func() bool {
 				for len(r.runner.started) > 0 {
 					(<-r.runner.started).end(ok(`{}`))
@@ -285,9 +274,8 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		if _, err := r.swarm.EStops.Press(t.Context(), alice, "smoke"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
+		expect.No(t, err)
 		r.Close()
 		r.Open()
 		var f countFreezer

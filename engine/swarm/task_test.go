@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestDispatchRefusesBadFieldsByName(t *testing.T) {
@@ -256,9 +257,8 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 			got <- err
 		}()
 		synctest.Wait()
-		if _, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough")
+		expect.No(t, err)
 		if err := <-got; err != nil {
 			t.Errorf("its end was missed: %v", err)
 		}
@@ -283,9 +283,7 @@ func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 func TestListsFilterAndPage(t *testing.T) {
 	r := newRig(t)
 	ses, err := r.swarm.Sessions.Create(t.Context(), alice, "night")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for i := range 25 {
 		r.dispatch(fmt.Sprintf(`{"i":%d}`, i), func(d *swarm.Dispatch) {
 			if i%5 == 0 {

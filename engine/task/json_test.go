@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
@@ -42,9 +43,7 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"typical": {TenantID: "t_acme", TaskID: "tk_1", Kind: "exec.run", Status: Queued, Priority: 50, MaxAttempts: 3, CreatedAt: at, UpdatedAt: at},
 	} {
 		want, err := core.Encode(&header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if got := header.appendJSON(nil); string(got) != string(want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
@@ -59,9 +58,7 @@ func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"full":  {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
 	} {
 		want, err := core.Encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if got := r.appendJSON(nil); string(got) != string(want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/witness"
+	"swarmdeck/expect"
 )
 
 const home = "t_home"
@@ -93,9 +94,7 @@ func (w *world) run() { w.Start(w.Run) }
 func (w *world) act(n int) {
 	w.T.Helper()
 	for range n {
-		if err := w.Ledger.Refuse(w.T.Context(), root, audit.Entry{Type: "thing.done", Subject: "thing", ID: "x"}, nil); err != nil {
-			w.T.Fatal(err)
-		}
+		expect.No(w.T, w.Ledger.Refuse(w.T.Context(), root, audit.Entry{Type: "thing.done", Subject: "thing", ID: "x"}, nil))
 	}
 }
 
@@ -110,9 +109,7 @@ func (w *world) add(name string, every int) {
 func (w *world) status(name string) witness.Status {
 	w.T.Helper()
 	all, err := w.List(w.T.Context(), home)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	i := slices.IndexFunc(all, func(s witness.Status) bool { return s.Name == name })
 	if i < 0 {
 		w.T.Fatalf("no witness %s", name)
@@ -126,9 +123,7 @@ func (w *world) report() audit.Report {
 	if err == nil {
 		err = w.Compare(w.T.Context(), home, &r)
 	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return r
 }
 

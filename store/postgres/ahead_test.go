@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -22,7 +23,7 @@ func fillBuckets(t *testing.T, dsn string) map[store.Bucket][]string {
 	db := open(t, dsn, postgres.Options{})
 	defer closed(t, db)
 	all := map[store.Bucket][]string{}
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
 		for name, n := range sizes() {
 			for i := range n {
 				key, value := fmt.Sprintf("%04d", i), make([]byte, 100)
@@ -36,9 +37,7 @@ func fillBuckets(t *testing.T, dsn string) map[store.Bucket][]string {
 			}
 		}
 		return nil
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	return all
 }
 
@@ -64,15 +63,13 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 	r, through := newRelay(t, dsn)
 	db := open(t, through, postgres.Options{Lease: -1}) // nobody renews
 	defer closed(t, db)
-	if err := db.Take(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Take(t.Context(), acme))
 	p := db.Part(acme)
 	asked := r.asked.Load()
 	if here, err := p.Here(t.Context()); err != nil || !slices.Equal(here, []string{acme}) {
 		t.Errorf("here are %v: %v", here, err)
 	}
-	if err := p.View(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for _, name := range []store.Bucket{"few", "some", "none"} {
 			if got := scanned(t, tx, name, 1000, false); !slices.Equal(got, all[name]) {
 				t.Errorf("%s: %v", name, got)
@@ -90,22 +87,18 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if more := r.asked.Load() - asked; more != 0 {
 		t.Errorf("%d bytes were said to the server", more)
 	}
-	if err := p.View(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for name := range sizes() {
 			if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
 				t.Errorf("%s has %d rows, want %d", name, len(got), len(all[name]))
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if r.asked.Load() == asked {
 		t.Error("all is in memory: the bounds were not tried")
 	}
@@ -117,7 +110,7 @@ func TestABucketThatMemoryForgetsIsNotTakenForEmpty(t *testing.T) {
 	all := fillBuckets(t, dsn)
 	db := open(t, dsn, postgres.Options{Memory: 1})
 	defer closed(t, db)
-	if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, db.Update(t.Context(), acme, func(tx store.Tx) error {
 		for range 2 {
 			for name := range sizes() {
 				if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
@@ -126,15 +119,11 @@ func TestABucketThatMemoryForgetsIsNotTakenForEmpty(t *testing.T) {
 			}
 		}
 		return tx.Put("many", []byte("1000"), nil)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.View(t.Context(), acme, func(tx store.Tx) error {
+	}))
+	expect.No(t, db.View(t.Context(), acme, func(tx store.Tx) error {
 		if got := scanned(t, tx, "many", 10_000, false); len(got) != 1001 {
 			t.Errorf("%d rows, want one more than 1000", len(got))
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

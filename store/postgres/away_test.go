@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -20,17 +21,11 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	defer closed(t, db)
 	const other = "t_other"
 	for _, tenant := range []string{acme, other} {
-		if err := errors.Join(db.CreateTenant(t.Context(), tenant), db.Update(t.Context(), tenant, put("k", "v"))); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(db.CreateTenant(t.Context(), tenant), db.Update(t.Context(), tenant, put("k", "v"))))
 	}
 	l, err := db.Leave(t.Context(), acme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(l.Hold(t.Context()), l.Gone(t.Context(), store.AwayError{Tenant: acme, Moved: true, Copy: "x", Place: "there"})); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, errors.Join(l.Hold(t.Context()), l.Gone(t.Context(), store.AwayError{Tenant: acme, Moved: true, Copy: "x", Place: "there"})))
 	l.End()
 	time.Sleep(3 * lease)
 	var away *store.AwayError

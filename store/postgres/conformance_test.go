@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -12,9 +13,7 @@ import (
 func open(t testing.TB, dsn string, opt postgres.Options) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), dsn, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return db
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
 )
@@ -18,9 +19,7 @@ func TestEnginesKnowThatOneIsStopped(t *testing.T) {
 	seen := func() map[string]postgres.Engine {
 		t.Helper()
 		all, _, err := two.Engines(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		by := map[string]postgres.Engine{}
 		for _, e := range all {
 			by[e.Name] = e
@@ -30,18 +29,12 @@ func TestEnginesKnowThatOneIsStopped(t *testing.T) {
 	if err := one.Drain(t.Context()); err != nil || len(seen()) > 0 { // it has not joined
 		t.Error(err)
 	}
-	if err := one.Join(t.Context(), postgres.Engine{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := two.Join(t.Context(), postgres.Engine{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, one.Join(t.Context(), postgres.Engine{}))
+	expect.No(t, two.Join(t.Context(), postgres.Engine{}))
 	if all := seen(); !all["one"].Live || all["one"].Draining {
 		t.Errorf("%+v", all)
 	}
-	if err := one.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, one.Drain(t.Context()))
 	if all := seen(); !all["one"].Draining || !all["one"].Live || all["two"].Draining {
 		t.Errorf("%+v", all)
 	}

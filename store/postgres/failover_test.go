@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -27,14 +28,10 @@ func newBehind(t *testing.T, lease time.Duration) *behind {
 	standby := primary.Standby(t)
 	b := &behind{dsn: primary.Either("failover", standby), lost: make(chan error, 1)}
 	b.owner = open(t, b.dsn, postgres.Options{Lease: lease, Engine: "owner", Lost: func(_ string, err error) { b.lost <- err }})
-	if err := b.owner.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, b.owner.CreateTenant(t.Context(), acme))
 	commit := func(prefix string) {
 		for i := range 5 {
-			if err := b.owner.Update(t.Context(), acme, put(fmt.Sprint(prefix, i), "v")); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, b.owner.Update(t.Context(), acme, put(fmt.Sprint(prefix, i), "v")))
 		}
 	}
 	commit("before")
@@ -53,9 +50,7 @@ func (b *behind) next(t *testing.T) {
 	t.Helper()
 	next := open(t, b.dsn, postgres.Options{Engine: "next", Wait: time.Minute})
 	defer closed(t, next)
-	if err := next.Update(t.Context(), acme, put("next", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, next.Update(t.Context(), acme, put("next", "v")))
 	want := append(slices.Clone(b.before), "next")
 	if have, n := keys(t, next); !slices.Equal(have, want) || n != int64(len(want)) {
 		t.Errorf("%q, counter %d, want %q", have, n, want)
@@ -108,15 +103,11 @@ func TestAnOwnerGoesOnWithAStandbyThatHasAll(t *testing.T) {
 	dsn := primary.Either("failover", standby)
 	db := open(t, dsn, postgres.Options{Lease: time.Hour})
 	defer closed(t, db)
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))))
 	primary.CaughtUp(t, standby)
 	primary.Kill(t)
 	standby.Promote(t)
-	if err := db.Update(t.Context(), acme, put("l", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Update(t.Context(), acme, put("l", "v")))
 	if have, n := keys(t, db); len(have) != 2 || n != 2 {
 		t.Errorf("%q, counter %d", have, n)
 	}
@@ -126,9 +117,7 @@ func TestWhoEndsGivesUpNoLeaseOfAnother(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.Start(t)
 	db := open(t, cluster.Database(t, "give"), postgres.Options{Lease: time.Hour})
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))))
 	cluster.SQL(t, "give", "update owner set engine = 'other'") // as after a failover that lost the take: of one epoch
 	closed(t, db)
 	if who := cluster.SQL(t, "give", "select engine from owner"); who != "other" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -36,16 +37,12 @@ func commitsThatStandStillBy(t *testing.T, name string, way func(dsn string) str
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, name)
 	s := &stopped{t: t, cluster: cluster, name: name, db: open(t, way(dsn), postgres.Options{Lease: -1})}
-	if err := errors.Join(s.db.CreateTenant(t.Context(), acme), s.db.Update(t.Context(), acme, put("old", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(s.db.CreateTenant(t.Context(), acme), s.db.Update(t.Context(), acme, put("old", "v"))))
 	var err error
-	if s.conn, err = pgx.Connect(t.Context(), dsn); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.conn.Exec(t.Context(), "begin; select from owner for update"); err != nil {
-		t.Fatal(err)
-	}
+	s.conn, err = pgx.Connect(t.Context(), dsn)
+	expect.No(t, err)
+	_, err = s.conn.Exec(t.Context(), "begin; select from owner for update")
+	expect.No(t, err)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -50,9 +51,7 @@ func (f *followed) commit() time.Duration {
 	f.n++
 	key := fmt.Sprintf("k%03d", f.n)
 	began := time.Now()
-	if err := f.db.Update(f.t.Context(), acme, put(key, "v")); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, f.db.Update(f.t.Context(), acme, put(key, "v")))
 	for end := time.After(2 * time.Minute); ; {
 		select {
 		case have := <-f.seen:
@@ -82,9 +81,7 @@ func owner(t *testing.T, dsn string) *postgres.DB {
 	t.Helper()
 	db := open(t, dsn, postgres.Options{Lease: time.Hour})
 	t.Cleanup(func() { closed(t, db) })
-	if err := db.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), acme))
 	return db
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
 )
@@ -33,14 +34,11 @@ type relay struct {
 func newRelay(t *testing.T, dsn string) (*relay, string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	q := u.Query()
 	r := &relay{dir: t.TempDir(), to: filepath.Join(q.Get("host"), ".s.PGSQL.5432")}
-	if r.listen, err = net.Listen("unix", filepath.Join(r.dir, ".s.PGSQL.5432")); err != nil {
-		t.Fatal(err)
-	}
+	r.listen, err = net.Listen("unix", filepath.Join(r.dir, ".s.PGSQL.5432"))
+	expect.No(t, err)
 	q.Set("host", r.dir)
 	u.RawQuery = q.Encode()
 	r.wg.Go(func() {
@@ -100,12 +98,8 @@ func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "lost")
 	r, through := newRelay(t, dsn)
 	db := open(t, through, postgres.Options{})
-	if err := db.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(t.Context(), acme, put("first", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), acme))
+	expect.No(t, db.Update(t.Context(), acme, put("first", "v")))
 	r.cutting.Store(true)
 	var wg sync.WaitGroup
 	const callers, each = 6, 60
@@ -136,9 +130,7 @@ func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	db := open(t, cluster.Database(t, "crash"), postgres.Options{})
 	defer closed(t, db)
-	if err := db.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), acme))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var good atomic.Int64

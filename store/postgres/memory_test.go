@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -73,10 +74,8 @@ func TestADamagedRecordIsNoticed(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "damage")
 	db := open(t, dsn, postgres.Options{})
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "value")),
-		db.Update(t.Context(), acme, put("whole", "value"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "value")),
+		db.Update(t.Context(), acme, put("whole", "value"))))
 	closed(t, db)
 	cluster.SQL(t, "damage", `update kv set value = set_byte(value, 5, 7) where key = 'k'`)
 	db = open(t, dsn, postgres.Options{})
@@ -95,9 +94,7 @@ func TestADamagedRecordIsNoticed(t *testing.T) {
 func TestARecordThatOthersPutFailsOneCommit(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	db := owner(t, cluster.Database(t, "others"))
-	if err := db.Update(t.Context(), acme, put("a", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Update(t.Context(), acme, put("a", "v")))
 	cluster.SQL(t, "others", `insert into kv select tenant, bucket, 'b', value from kv where key = 'a'`)
 	if err := db.Update(t.Context(), acme, put("b", "v")); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "kv_pkey") {
 		t.Errorf("on a record that was not known: %v", err)
@@ -114,9 +111,7 @@ func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	db := owner(t, cluster.Database(t, "within"))
 	keep := func(tx store.Tx) error { return tx.Put("b", []byte("kept"), []byte("v")) }
-	if err := db.Update(t.Context(), acme, keep); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Update(t.Context(), acme, keep))
 	// Two updates of one group, and what the next one finds.
 	steps := []func(store.Tx) error{
 		func(tx store.Tx) error {
@@ -127,9 +122,7 @@ func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
 		},
 		func(tx store.Tx) error { return tx.Put("b", []byte("again"), []byte("w")) },
 	}
-	if err := db.Update(t.Context(), acme, func(tx store.Tx) error { return errors.Join(steps[0](tx), steps[1](tx), steps[2](tx)) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.Update(t.Context(), acme, func(tx store.Tx) error { return errors.Join(steps[0](tx), steps[1](tx), steps[2](tx)) }))
 	if have, _ := keys(t, db); !slices.Equal(have, []string{"again", "kept"}) {
 		t.Errorf("%q", have)
 	}

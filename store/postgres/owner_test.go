@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -24,12 +25,10 @@ func put(key, value string) func(store.Tx) error {
 // keys are those of the bucket b, and the counter of puts.
 func keys(t *testing.T, s store.Store) (keys []string, n int64) {
 	t.Helper()
-	if err := s.View(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, s.View(t.Context(), acme, func(tx store.Tx) error {
 		n = tx.Counter("n")
 		return tx.Scan("b", nil, nil, false, func(k, _ []byte) (bool, error) { keys = append(keys, string(k)); return true, nil })
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return keys, n
 }
 
@@ -46,9 +45,7 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 	older, newer := open(t, dsn, anyone), open(t, dsn, anyone)
 	defer closed(t, newer)
 	defer closed(t, older)
-	if err := older.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, older.CreateTenant(t.Context(), acme))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var good []string
@@ -77,9 +74,7 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := newer.Update(t.Context(), acme, put("newer", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, newer.Update(t.Context(), acme, put("newer", "v")))
 	wg.Wait()
 	have, n := keys(t, newer)
 	if len(have) != len(good)+1 || n != int64(len(have)) {
@@ -94,12 +89,8 @@ func TestALeaseKeepsOthersAwayUntilItIsGivenUp(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "lease")
 	first, second := open(t, dsn, postgres.Options{Engine: "first"}), open(t, dsn, postgres.Options{})
 	defer closed(t, second)
-	if err := first.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Update(t.Context(), acme, put("k", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, first.CreateTenant(t.Context(), acme))
+	expect.No(t, first.Update(t.Context(), acme, put("k", "v")))
 	err := second.Update(t.Context(), acme, put("l", "v"))
 	if !errors.Is(err, store.ErrLocked) {
 		t.Errorf("while the first has it: %v", err)
@@ -124,9 +115,7 @@ func TestALeaseIsRenewedWhileItsOwnerIsThere(t *testing.T) {
 	first, second := open(t, dsn, postgres.Options{Lease: lease}), open(t, dsn, postgres.Options{Lease: lease})
 	defer closed(t, second)
 	defer closed(t, first)
-	if err := errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v"))))
 	for end := time.Now().Add(3 * lease); time.Now().Before(end); time.Sleep(lease / 10) {
 		if err := second.Update(t.Context(), acme, put("l", "v")); !errors.Is(err, store.ErrLocked) {
 			t.Fatalf("while the first is there: %v", err)
@@ -146,9 +135,7 @@ func TestMigrationsRunOncePerTenant(t *testing.T) {
 	for round, n := range []int{1, 3, 3, 2} {
 		db := open(t, dsn, with(n))
 		if round == 0 {
-			if err := db.CreateTenant(t.Context(), acme); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, db.CreateTenant(t.Context(), acme))
 		}
 		err := db.View(t.Context(), acme, func(tx store.Tx) error {
 			for i, want := range []int64{0, min(int64(round), 1), min(int64(round), 1)} {
@@ -174,9 +161,7 @@ func TestAnOwnerIsToldUntilWhenItsTenantsAreItsOwn(t *testing.T) {
 		Lost:  func(_ string, err error) { lost <- err },
 	})
 	defer closed(t, db)
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v"))))
 	for range 3 {
 		until := <-held
 		left, err := time.ParseDuration(cluster.SQL(t, "held", "select extract(epoch from until - clock_timestamp()) from owner") + "s")

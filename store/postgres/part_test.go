@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -21,9 +22,7 @@ func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
 	defer closed(t, first)
 	nobody := first.Part("")
 	for _, tenant := range []string{acme, "t_other"} {
-		if err := errors.Join(nobody.CreateTenant(t.Context(), tenant), nobody.Update(t.Context(), tenant, put("k", "v"))); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(nobody.CreateTenant(t.Context(), tenant), nobody.Update(t.Context(), tenant, put("k", "v"))))
 	}
 	if here, err := nobody.Here(t.Context()); len(here) != 0 || err != nil {
 		t.Errorf("a part of nothing works on %q, %v", here, err)
@@ -36,9 +35,7 @@ func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
 	if here, err := part.Here(t.Context()); !slices.Equal(here, []string{acme}) || err != nil {
 		t.Errorf("it works on %q, %v", here, err)
 	}
-	if err := errors.Join(second.Take(t.Context(), acme), part.Update(t.Context(), acme, put("l", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(second.Take(t.Context(), acme), part.Update(t.Context(), acme, put("l", "v"))))
 	if err := part.Update(t.Context(), "t_other", put("l", "v")); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("it writes to another tenant: %v", err)
 	}
@@ -63,15 +60,11 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	for _, name := range []string{"first", "second", "third"} {
 		db := open(t, dsn, postgres.Options{Engine: name, Lease: lease})
 		defer closed(t, db)
-		if err := db.Join(t.Context(), postgres.Engine{Host: "here"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, db.Join(t.Context(), postgres.Engine{Host: "here"}))
 		engines = append(engines, db)
 	}
 	first, second, third := engines[0], engines[1], engines[2]
-	if err := errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "second")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "second")))
 	if err := third.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("another than the heir: %v", err)
 	}
@@ -82,13 +75,10 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 		t.Errorf("it has %q, counter %d", have, n)
 	}
 	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())")
+	expect.No(t, err)
 	known, owned, err := third.Engines(t.Context())
 	if err != nil || len(known) != 4 || !known[0].Live || known[0].Name != "first" || known[3].Live || known[3].Name != "dead" {
 		t.Errorf("engines %+v, %v", known, err)
@@ -97,9 +87,7 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 		t.Errorf("owned %+v", owned)
 	}
 	// An heir that does not come loses it again, and who had it may take it back.
-	if err := second.Give(acme, "nobody"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, second.Give(acme, "nobody"))
 	await := time.Now().Add(3 * lease)
 	for third.Take(t.Context(), acme) != nil {
 		if time.Now().After(await) {
@@ -116,14 +104,10 @@ func TestAPartGivesUpNothingThatAnotherWorksOn(t *testing.T) {
 	defer closed(t, first)
 	maker := first.Part(acme)
 	for _, tenant := range []string{acme, "t_other"} {
-		if err := errors.Join(maker.CreateTenant(t.Context(), tenant), maker.Update(t.Context(), tenant, put("k", "v"))); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(maker.CreateTenant(t.Context(), tenant), maker.Update(t.Context(), tenant, put("k", "v"))))
 	}
 	other := first.Part("t_other")
-	if err := errors.Join(first.Take(t.Context(), "t_other"), other.Update(t.Context(), "t_other", put("l", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(first.Take(t.Context(), "t_other"), other.Update(t.Context(), "t_other", put("l", "v"))))
 	if err := maker.Update(t.Context(), "t_other", put("m", "v")); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("who made it goes on with it: %v", err)
 	}
@@ -142,9 +126,7 @@ func TestAPartIsOverOnceItsTenantWasGivenUp(t *testing.T) {
 	defer closed(t, second)
 	defer closed(t, first)
 	part := first.Part(acme)
-	if err := errors.Join(part.CreateTenant(t.Context(), acme), part.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(part.CreateTenant(t.Context(), acme), part.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "")))
 	if err := part.Update(t.Context(), acme, put("l", "v")); err == nil {
 		t.Error("it writes what it has in memory of another time")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
 )
@@ -22,9 +23,7 @@ func TestAPoolerThatIsKilledLosesNothing(t *testing.T) {
 	cluster.Database(t, "pooled")
 	pooler := cluster.Pooler(t)
 	db := open(t, pooler.DSN("pooled"), postgres.Options{Lease: time.Hour})
-	if err := db.CreateTenant(t.Context(), acme); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), acme))
 	var good atomic.Int64
 	var wg sync.WaitGroup
 	stop := make(chan struct{})

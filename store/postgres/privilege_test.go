@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -29,11 +30,9 @@ func TestARoleThatOwnsNothingWorksOnTablesOfAnother(t *testing.T) {
 	closed(t, made)
 	cluster.SQL(t, "roles", writerGrants+";"+readerGrants)
 	db := open(t, as(dsn, "worker"), postgres.Options{})
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v")),
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, put("k", "v")),
 		db.Update(t.Context(), acme, func(tx store.Tx) error { return tx.Delete("b", []byte("k")) }),
-		db.Update(t.Context(), acme, put("l", "v"))); err != nil {
-		t.Fatal(err)
-	}
+		db.Update(t.Context(), acme, put("l", "v"))))
 	reader := open(t, as(dsn, "reader"), postgres.Options{Options: store.Options{ReadOnly: true}})
 	if have, n := keys(t, reader); len(have) != 1 || n != 2 {
 		t.Errorf("the reader sees %q, counter %d", have, n)

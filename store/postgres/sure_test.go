@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -18,13 +19,9 @@ func TestAnOwnerThatIsCutOffAnswersNothingOfWhatAnotherHas(t *testing.T) {
 	r, through := newRelay(t, dsn)
 	owner, next := open(t, through, postgres.Options{Lease: time.Second}), open(t, dsn, postgres.Options{Wait: time.Minute})
 	defer closed(t, next)
-	if err := errors.Join(owner.CreateTenant(t.Context(), acme), owner.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(owner.CreateTenant(t.Context(), acme), owner.Update(t.Context(), acme, put("k", "v"))))
 	r.deaf.Store(true)
-	if err := next.Update(t.Context(), acme, put("next", "v")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, next.Update(t.Context(), acme, put("next", "v")))
 	for name, look := range map[string]func(context.Context) error{
 		"a view":                      func(ctx context.Context) error { return owner.View(ctx, acme, func(store.Tx) error { return nil }) },
 		"an update of what is so yet": func(ctx context.Context) error { return owner.Update(ctx, acme, func(store.Tx) error { return nil }) },
@@ -47,9 +44,7 @@ func TestAnOwnerThatIsHeardButHearsNothingKeepsNoTenant(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	r, through := newRelay(t, cluster.Database(t, "heard"))
 	owner := open(t, through, postgres.Options{Lease: 2 * time.Second})
-	if err := errors.Join(owner.CreateTenant(t.Context(), acme), owner.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(owner.CreateTenant(t.Context(), acme), owner.Update(t.Context(), acme, put("k", "v"))))
 	var idle sync.WaitGroup
 	for range 8 { // connections that have just been heard, too
 		idle.Go(func() {

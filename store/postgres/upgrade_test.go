@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -17,9 +18,7 @@ func TestAnOlderProgramWorksBesideANewerLayout(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "beside")
 	older := owner(t, dsn)
 	newer, err := postgres.OpenNext(t.Context(), dsn, postgres.Options{Lease: time.Hour}, "create table more (n int)", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer closed(t, newer)
 	if err := older.Update(t.Context(), acme, put("before", "v")); err != nil {
 		t.Error(err)
@@ -40,9 +39,7 @@ func TestALayoutThatOlderProgramsCannotWorkOnWaitsForThem(t *testing.T) {
 	next := func() (*postgres.DB, error) {
 		return postgres.OpenNext(t.Context(), dsn, postgres.Options{Engine: "newer"}, "create table more (n int)", true)
 	}
-	if err := errors.Join(older.Join(t.Context(), postgres.Engine{Host: "deck1", Version: "v1.2.0"}), older.Update(t.Context(), acme, put("k", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(older.Join(t.Context(), postgres.Engine{Host: "deck1", Version: "v1.2.0"}), older.Update(t.Context(), acme, put("k", "v"))))
 	if _, err := next(); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "stop them first: deck1 (v1.2.0)") {
 		t.Errorf("beside an older engine: %v", err)
 	}
@@ -52,9 +49,7 @@ func TestALayoutThatOlderProgramsCannotWorkOnWaitsForThem(t *testing.T) {
 	// One that is not seen any more, and wakes up.
 	cluster.SQL(t, "alone", "update engine set until = '-infinity'")
 	newer, err := next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer closed(t, newer)
 	if err := older.Update(t.Context(), acme, put("m", "v")); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the older one writes on: %v", err)
@@ -82,9 +77,7 @@ func TestAnOlderProgramLeavesATenantOfANewerSchemaAlone(t *testing.T) {
 	step := store.Migration{Name: "one", Apply: func(tx store.Tx) error { return tx.Put("b", []byte("moved"), nil) }}
 	newer := open(t, dsn, postgres.Options{Options: store.Options{Migrations: []store.Migration{step}}})
 	defer closed(t, newer)
-	if err := errors.Join(newer.Take(t.Context(), acme), newer.Give(acme, "")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(newer.Take(t.Context(), acme), newer.Give(acme, "")))
 	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "schema 1 is newer") {
 		t.Error(err)
 	}

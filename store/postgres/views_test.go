@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -16,7 +17,7 @@ func TestAViewShowsTextAsItIs(t *testing.T) {
 	db := open(t, dsn, postgres.Options{})
 	defer closed(t, db)
 	titles := []string{`plain`, `"quoted"`, `ÄÖ 你好 🐝`, `\u00e4 \ud83d\ude00`, `\u0000`, `a\u0000\u0000b`, `\\u0000`, `\\\u0000`, `\\\\u0000 \n\t`, `''; drop table kv`}
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
 		for i, title := range titles {
 			if title == `"quoted"` {
 				title = `\"quoted\"`
@@ -26,9 +27,7 @@ func TestAViewShowsTextAsItIs(t *testing.T) {
 			}
 		}
 		return nil
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	want := "plain\n\"quoted\"\nÄÖ 你好 🐝\nä 😀\n\ufffd\na\ufffd\ufffdb\n\\u0000\n\\\ufffd\n\\\\u0000 \n\t\n''; drop table kv"
 	if got := cluster.SQL(t, "views", "select title from swarmdeck_tasks"); got != want {
 		t.Errorf("titles: %q, want %q", got, want)
@@ -44,11 +43,9 @@ func TestARoleMaySeeTheViewsAlone(t *testing.T) {
 	dsn := cluster.Database(t, "analysts")
 	db := open(t, dsn, postgres.Options{})
 	defer closed(t, db)
-	if err := errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, errors.Join(db.CreateTenant(t.Context(), acme), db.Update(t.Context(), acme, func(tx store.Tx) error {
 		return tx.Put("task", []byte{1}, []byte(`{"task_id":"x"}`))
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	cluster.SQL(t, "analysts", "create role analyst login; grant select on swarmdeck_tasks to analyst")
 	for statement, allowed := range map[string]bool{
 		"select task_id from swarmdeck_tasks":     true,

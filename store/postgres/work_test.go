@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -38,16 +39,14 @@ func TestACommitLooksAtNoMoreRowsThanItChanges(t *testing.T) {
 		return 0
 	}
 	before := looked(0)
-	if err := db.Update(t.Context(), acme, func(tx store.Tx) error {
+	expect.No(t, db.Update(t.Context(), acme, func(tx store.Tx) error {
 		for i := range few {
 			if err := errors.Join(tx.Delete("b", key(i*many/few)), tx.Put("b", key(i*many/few+1), []byte("w"))); err != nil {
 				return err
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if n := looked(few) - before; n > 6*few {
 		t.Errorf("%d rows were looked at to change %d", n, 2*few)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -116,26 +117,18 @@ func Crash(t *testing.T, opt CrashOptions) {
 func killed(t *testing.T, dir string, after time.Duration) []string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.timeout=10m") // only for one that nobody kills
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, cmd.Start())
 	timer := time.AfterFunc(after+startUp, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	data, err := io.ReadAll(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("the child ended by itself: %v\n%s%s", err, data, stderr.String())
 	}
@@ -155,9 +148,7 @@ const startUp = 8 * time.Millisecond
 // crashChild works until it is killed.
 func crashChild(t *testing.T, dir string, opt CrashOptions) {
 	s, err := opt.Open(dir)
-	if err != nil {
-		t.Fatalf("child: %v", err)
-	}
+	expect.No(t, err, "child")
 	var mu sync.Mutex
 	ack := func(line string) {
 		mu.Lock()
@@ -170,18 +161,14 @@ func crashChild(t *testing.T, dir string, opt CrashOptions) {
 	if load == nil {
 		load = Load
 	}
-	if err := load(context.Background(), s, ack); err != nil {
-		t.Fatalf("child: %v", err)
-	}
+	expect.No(t, load(context.Background(), s, ack), "child")
 }
 
 // inspect opens the store after a kill.
 func inspect(t *testing.T, dir string, opt CrashOptions, acked []string) {
 	t.Helper()
 	s, err := opt.Open(dir)
-	if err != nil {
-		t.Fatalf("reopen: %v", err)
-	}
+	expect.No(t, err, "reopen")
 	if opt.Load == nil {
 		verifyLoad(t, s, acked)
 	}
@@ -283,15 +270,12 @@ func verifyLoad(t testing.TB, s store.Store, acked []string) {
 	last := map[int]int{}
 	for _, line := range acked {
 		var w, n int
-		if _, err := fmt.Sscan(line, &w, &n); err != nil {
-			t.Fatalf("ack %q: %v", line, err)
-		}
+		_, err := fmt.Sscan(line, &w, &n)
+		expect.No(t, err, "ack", line)
 		last[w] = max(last[w], n)
 	}
 	have, err := s.Tenants(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	made := map[string]bool{}
 	for _, id := range have {
 		made[id] = true

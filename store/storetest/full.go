@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // FillDisk lets the data file grow no further, as a full disk does, until room
@@ -12,17 +14,11 @@ import (
 func FillDisk(t testing.TB, path string) (room func()) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	set := func(to syscall.Rlimit) {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &to); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &to))
 	}
 	set(syscall.Rlimit{Cur: uint64(info.Size()), Max: was.Max})
 	room = func() { set(was) }

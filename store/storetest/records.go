@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -91,16 +92,12 @@ func randomKey(r *rand.Rand, keys int) []byte { return fmt.Appendf(nil, "k%05d",
 func change(t *testing.T, r *rand.Rand, tx store.Tx, next map[store.Bucket]model, keys int) {
 	b, key := buckets[r.IntN(len(buckets))], randomKey(r, keys)
 	if r.IntN(3) == 0 {
-		if err := tx.Delete(b, key); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, tx.Delete(b, key))
 		delete(next[b], string(key))
 		return
 	}
 	value := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, r.IntN(300))
-	if err := tx.Put(b, key, value); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, tx.Put(b, key, value))
 	next[b][string(key)] = string(value)
 }
 
@@ -122,7 +119,7 @@ func compare(t *testing.T, r *rand.Rand, tx store.Tx, state map[store.Bucket]mod
 		to = randomKey(r, keys)
 	}
 	most, reverse := 1+r.IntN(50), r.IntN(2) == 0
-	expect := state[b].between(from, to, reverse)
+	want := state[b].between(from, to, reverse)
 	var got []string
 	err := tx.Scan(b, from, to, reverse, func(k, v []byte) (bool, error) {
 		if state[b][string(k)] != string(v) {
@@ -131,11 +128,9 @@ func compare(t *testing.T, r *rand.Rand, tx store.Tx, state map[store.Bucket]mod
 		got = append(got, string(k))
 		return len(got) < most, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got, expect[:min(most, len(expect))]) {
-		t.Errorf("scan %s [%s, %s) reverse=%v: %v, want %v", b, from, to, reverse, got, expect[:min(most, len(expect))])
+	expect.No(t, err)
+	if !slices.Equal(got, want[:min(most, len(want))]) {
+		t.Errorf("scan %s [%s, %s) reverse=%v: %v, want %v", b, from, to, reverse, got, want[:min(most, len(want))])
 	}
 }
 

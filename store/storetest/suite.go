@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -68,25 +69,19 @@ func closeStore(t testing.TB, s store.Store) {
 
 func create(t testing.TB, s store.Store, id string) {
 	t.Helper()
-	if err := s.CreateTenant(ctx, id); err != nil {
-		t.Fatalf("create tenant %s: %v", id, err)
-	}
+	expect.No(t, s.CreateTenant(ctx, id), "create tenant", id)
 }
 
 // update runs an Update that must succeed.
 func update(t testing.TB, s store.Store, id string, fn func(store.Tx) error) {
 	t.Helper()
-	if err := s.Update(ctx, id, fn); err != nil {
-		t.Fatalf("update: %v", err)
-	}
+	expect.No(t, s.Update(ctx, id, fn), "update")
 }
 
 // view runs a View that must succeed.
 func view(t testing.TB, s store.Store, id string, fn func(store.Tx) error) {
 	t.Helper()
-	if err := s.View(ctx, id, fn); err != nil {
-		t.Fatalf("view: %v", err)
-	}
+	expect.No(t, s.View(ctx, id, fn), "view")
 }
 
 // want checks one value; nil means absent.

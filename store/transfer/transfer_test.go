@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -44,9 +45,7 @@ func both(t *testing.T, run func(t *testing.T, from, to func() side)) {
 
 func opened(t *testing.T) func(*store.DB, error) side {
 	return func(db *store.DB, err error) side {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}
@@ -54,9 +53,7 @@ func opened(t *testing.T) func(*store.DB, error) side {
 
 func openedBase(t *testing.T) func(*postgres.DB, error) side {
 	return func(db *postgres.DB, err error) side {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}
@@ -64,9 +61,7 @@ func openedBase(t *testing.T) func(*postgres.DB, error) side {
 
 func no(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 // contents are all records of a tenant, and its counters but for those at 0.

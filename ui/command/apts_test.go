@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // The rules of OWASP's standard for human oversight that apply here, by their ids.
@@ -108,9 +109,7 @@ func timesOut(t *testing.T, d *deck) {
 func when(t *testing.T, v any) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, str(v))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return at
 }
 

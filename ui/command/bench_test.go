@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -27,9 +28,8 @@ func BenchmarkCompleteAWord(b *testing.B) {
 func BenchmarkLoadKeys(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := command.LoadKeys(func(string) string { return "" }); err != nil {
-			b.Fatal(err)
-		}
+		_, err := command.LoadKeys(func(string) string { return "" })
+		expect.No(b, err)
 	}
 }
 
@@ -39,9 +39,8 @@ func TestReadingTheKeysTakesFewTrees(t *testing.T) {
 	none := func(string) string { return "" }
 	tree := testing.AllocsPerRun(5, func() { command.Commands() })
 	keys := testing.AllocsPerRun(5, func() {
-		if _, err := command.LoadKeys(none); err != nil {
-			t.Fatal(err)
-		}
+		_, err := command.LoadKeys(none)
+		expect.No(t, err)
 	})
 	if keys > 5*tree {
 		t.Errorf("reading the keys allocates %.0f times, a tree of commands %.0f", keys, tree)

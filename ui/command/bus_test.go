@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -235,8 +236,6 @@ func TestCompletionKnowsTheBus(t *testing.T) {
 func split(t *testing.T, line string) []string {
 	t.Helper()
 	words, err := command.Split(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return words
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -142,9 +143,7 @@ func TestDescribeSaysWhatALineWouldDo(t *testing.T) {
 		"":                            {Effect: command.Reads, Confirm: command.ConfirmNone, Role: command.Viewer},
 	} {
 		words, err := command.Split(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		got := command.Describe(words)
 		got.Short, got.Use = "", ""
 		if got != want {

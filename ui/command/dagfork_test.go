@@ -8,15 +8,14 @@ import (
 
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/expect"
 )
 
 // keepers look after files of a test.
 func keepers(t testing.TB, dir string) map[string]resource.Driver {
 	t.Helper()
 	d, err := files.New(files.Options{Dir: filepath.Join(dir, "snapshots"), Own: filepath.Join(dir, "deck.db"), Dest: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return map[string]resource.Driver{"files": d}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
@@ -13,9 +14,7 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	vars := map[string]string{"XDG_DATA_HOME": home}
 	e := &Env{Caller: core.Caller{Door: core.DoorCLI}, Getenv: func(name string) string { return vars[name] }}
 	named := "postgres://me:secret@db.example/swarm?sslmode=require"
-	if err := e.point(named); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, e.point(named))
 	path := e.dataPath(named)
 	if filepath.Dir(path) != filepath.Join(home, "swarmdeck") || DatabaseIn(path) != named {
 		t.Errorf("%s points to %q", path, DatabaseIn(path))
@@ -40,9 +39,7 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	}
 	plain := filepath.Join(home, "plain")
 	for _, content := range []string{"", "hello\n", named + "\n" + named, "\x00\x01"} {
-		if err := os.WriteFile(plain, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(plain, []byte(content), 0o600))
 		if got := DatabaseIn(plain); got != "" {
 			t.Errorf("%q points to %q", content, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
@@ -120,9 +121,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 
 func (d *deck) no(err error) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 }
 
 // run carries out one line given as words.
@@ -172,9 +171,7 @@ func decode(t testing.TB, out string) []map[string]any {
 	var all []map[string]any
 	for text := range strings.Lines(out) {
 		var v map[string]any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatalf("not one JSON object per line: %v\n%s", err, text)
-		}
+		expect.No(t, json.Unmarshal([]byte(text), &v), "not one JSON object per line", text)
 		all = append(all, v)
 	}
 	return all

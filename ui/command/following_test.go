@@ -6,20 +6,17 @@ import (
 	"testing"
 
 	"swarmdeck/engine"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 )
 
 func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
 	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer db.Close()
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer eng.Close()
 	env := &command.Env{Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
 	quiet, never, stop := env.Following(t.Context(), true)

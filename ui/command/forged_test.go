@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -81,14 +82,10 @@ func (w *walk) forged(t *testing.T) {
 func (w *walk) forger(t *testing.T, path string) *forger {
 	t.Helper()
 	db, err := stored(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db, Spill: filepath.Join(w.dir, "spill"), ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = eng.Close() })
 	return &forger{t: t, db: db, eng: eng}
 }
@@ -117,9 +114,7 @@ func stored(t *testing.T, path string) (store.Store, error) {
 // rows forges those buckets and counters that are its own.
 func (f *forger) rows(most int, all bool, mine func(name string) bool) {
 	tenants, err := f.db.Tenants(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, err)
 	total, tried := 0, map[store.Bucket]bool{}
 	for _, f.tenant = range tenants {
 		if n, how := f.found(); n > 0 {
@@ -179,9 +174,7 @@ func (f *forger) bucket(b store.Bucket, most int, all bool) (n int) {
 	sealed, step := uint64(0), 1
 	if b == "audit_issued" {
 		report, err := f.eng.Audit.Verify(f.t.Context(), f.tenant, nil)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		expect.No(f.t, err)
 		sealed = report.Sealed
 	}
 	if most > 0 {
@@ -263,14 +256,10 @@ func (f *forger) found() (int, string) {
 
 func (f *forger) update(fn func(store.Tx) error) {
 	f.t.Helper()
-	if err := f.db.Update(context.Background(), f.tenant, fn); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, f.db.Update(context.Background(), f.tenant, fn))
 }
 
 func (f *forger) view(fn func(store.Tx) error) {
 	f.t.Helper()
-	if err := f.db.View(context.Background(), f.tenant, fn); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.No(f.t, f.db.View(context.Background(), f.tenant, fn))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"swarmdeck/expect"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -35,14 +37,10 @@ func TestTheInventoryOfCommands(t *testing.T) {
 	walk(newTree(&Env{}, t.Context()).root)
 	path := filepath.Join("testdata", "commands.txt")
 	if *update {
-		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	was, is := bytes.Split(want, []byte("\n")), bytes.Split(out.Bytes(), []byte("\n"))
 	for i := range max(len(was), len(is)) {
 		switch {

@@ -1,13 +1,15 @@
 package command_test
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"swarmdeck/expect"
+)
 
 // policies is a policy's whole life by command.
 func (w *walk) policies() {
 	dir, err := filepath.Abs("../../examples/policies")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	p := str(w.do("policy propose " + dir + "/writes.yaml --tests " + dir + "/writes.jsonl")["policy_id"])
 	if sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any); !ok || sum["failed"] != 0.0 {
 		w.t.Errorf("tests: %v", sum)

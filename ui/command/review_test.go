@@ -14,14 +14,13 @@ import (
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 func worktrees(t testing.TB, sup *cell.Supervisor, dir string) tree.Driver {
 	t.Helper()
 	d, err := driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return d
 }
 
@@ -44,9 +43,7 @@ func (w *walk) git(args ...string) string {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
 	cmd.Dir = filepath.Join(w.dir, "repo")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	expect.No(w.t, err, "git", args, out)
 	return strings.TrimSpace(string(out))
 }
 

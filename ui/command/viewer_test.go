@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -25,9 +26,7 @@ func holds(t *testing.T, dir string) string {
 		fmt.Fprintln(&all, path, info.Size(), info.ModTime())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return all.String()
 }
 

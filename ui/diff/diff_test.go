@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	engine "swarmdeck/engine/diff"
+	"swarmdeck/expect"
 )
 
 // opened is a whole diff, scanned so many bytes at a time.
@@ -17,9 +18,7 @@ func opened(t testing.TB, text string, step int64) *Document {
 	s := NewScanner(strings.NewReader(text), int64(len(text)))
 	for !d.Done {
 		p, err := s.Next(context.Background(), step)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		d.Add(p)
 	}
 	return d
@@ -41,9 +40,7 @@ func written(t testing.TB, d *Document) string {
 			pairs := 0
 			for n := h.seg; n < h.seg+h.n; n++ {
 				block, err := d.Load(d.Want(Segment{i, n}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, err)
 				if len(block.lines) != f.segs[n].lines || len(block.pairs) != f.segs[n].pairs || f.segs[n].pair != pairs {
 					t.Fatalf("segment %d of %s has %d lines and %d pairs, not %d and %d", n, f.Path, len(block.lines), len(block.pairs), f.segs[n].lines, f.segs[n].pairs)
 				}
@@ -121,9 +118,7 @@ func TestALongLineIsCut(t *testing.T) {
 	d := opened(t, "f\n@@ -1,2 +1,3 @@\n a\n+"+long+"\n b\n", 1<<20)
 	for n := range d.Files[0].segs {
 		b, err := d.Load(d.Want(Segment{0, n}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, l := range b.lines {
 			if l.Cut != (len(l.Text) > 1) || len(l.Text) > maxLine {
 				t.Errorf("%d bytes, cut %v", len(l.Text), l.Cut)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
 )
@@ -20,9 +21,7 @@ func fill(t testing.TB, v *View) {
 		}
 		for _, w := range wants {
 			b, err := v.Document().Load(w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			v.Put(b)
 		}
 	}
@@ -218,9 +217,7 @@ func BenchmarkFirstScreen(b *testing.B) {
 				v.SetDocument(d)
 				v.Resize(200, 50)
 				p, err := s.Next(context.Background(), ScanStep)
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.No(b, err)
 				v.Add(p)
 				fill(b, &v)
 				v.Draw(c, true)

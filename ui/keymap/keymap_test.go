@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 )
 
 func load(t *testing.T, user string) *keymap.Keymap {
 	t.Helper()
 	m, err := keymap.Load([]byte(user), "keys.toml", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return m
 }
 

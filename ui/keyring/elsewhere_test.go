@@ -19,6 +19,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/ui/keyring"
 )
 
@@ -27,17 +28,11 @@ func keyOf(t testing.TB, seed byte) (file string, public ssh.PublicKey) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	file = filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	return file, signer.PublicKey()
 }
 
@@ -45,16 +40,12 @@ func keyOf(t testing.TB, seed byte) (file string, public ssh.PublicKey) {
 func pair(t *testing.T) (here, there net.Conn) {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer l.Close()
-	if here, err = net.Dial("unix", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if there, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	here, err = net.Dial("unix", l.Addr().String())
+	expect.No(t, err)
+	there, err = l.Accept()
+	expect.No(t, err)
 	return here, there
 }
 
@@ -100,9 +91,7 @@ func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			sig, err := sshsig.Unarmor(armored)
 			if err == nil {
 				err = sshsig.Verify(strings.NewReader(c.text), sig, public, sshsig.HashSHA512, judge.SignNamespace)

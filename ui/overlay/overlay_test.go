@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
@@ -270,9 +271,7 @@ func TestTheEditorScrollsOnlyTheCursorsLineSideways(t *testing.T) {
 
 func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
 	m, err := keymap.Load(nil, "", keymap.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	why := func(b keymap.Binding) string {
 		if b.Action == "approve" {
 			return "read-only"

@@ -3,13 +3,13 @@ package pane
 import (
 	"slices"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestAListNarrowsByColumnsOfItsOwn(t *testing.T) {
 	f, err := EngineFilter("tag:motion the TAG:arm status:failed tag: x:y arm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if got := FilterWord(&f, "tag"); !slices.Equal(got, []string{"motion", "arm"}) {
 		t.Errorf("tags are %q", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
 	"swarmdeck/ui/term"
@@ -192,9 +193,7 @@ func FuzzFolds(f *testing.F) {
 			b.WriteString(text)
 		}
 		want := core.Raw(data).Clone()
-		if err := want.Compact(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, want.Compact())
 		if len(want) < foldPreview && b.String() != string(want) {
 			t.Fatalf("lines %q of %q", b.String(), want)
 		}

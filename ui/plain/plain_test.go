@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/plain"
@@ -84,21 +85,16 @@ func (d *desk) Write(p []byte) (int, error) {
 func sit(t *testing.T, readOnly bool) *desk {
 	t.Helper()
 	db, err := store.Open(filepath.Join(t.TempDir(), "a.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	eng, err := engine.Open(ctx, engine.Options{
 		Store: db, Runners: map[string]swarm.Runner{"exec.run": doer{}}, SkillRunners: map[string]skill.Runner{"builtin": faller{}},
 		Static: []skill.Skill{{Name: "fall-over", Version: "1.0.0", ParametersSchema: core.Raw(`{"type":"object"}`), Timeout: 30, Runner: skill.Spec{Kind: "builtin", Name: "fall-over"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
-	if _, err := eng.Swarm.CreateTenant(ctx, by, tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err = eng.Swarm.CreateTenant(ctx, by, tenant)
+	expect.No(t, err)
 	running := make(chan struct{})
 	go func() {
 		defer close(running)
@@ -127,9 +123,8 @@ func sit(t *testing.T, readOnly bool) *desk {
 func (d *desk) says(lines ...string) {
 	d.t.Helper()
 	for _, line := range lines {
-		if _, err := io.WriteString(d.in, line+"\n"); err != nil {
-			d.t.Fatal(err)
-		}
+		_, err := io.WriteString(d.in, line+"\n")
+		expect.No(d.t, err)
 	}
 }
 
@@ -191,9 +186,8 @@ func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
 	d.hears("emergency stop: off")
 	// Changes by others are heard without a line being typed.
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
-	if _, err := d.eng.Swarm.EStops.Press(t.Context(), by, "fire"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.eng.Swarm.EStops.Press(t.Context(), by, "fire")
+	expect.No(t, err)
 	d.hears("emergency stop: on; by grace: fire")
 	d.in.Close()
 	d.ends(command.ExitFailed)
@@ -217,9 +211,8 @@ func TestManyFailuresOfSubagentsAreCounted(t *testing.T) {
 	d.hears("emergency stop: on")
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
 	for range 60 {
-		if _, err := d.eng.Skills.Invoke(t.Context(), by, skill.Invoke{Skill: "fall-over"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.eng.Skills.Invoke(t.Context(), by, skill.Invoke{Skill: "fall-over"})
+		expect.No(t, err)
 	}
 	d.says("estop off --reason go")
 	d.hears("more subagents failed; type subagent list --state failed")
@@ -232,9 +225,8 @@ func TestManyEndsAreCounted(t *testing.T) {
 	d.hears("emergency stop: on")
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
 	for range 300 {
-		if _, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["echo"]}`)}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["echo"]}`)})
+		expect.No(t, err)
 	}
 	d.says("estop off --reason go")
 	d.hears("and more tasks ended: ")
@@ -285,9 +277,8 @@ func TestAnEditedApprovalRunsTheEditedArguments(t *testing.T) {
 func TestReadOnlyAnswersNothing(t *testing.T) {
 	d := sit(t, true)
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
-	if _, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)})
+	expect.No(t, err)
 	d.hears("waits: run rm -r x")
 	d.says("answer")
 	d.hears("read-only: approvals can't be answered")

@@ -7,15 +7,14 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 )
 
 // asked puts a question and returns where what came of it is told.
 func (d *desk) asked(q judge.Question) <-chan swarm.Reply {
 	d.t.Helper()
 	args, err := q.Args()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	expect.No(d.t, err)
 	self := core.Self(tenant, "mcp")
 	told := make(chan swarm.Reply, 1)
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/serve"
 )
 
@@ -16,9 +17,7 @@ func TestAServerThatHasHardlyBegunCloses(t *testing.T) {
 		go func() { closed <- r.server.Close() }()
 		select {
 		case err := <-closed:
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 		case <-time.After(2 * time.Minute):
 			t.Fatal("it does not close")
 		}

@@ -18,6 +18,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 )
@@ -37,13 +38,9 @@ type gate struct {
 func newKey(t *testing.T) gossh.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	signer, err := gossh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return signer
 }
 
@@ -51,9 +48,7 @@ func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 	t.Helper()
 	g := &gate{t: t, key: newKey(t), refused: map[serve.Refusal]int{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	g.addr = l.Addr().String()
 	o.Split = command.Split
 	if o.Run == nil {
@@ -95,9 +90,7 @@ func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 			t.Errorf("too many of %+v: %v", who, why)
 		}
 	}
-	if err := g.server.SSH(l, d); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, g.server.SSH(l, d))
 	return g
 }
 
@@ -125,9 +118,7 @@ func (g *gate) dial(from string, key gossh.Signer) (*gossh.Client, error) {
 func (g *gate) enter(from string) *gossh.Client {
 	g.t.Helper()
 	c, err := g.dial(from, g.key)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	return c
 }
 
@@ -154,23 +145,15 @@ func run(c *gossh.Client, line string) (int, string) {
 func (g *gate) stay(c *gossh.Client, terminal bool) (*gossh.Session, *bytes.Buffer) {
 	g.t.Helper()
 	s, err := c.NewSession()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	var told bytes.Buffer
 	out, err := s.StdoutPipe()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, err)
 	s.Stderr = &told
 	if terminal {
-		if err := s.RequestPty("xterm", 24, 80, nil); err != nil {
-			g.t.Fatal(err)
-		}
+		expect.No(g.t, s.RequestPty("xterm", 24, 80, nil))
 	}
-	if err := s.Start("stay"); err != nil {
-		g.t.Fatal(err)
-	}
+	expect.No(g.t, s.Start("stay"))
 	if _, err := io.ReadFull(out, make([]byte, 4)); err != nil {
 		g.t.Fatal(err, told.String())
 	}
@@ -303,9 +286,7 @@ func TestOutputThatIsNotReadEndsTheConnection(t *testing.T) {
 	}}, serve.Door{})
 	c := g.enter("127.0.0.1")
 	ch, reqs, err := c.OpenChannel("session", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	go gossh.DiscardRequests(reqs)
 	if ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"flood"})); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -345,19 +326,13 @@ func TestCloseDoesNotWaitForWhoHeedsNothing(t *testing.T) {
 // system does for a process that is stopped, and never says a word.
 func TestAnEngineThatDoesNotAnswerIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(dir, 0o700))
 	path := filepath.Join(dir, "s.sock")
 	l, err := serve.Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer l.Close()
 	conn, err := serve.Dial(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, err = serve.Attach(t.Context(), conn, serve.Attachment{Line: "task list", Stdout: io.Discard, Stderr: io.Discard, Patience: 200 * time.Millisecond})
 	if !errors.Is(err, serve.ErrSilent) || errors.Is(err, serve.ErrGone) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Error(err)
@@ -401,9 +376,7 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 		c, err := gossh.Dial("tcp", g.addr, &gossh.ClientConfig{
 			User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(g.key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer c.Close()
 		var all sync.WaitGroup
 		for i := range 10 {
@@ -433,9 +406,7 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 	batch()
 	level := func() (goroutines, files int, heap uint64) {
 		open, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		runtime.GC()
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)

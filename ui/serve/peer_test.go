@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // asCaller makes the test binary a process that connects to a socket, leaves the
@@ -40,9 +41,7 @@ func TestMain(m *testing.M) {
 func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer l.Close()
 	find := func(conn net.Conn) (pid int, alive bool) {
 		defer conn.Close()
@@ -55,14 +54,10 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	}
 
 	own, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer own.Close()
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if pid, alive := find(conn); pid != os.Getpid() || !alive {
 		t.Errorf("pid %d, %v; want %d", pid, alive, os.Getpid())
 	}
@@ -70,18 +65,13 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asCaller+"="+path)
 	read, write, err := os.Pipe() // the successor lasts until its end is closed
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer write.Close()
 	cmd.Stdin = read
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Run())
 	read.Close()
-	if conn, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	conn, err = l.Accept()
+	expect.No(t, err)
 	if pid, alive := find(conn); alive || pid != 0 && pid != cmd.Process.Pid {
 		t.Errorf("the pid of a process that has ended, %d, counts: %v", pid, alive)
 	}
@@ -90,9 +80,7 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 	want := operator.Origin{Kind: operator.OfRun, PID: os.Getpid(), Run: operator.Run{Tenant: "t_acme", Agent: "ada"}}
 	l, err := Listen(filepath.Join(t.TempDir(), "d", "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	got := make(chan operator.Origin, 1)
 	s := New(Options{
 		Split: func(line string) ([]string, error) { return []string{line}, nil },
@@ -102,14 +90,10 @@ func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 			return 0
 		},
 	})
-	if err := s.Local(l, "alice"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Local(l, "alice"))
 	defer s.Close()
 	conn, err := Dial(t.Context(), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}); code != 0 || err != nil {
 		t.Fatal(code, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keyring"
 	"swarmdeck/ui/serve"
@@ -39,12 +40,10 @@ func newPair(t *testing.T, run func(context.Context, *serve.Session) int) *pair 
 	t.Helper()
 	p := &pair{t: t, key: newKey(t)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	host := newKey(t)
 	p.owner = serve.New(serve.Options{Split: command.Split, Run: run})
-	if err := p.owner.SSH(l, serve.Door{
+	expect.No(t, p.owner.SSH(l, serve.Door{
 		HostKey: host,
 		Admit:   func(string, string, string) (serve.Who, error) { return serve.Who{}, errors.New("nobody has this key") },
 		Settle:  func(serve.Who) error { return errors.New("nobody comes here") },
@@ -59,9 +58,7 @@ func newPair(t *testing.T, run func(context.Context, *serve.Session) int) *pair 
 			return who, nil
 		},
 		Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Cleanup(func() { _ = p.owner.Close() })
 	user := uint32(1000)
 	p.login = serve.Login{
@@ -95,9 +92,7 @@ func (p *pair) asked() []serve.Who {
 func (p *pair) session() (s *gossh.Session, out, errs *bytes.Buffer) {
 	p.t.Helper()
 	s, err := p.first.enter("127.0.0.1").NewSession()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.No(p.t, err)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	s.Stdout, s.Stderr = out, errs
 	return s, out, errs
@@ -181,24 +176,16 @@ func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
 		return 0
 	})
 	s, out, _ := p.session()
-	if err := s.RequestPty("xterm-256color", 24, 80, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.RequestPty("xterm-256color", 24, 80, nil))
 	keys, err := s.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(""); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, s.Start(""))
 	if size := <-sizes; size != (term.Size{Width: 80, Height: 24}) {
 		t.Errorf("%+v", size)
 	}
 	_, _ = keys.Write([]byte("q"))
 	for _, want := range []term.Size{{Width: 200, Height: 50}, {Width: 100, Height: 30}} {
-		if err := s.WindowChange(want.Height, want.Width); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.WindowChange(want.Height, want.Width))
 		if size := <-sizes; size != want {
 			t.Errorf("%+v, want %+v", size, want)
 		}
@@ -231,9 +218,7 @@ func TestAScreenWaitsForTheTerminalBehindIt(t *testing.T) {
 		return 0
 	})
 	ch, reqs, err := p.first.enter("127.0.0.1").OpenChannel("session", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	answer := make(chan struct{})
 	ended := make(chan uint32, 1)
 	go func() {
@@ -314,9 +299,7 @@ func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
 		}
 	}()
 	s, err := client.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if out, err := s.Output("approve"); err != nil || string(out) != "signed: sign this\n" {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -361,9 +344,7 @@ func TestTheOwnersEndIsWhatAnEnginesIs(t *testing.T) {
 		return 0
 	})
 	s, out, _ := p.session()
-	if err := s.Start("x"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Start("x"))
 	local := make(chan error, 1)
 	go func() {
 		_, err := p.socket.attach(t.Context(), serve.Attachment{Line: "x"})
@@ -390,22 +371,16 @@ func TestWhatEndsASessionEndsItAtTheOwnerToo(t *testing.T) {
 		return 130
 	})
 	s, _, _ := p.session()
-	if err := s.Start("x"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Start("x"))
 	<-begun
-	if err := s.Signal(gossh.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Signal(gossh.SIGINT))
 	<-ended
 	var exit *gossh.ExitError
 	if err := s.Wait(); !errors.As(err, &exit) || exit.ExitStatus() != 130 {
 		t.Error(err)
 	}
 	s, _, _ = p.session()
-	if err := s.Start("x"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, s.Start("x"))
 	<-begun
 	_ = p.first.server.Close() // a door goes away
 	<-ended
@@ -422,9 +397,7 @@ func TestAHundredRelaysLeaveNothing(t *testing.T) {
 	})
 	batch := func() {
 		c, err := p.first.dial("127.0.0.1", p.first.key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		defer c.Close()
 		var all sync.WaitGroup
 		for i := range 5 {

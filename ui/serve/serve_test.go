@@ -16,6 +16,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 )
@@ -30,19 +31,13 @@ type room struct {
 func newRoom(t *testing.T, o serve.Options) *room {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(dir, 0o700))
 	r := &room{t: t, path: filepath.Join(dir, "s.sock")}
 	l, err := serve.Listen(r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	o.Split = command.Split
 	r.server = serve.New(o)
-	if err := r.server.Local(l, "alice"); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, r.server.Local(l, "alice"))
 	t.Cleanup(func() { _ = r.server.Close() })
 	return r
 }
@@ -50,9 +45,7 @@ func newRoom(t *testing.T, o serve.Options) *room {
 func (r *room) attach(ctx context.Context, a serve.Attachment) (int, error) {
 	r.t.Helper()
 	conn, err := serve.Dial(ctx, r.path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, err)
 	if a.Stdout == nil {
 		a.Stdout = io.Discard
 	}
@@ -185,9 +178,7 @@ func TestOutputThatCantBeWrittenEndsTheCommand(t *testing.T) {
 
 func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(dir, 0o755))
 	if _, err := serve.Listen(filepath.Join(dir, "s.sock")); err == nil || !strings.Contains(err.Error(), "0700") {
 		t.Errorf("listened: %v", err)
 	}
@@ -198,20 +189,14 @@ func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
 
 func TestASocketLeftByAKilledEngineIsReplaced(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(dir, 0o700))
 	path := filepath.Join(dir, "s.sock")
 	old, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	old.(*net.UnixListener).SetUnlinkOnClose(false)
 	old.Close()
 	l, err := serve.Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	l.Close()
 }
 
@@ -228,9 +213,7 @@ func TestHostileClientsCostNothingThatStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dial := func() net.Conn {
 		conn, err := serve.Dial(t.Context(), r.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return conn
 	}
 	for range 20 {
@@ -240,18 +223,14 @@ func TestHostileClientsCostNothingThatStays(t *testing.T) {
 
 		conn = dial()
 		c, chans, reqs, err := gossh.NewClientConn(conn, "unix", &gossh.ClientConfig{HostKeyCallback: gossh.InsecureIgnoreHostKey()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		client := gossh.NewClient(c, chans, reqs)
 		if ch, _, err := client.OpenChannel("direct-tcpip", nil); err == nil {
 			t.Error("a tunnel was opened")
 			ch.Close()
 		}
 		ch, in, err := client.OpenChannel("session", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		go gossh.DiscardRequests(in)
 		for range 50 {
 			_, _ = ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{"USR1"}))

@@ -9,6 +9,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 )
@@ -17,17 +18,11 @@ import (
 // have not begun, which would shut all others out.
 func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	signer, err := gossh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
 		if s.Args[0] == "stay" {
 			<-ctx.Done()
@@ -35,14 +30,12 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 		return 0
 	}})
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.SSH(l, serve.Door{
+	expect.No(t, s.SSH(l, serve.Door{
 		HostKey: signer, First: 500 * time.Millisecond,
 		Admit:  func(string, string, string) (serve.Who, error) { return serve.Who{Name: "bob"}, nil },
 		Settle: func(serve.Who) error { return nil },
 		Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	dial := func() (*gossh.Client, error) {
 		c, err := gossh.Dial("tcp", l.Addr().String(), &gossh.ClientConfig{
 			User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(signer)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(), Timeout: 5 * time.Second,
@@ -53,16 +46,12 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 		return c, err
 	}
 	busy, err := dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	works, err := busy.NewSession()
 	if err == nil {
 		err = works.Start("stay")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for range 40 {
 		_, _ = dial()
 	}
@@ -86,9 +75,8 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 func TestAChannelThatBeginsNothingKeepsNoConnection(t *testing.T) {
 	g := newGate(t, serve.Options{}, serve.Door{First: 300 * time.Millisecond})
 	idle := g.enter("127.0.0.1")
-	if _, err := idle.NewSession(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := idle.NewSession()
+	expect.No(t, err)
 	gone := make(chan struct{})
 	go func() {
 		_ = idle.Wait()

@@ -12,6 +12,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/serve"
 )
 
@@ -19,16 +20,12 @@ import (
 func ask(t *testing.T, c *gossh.Client, vouches ...string) (code int, said string) {
 	t.Helper()
 	s, err := c.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer s.Close()
 	var errs bytes.Buffer
 	s.Stderr = &errs
 	for _, v := range vouches {
-		if err := s.Setenv("SWARMDECK_SESSION_VOUCH", v); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.Setenv("SWARMDECK_SESSION_VOUCH", v))
 	}
 	err = s.Run("go")
 	var exit *gossh.ExitError
@@ -57,9 +54,7 @@ const goodVouch = `{"tenant":"t_acme","name":"ann","user":1000}`
 func TestAVouchIsReadStrictly(t *testing.T) {
 	p := newPair(t, func(context.Context, *serve.Session) int { return 0 })
 	c, err := enterAs(t, p.login.To.Address, "engine", p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if code, said := ask(t, c, goodVouch); code != 0 || said != "" {
 		t.Errorf("exit %d, %s", code, said)
 	}
@@ -139,9 +134,7 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 	}()
 	relay := func(ctx context.Context, name, line string) (int, string) {
 		conn, err := serve.DialPeer(ctx, host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		user := uint32(len(line)) // another for each
 		var out, errs bytes.Buffer
 		code, err := serve.Attach(ctx, conn, serve.Attachment{
@@ -158,9 +151,7 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 	var crowd []*gossh.Client
 	for range 8 {
 		c, err := enterAs(t, g.addr, "engine", key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		crowd = append(crowd, c)
 	}
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/themes"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/solid"
@@ -13,9 +14,7 @@ import (
 // when every cell is sent.
 func BenchmarkFrame(b *testing.B) {
 	theme, err := themes.Load(themes.Default)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	for _, size := range [][2]int{{80, 30}, {120, 45}} {
 		for mode := range solid.Modes {
 			b.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], mode), func(b *testing.B) {

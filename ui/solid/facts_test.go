@@ -6,15 +6,14 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/solid"
 )
 
 func TestFactsOfASolid(t *testing.T) {
 	f, err := solid.ReadFacts(core.Raw(`{"volume":152566.37,"bounding_box":{"min":[0,0,0],"max":[100,80,20]},"topology":{"face_count":7,"is_closed":true,"is_manifold":true},"tolerance":0.01,"more":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if got := solid.Extent(f.Size()); got != "100 x 80 x 20 mm" {
 		t.Errorf("extent is %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
 	"swarmdeck/ui/solid"
@@ -104,9 +105,7 @@ func grounds(t *testing.T, c *screen.Canvas, name string) {
 	want, err := os.ReadFile(path)
 	if err != nil || string(want) != b.String() {
 		if os.Getenv("UPDATE_TINTS") != "" {
-			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(path, []byte(b.String()), 0o644))
 			return
 		}
 		t.Errorf("%s differs (UPDATE_TINTS=1 rewrites it); got:\n%s", path, b.String())

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/term"
 )
 
@@ -29,9 +30,7 @@ func TestAnOldTerminalGetsWhatItKnows(t *testing.T) {
 			w := term.NewBasic(&out, "vt100")
 			for rest := in; rest != ""; {
 				n, err := w.Write([]byte(rest[:min(step, len(rest))]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, err)
 				rest = rest[n:]
 			}
 			if out.String() != want {
@@ -53,9 +52,8 @@ func FuzzAnOldTerminalGetsNothingElse(f *testing.F) {
 		var out strings.Builder
 		w := term.NewBasic(&out, "vt100")
 		for rest := in; rest != ""; rest = rest[min(step, len(rest)):] {
-			if _, err := w.Write([]byte(rest[:min(step, len(rest))])); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Write([]byte(rest[:min(step, len(rest))]))
+			expect.No(t, err)
 		}
 		if left := known.ReplaceAllString(out.String(), ""); strings.ContainsRune(left, 0x1b) {
 			t.Errorf("%q became %q", in, out.String())

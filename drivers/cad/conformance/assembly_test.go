@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // rounded draws a rectangle around the origin whose corners are quarter
@@ -108,9 +110,7 @@ func TestFreeCADReadsTheAssembly(t *testing.T) {
 		}
 		r.do("file.export", obj{"file_path": "assembly.step"})
 		data, err := os.ReadFile(filepath.Join(r.dir, "assembly.step"))
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.No(r, err)
 		r.reread(data, "assembly.step", own, 1e-5)
 	})
 }

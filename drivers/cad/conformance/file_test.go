@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/expect"
 )
 
 // holed makes a plate with a hole and a pin.
@@ -33,9 +34,7 @@ func (r *rig) export(name string, more obj) []byte {
 	}
 	o := r.do("file.export", p)
 	data, err := os.ReadFile(filepath.Join(r.dir, name))
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.No(r, err)
 	if o.number("bytes") != float64(len(data)) || len(o.list("parts")) != 2 {
 		r.Errorf("%s: %v, the file has %d bytes", name, o, len(data))
 	}
@@ -47,9 +46,7 @@ func TestFilesOfFacets(t *testing.T) {
 		plate, pin := r.holed()
 		for _, more := range []obj{{}, {"ascii": true}} {
 			m, err := format.ReadSTL(bytes.NewReader(r.export("both.stl", more)))
-			if err != nil {
-				r.Fatal(err)
-			}
+			expect.No(r, err)
 			r.near("volume of the STL", m.Properties().Volume, plate+pin, 2e-3*(plate+pin))
 		}
 		fine, coarse := r.export("fine.stl", obj{"tessellation_quality": "high_quality"}), r.export("coarse.stl", obj{"tessellation_quality": "preview"})
@@ -62,13 +59,9 @@ func TestFilesOfFacets(t *testing.T) {
 		}
 		z := r.export("both.3mf", nil)
 		archive, err := zip.NewReader(bytes.NewReader(z), int64(len(z)))
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.No(r, err)
 		model, err := archive.Open("3D/3dmodel.model")
-		if err != nil {
-			r.Fatal(err)
-		}
+		expect.No(r, err)
 		text, err := io.ReadAll(model)
 		if err != nil || strings.Count(string(text), "<object ") != 2 || !strings.Contains(string(text), `unit="millimeter"`) {
 			r.Errorf("3MF: %d bytes, %v, want two objects in millimetres", len(text), err)
@@ -81,9 +74,7 @@ func TestFilesOfFacets(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					r.Fatalf("SVG: %v", err)
-				}
+				expect.No(r, err, "SVG")
 				if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "path" || e.Name.Local == "line") {
 					lines++
 				}
@@ -100,9 +91,7 @@ func TestFilesOfFacets(t *testing.T) {
 func (r *rig) reread(data []byte, name string, volumes map[string]float64, relative float64) {
 	r.Helper()
 	other := start(r.TB, kernels[1])
-	if err := os.WriteFile(filepath.Join(other.dir, name), data, 0o600); err != nil {
-		r.Fatal(err)
-	}
+	expect.No(r, os.WriteFile(filepath.Join(other.dir, name), data, 0o600))
 	solids := other.do("file.import", obj{"file_path": name}).objects("solids")
 	if len(solids) != len(volumes) {
 		r.Fatalf("%s: FreeCAD reads %d solids, want %d", name, len(solids), len(volumes))
@@ -173,13 +162,9 @@ func TestFilesComeBackAsSolids(t *testing.T) {
 		if s := r.do("workspace.status", obj{"workspace_id": "back"}); s.number("entity_count") != 0 {
 			r.Errorf("%v, want nothing left of the import", s)
 		}
-		if err := os.WriteFile(filepath.Join(r.dir, "bad.stl"), []byte("solid nothing\nendsolid"), 0o600); err != nil {
-			r.Fatal(err)
-		}
+		expect.No(r, os.WriteFile(filepath.Join(r.dir, "bad.stl"), []byte("solid nothing\nendsolid"), 0o600))
 		r.refuse(env.ImportFailed, "file_path", "file.import", obj{"file_path": "bad.stl"})
-		if err := os.WriteFile(filepath.Join(r.dir, "bad.step"), []byte("ISO-10303-21;\nnothing"), 0o600); err != nil {
-			r.Fatal(err)
-		}
+		expect.No(r, os.WriteFile(filepath.Join(r.dir, "bad.step"), []byte("ISO-10303-21;\nnothing"), 0o600))
 		if !r.about.Exact {
 			r.unsupported("format", "file.import", obj{"file_path": "bad.step"})
 			r.unsupported("format", "file.export", obj{"file_path": "out.brep"})

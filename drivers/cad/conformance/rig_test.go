@@ -20,6 +20,7 @@ import (
 	"swarmdeck/drivers/cad/freecad/freecadtest"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // engine is compiled once for all tests.
@@ -149,9 +150,7 @@ func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
 		f(&o)
 	}
 	e, err := env.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -211,14 +210,10 @@ func (r *rig) try(method string, params obj) (obj, *env.Error) {
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {
 		e := &env.Error{Code: env.Code(refused.Code), Message: refused.Message}
-		if err := core.Decode(refused.Data, &e.Data); err != nil {
-			r.Fatalf("%s: error data %s: %v", method, refused.Data, err)
-		}
+		expect.No(r, core.Decode(refused.Data, &e.Data), method, "error data", refused.Data)
 		return nil, e
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	expect.No(r, err)
 	if answer.Status != "success" || answer.Metadata.Operation != method || answer.Metadata.Millis == nil {
 		r.Fatalf("%s: status %q, metadata %+v", method, answer.Status, answer.Metadata)
 	}

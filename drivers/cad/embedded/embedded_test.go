@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/model"
+	"swarmdeck/expect"
 )
 
 // code keeps the compiled geometry for all tests of the package.
@@ -34,18 +35,14 @@ func open(t *testing.T, o embedded.Options) env.Kernel {
 	e := embedded.New(o)
 	t.Cleanup(func() { e.Close() })
 	k, err := e.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return k
 }
 
 func shape(t *testing.T, r env.Recipe, inputs ...string) model.Shape {
 	t.Helper()
 	s, err := env.NewShape(r, "", inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return s
 }
 
@@ -58,9 +55,7 @@ var frame = func() env.Plane {
 func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 	k := open(t, embedded.Options{})
 	slot, err := profile.Slot(profile.Point{X: 10, Y: 0}, profile.Point{X: 20, Y: 4}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	n := frame.Normal()
 	up := [3]float64{7 * n[0], 7 * n[1], 7 * n[2]}
 	lean := [3]float64{up[0] + 2, up[1], up[2] + 4}
@@ -79,9 +74,7 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 		{"back a third", &env.Revolve{Profile: env.ProfileOf(slot), Plane: frame, Point: at, Axis: [3]float64{0, 0, -3}, Angle: -2 * math.Pi / 3}, slot.Area() * slot.Centroid().X * 2 * math.Pi / 3},
 	} {
 		facts, err := k.Build(t.Context(), shape(t, tt.recipe), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
+		expect.No(t, err, tt.name)
 		if math.Abs(facts.Volume-tt.want) > 1e-3*tt.want || !facts.Topology.Closed || facts.Tolerance <= 0 || facts.Tolerance > 0.03 {
 			t.Errorf("%s: %+v, want %g mm³", tt.name, facts, tt.want)
 		}
@@ -91,9 +84,7 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
 	k := open(t, embedded.Options{})
 	circle, err := profile.Circle(profile.Point{X: 1}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, err = k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
 	var refusal *env.Error
 	if !errors.As(err, &refusal) || refusal.Code != env.InvalidGeometry || refusal.Data.Field != "axis_point" {
@@ -125,9 +116,8 @@ func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
 	ctx := context.Background()
 	a, b := shape(t, &env.Box{Dimensions: [3]float64{2, 2, 2}}), shape(t, &env.Box{Position: [3]float64{1, 1, 1}, Dimensions: [3]float64{2, 2, 2}})
 	for _, s := range []model.Shape{a, b} {
-		if _, err := k.Build(ctx, s, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := k.Build(ctx, s, nil)
+		expect.No(t, err)
 	}
 	o, err := k.Overlap(ctx, a.Hash, b.Hash)
 	if err != nil || o == nil || math.Abs(o.Volume-1) > 1e-9 || o.Bounds != (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}) {

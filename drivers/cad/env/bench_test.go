@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 // tails reports the median and the slowest hundredth of single operations.
@@ -140,9 +141,7 @@ func BenchmarkDrill(b *testing.B) {
 func BenchmarkTenClients(b *testing.B) {
 	dir := b.TempDir()
 	e, err := env.New(b.Context(), env.Options{Open: engine.Open, Dir: dir})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	b.Cleanup(func() { e.Close() })
 	var clients []*client
 	for i := range 10 {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // engine is compiled once for all tests of the package.
@@ -46,9 +47,7 @@ func start(t testing.TB, change ...func(*env.Options)) *client {
 		f(&o)
 	}
 	e, err := env.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -104,18 +103,15 @@ type outcome struct {
 // send writes one line.
 func (c *client) send(line string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		c.t.Fatal(err)
-	}
+	_, err := io.WriteString(c.in, line+"\n")
+	expect.No(c.t, err)
 }
 
 // line reads one line.
 func (c *client) line() string {
 	c.t.Helper()
 	line, err := c.out.ReadString('\n')
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.No(c.t, err)
 	return strings.TrimSuffix(line, "\n")
 }
 
@@ -125,9 +121,7 @@ func (c *client) receive() response {
 	for {
 		line := c.line()
 		var r response
-		if err := core.Decode([]byte(line), &r); err != nil {
-			c.t.Fatalf("%s: %v", line, err)
-		}
+		expect.No(c.t, core.Decode([]byte(line), &r), line)
 		if r.Version != "2.0" {
 			c.t.Fatalf("no JSON-RPC 2.0: %s", line)
 		}

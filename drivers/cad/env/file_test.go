@@ -14,34 +14,25 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
-	if err := os.WriteFile(filepath.Join(c.dir, ".a.stl.part"), make([]byte, 1<<20), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(c.dir, ".a.stl.part"), make([]byte, 1<<20), 0o644))
 	want := c.do("file.export", `{"file_path":"a.stl"}`)["bytes"]
 	// One who writes still keeps it; a link leads nowhere.
 	busy, err := os.Create(filepath.Join(c.dir, ".b.stl.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer busy.Close()
-	if err := syscall.Flock(int(busy.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("a.stl", filepath.Join(c.dir, ".c.stl.part")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Flock(int(busy.Fd()), syscall.LOCK_EX))
+	expect.No(t, os.Symlink("a.stl", filepath.Join(c.dir, ".c.stl.part")))
 	c.do("file.export", `{"file_path":"b.stl"}`)
 	c.do("file.export", `{"file_path":"c.stl"}`)
 	var names []string
 	all, err := os.ReadDir(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
@@ -58,16 +49,10 @@ func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 func TestWhatLiesInAWritersWayIsLeftAlone(t *testing.T) {
 	c := start(t)
 	c.box("a", [3]float64{}, [3]float64{10, 20, 30})
-	if err := syscall.Mkfifo(filepath.Join(c.dir, ".a.stl.part"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Mkfifo(filepath.Join(c.dir, ".a.stl.part"), 0o644))
 	dear := filepath.Join(c.dir, "dear")
-	if err := os.WriteFile(dear, []byte("keep"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(dear, filepath.Join(c.dir, ".b.stl.part")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(dear, []byte("keep"), 0o644))
+	expect.No(t, os.Link(dear, filepath.Join(c.dir, ".b.stl.part")))
 	c.do("file.export", `{"file_path":"b.stl"}`)
 	if data, err := os.ReadFile(dear); err != nil || string(data) != "keep" {
 		t.Errorf("%d bytes, %v", len(data), err)
@@ -86,9 +71,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	for _, f := range []string{"out/all.step", "out/all.stl", "out/all.3mf", "out/all.svg", "out/all.json"} {
 		out := c.do("file.export", fmt.Sprintf(`{"file_path":%q,"format":%q}`, f, strings.TrimPrefix(filepath.Ext(f), ".")))
 		data, err := os.ReadFile(filepath.Join(c.dir, f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		sum := sha256.Sum256(data)
 		if out["sha256"] != hex.EncodeToString(sum[:]) || out["bytes"] != float64(len(data)) || len(out["parts"].([]any)) != 2 || out["tolerance"].(float64) <= 0 {
 			t.Error(out)
@@ -107,9 +90,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(filepath.Join(c.dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if i := slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }); i >= 0 || len(left) != 6 {
 		t.Error(left)
 	}
@@ -149,9 +130,7 @@ func TestASolidThatSTEPCanNotTakeCostsNoKernel(t *testing.T) {
 	odd := `{"format":"swarmdeck-solids","version":1,"unit":"mm","parts":[{"name":"odd","tolerance":0,
 		"vertices":[[0,0,0],[9,0,0],[0,9,0],[0,0,9],[20,0,0],[21,0,0],[20,1,0],[20,0,1]],
 		"triangles":[[0,2,1],[0,1,3],[0,3,2],[1,2,3],[4,5,6],[4,7,5],[4,6,7],[5,7,6]]}]}`
-	if err := os.WriteFile(filepath.Join(c.dir, "odd.json"), []byte(odd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(c.dir, "odd.json"), []byte(odd), 0o600))
 	c.do("file.import", `{"file_path":"odd.json","entity_id":"odd"}`)
 	c.fails(env.InvalidParameter, "entity_ids", "file.export", `{"file_path":"odd.step"}`)
 	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 0.0 {
@@ -166,15 +145,9 @@ func TestFilesStayInTheirDirectory(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(c.dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	if err := os.WriteFile(filepath.Join(outside, "x.stl"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(c.dir, "folder.stl"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "file.stl"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(outside, "x.stl"), []byte("secret"), 0o600))
+	expect.No(t, os.Mkdir(filepath.Join(c.dir, "folder.stl"), 0o700))
+	expect.No(t, os.WriteFile(filepath.Join(c.dir, "file.stl"), nil, 0o600))
 	before := c.state("main")
 	for _, path := range []string{"../x.stl", "/tmp/x.stl", "link/x.stl", "a/../../x.stl", "", ".", "x\u0000.stl", "folder.stl", strings.Repeat("d/", 300) + "x.stl", strings.Repeat("x", 300) + ".stl", "file.stl/x.stl"} {
 		for _, method := range []string{"file.export", "file.import"} {
@@ -198,9 +171,7 @@ func TestFilesThatCanNotBeRead(t *testing.T) {
 		"short.stl": "solid", "open.stl": "solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n",
 		"no.json": `{"format":"other"}`, "x.step": "ISO-10303-21;", "empty.stl": "",
 	} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600))
 	}
 	before := c.state("main")
 	for name, code := range map[string]env.Code{
@@ -233,21 +204,15 @@ func TestAnImportIsReplayedWithoutItsFile(t *testing.T) {
 
 func TestADirectoryMadeAnewIsUsed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "work")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(dir, 0o700))
 	c := start(t, func(o *env.Options) { o.Dir = dir })
 	c.box("a", [3]float64{}, [3]float64{1, 1, 1})
 	c.do("file.export", `{"file_path":"a.stl"}`)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(dir))
 	if r := c.try("file.export", `{"file_path":"a.stl"}`); r.Error == nil {
 		t.Error("it was written into a directory that is not there")
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(dir, 0o700))
 	c.do("file.export", `{"file_path":"a.stl"}`)
 	if _, err := os.Stat(filepath.Join(dir, "a.stl")); err != nil {
 		t.Error(err)

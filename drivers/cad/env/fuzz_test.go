@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // lines are messages to begin from.
@@ -37,15 +38,11 @@ func FuzzServe(f *testing.F) {
 		f.Add(line)
 	}
 	e, err := env.New(context.Background(), env.Options{Open: engine.Open, Dir: f.TempDir()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Cleanup(func() { e.Close() })
 	ask := func(t *testing.T, text string) []string {
 		var out bytes.Buffer
-		if err := e.Serve(t.Context(), strings.NewReader(text), &out); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, e.Serve(t.Context(), strings.NewReader(text), &out))
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	}
 	const look = `{"jsonrpc":"2.0","id":0,"method":"entity.list","params":{"limit":1000,"workspace_id":"main"}}` + "\n"
@@ -61,17 +58,13 @@ func FuzzServe(f *testing.F) {
 			}
 			var list []core.Raw
 			if strings.HasPrefix(line, "[") {
-				if err := core.Decode([]byte(line), &list); err != nil {
-					t.Fatalf("%q: %v", line, err)
-				}
+				expect.No(t, core.Decode([]byte(line), &list), line)
 			} else {
 				list = []core.Raw{core.Raw(line)}
 			}
 			for _, one := range list {
 				var r response
-				if err := core.Decode(one, &r); err != nil {
-					t.Fatalf("%q is no answer: %v", one, err)
-				}
+				expect.No(t, core.Decode(one, &r), one, "is no answer")
 				if r.Version != "2.0" || r.Method == "" && (r.Error == nil) == (r.Result == nil) {
 					t.Fatalf("%q is no answer", one)
 				}

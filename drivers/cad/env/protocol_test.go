@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestMessagesThatAreNone(t *testing.T) {
@@ -93,9 +94,7 @@ func TestABatchIsAnsweredAsOne(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"entity.create_point","params":{"entity_id":"q","coordinates":[4,6]}},5,` +
 		`{"jsonrpc":"2.0","id":"b","method":"measure.distance","params":{"entity_ids":["p","q"]}}]`)
 	var all []response
-	if err := core.Decode([]byte(c.line()), &all); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, core.Decode([]byte(c.line()), &all))
 	if len(all) != 3 || all[1].Error.Code != env.InvalidRequest || all[2].Result.Data["distance"] != 5.0 {
 		t.Errorf("%+v", all)
 	}

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // checkRecipe reads a shape. What can be read makes the same shape again, and
@@ -28,13 +29,9 @@ func checkRecipe(t *testing.T, op string, params []byte, inputs int) {
 		return
 	}
 	once, err := env.NewShape(r, s.Blob, s.Inputs...)
-	if err != nil {
-		t.Fatalf("%s %s: %v", op, params, err)
-	}
+	expect.No(t, err, op, params)
 	r, err = env.DecodeRecipe(once)
-	if err != nil {
-		t.Fatalf("%s %s: %v", op, once.Params, err)
-	}
+	expect.No(t, err, op, once.Params)
 	twice, err := env.NewShape(r, s.Blob, s.Inputs...)
 	if err != nil || twice.Hash != once.Hash {
 		t.Fatalf("%s: %s and %s: %v", op, once.Params, twice.Params, err)
@@ -43,20 +40,14 @@ func checkRecipe(t *testing.T, op string, params []byte, inputs int) {
 
 func TestARecipeKeepsItsProfileExactly(t *testing.T) {
 	slot, err := profile.Slot(profile.Point{X: 0.1, Y: 0.2}, profile.Point{X: 7.3, Y: 4.4}, 1.7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s, err := env.NewShape(&env.Extrude{
 		Profile: env.ProfileOf(slot), Plane: env.Plane{XAxis: [3]float64{1, 0, 0}, YAxis: [3]float64{0, 1, 0}}, Vector: [3]float64{0, 0, 3}, Tolerance: 0.01,
 	}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	checkRecipe(t, s.Op, s.Params, 0)
 	r, err := env.DecodeRecipe(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	back, err := r.(*env.Extrude).Profile.Shape()
 	if err != nil || back.Area() != slot.Area() || back.Length() != slot.Length() {
 		t.Errorf("%v %v, %v", back.Area(), slot.Area(), err)

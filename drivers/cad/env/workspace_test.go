@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
@@ -197,9 +198,7 @@ func TestAgentsAreCounted(t *testing.T) {
 func TestTwoClientsShareWorkspaces(t *testing.T) {
 	o := env.Options{Open: engine.Open, Dir: t.TempDir()}
 	e, err := env.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { e.Close() })
 	a, b := connect(t, e, o.Dir), connect(t, e, o.Dir)
 	a.do("workspace.create", `{"workspace_name":"w"}`)
@@ -248,9 +247,7 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 	entity := func(id, kind, properties, more string) string {
 		properties = string(canonical(t, properties))
 		hash, err := core.Digest([]any{kind, core.Raw(properties)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return fmt.Sprintf(`{"entity_id":%q,"entity_type":%q,"workspace_id":"w","properties":%s,"hash":%q,"origin":"w:%d"%s}`, id, kind, properties, hash, seq+1, more)
 	}
 	for _, put := range []func() string{
@@ -284,8 +281,6 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 func canonical(t *testing.T, text string) core.Raw {
 	t.Helper()
 	out, err := core.Canonical([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 var engine *kernel.Engine
@@ -24,9 +25,7 @@ func TestMain(m *testing.M) {
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return v
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // tetrahedron is the smallest solid.
@@ -33,9 +34,7 @@ func tetrahedron() format.Part {
 func written(t testing.TB, write func(io.Writer, []format.Part) error, parts ...format.Part) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := write(&out, parts); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, write(&out, parts))
 	return out.Bytes()
 }
 
@@ -50,9 +49,7 @@ func TestSTLComesBackWithTheSameVolume(t *testing.T) {
 			t.Errorf("%s: %d bytes for %d triangles", p.Name, len(data), len(p.Mesh.Triangles))
 		}
 		m, err := format.ReadSTL(bytes.NewReader(data))
-		if err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
-		}
+		expect.No(t, err, p.Name)
 		near(t, p.Name, m.Properties().Volume, p.Mesh.Properties().Volume, 1e-5)
 	}
 }
@@ -233,13 +230,9 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 	parts := shapes(t)
 	data := written(t, format.Write3MF, parts...)
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	file, err := archive.Open("3D/3dmodel.model")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var model struct {
 		Unit    string `xml:"unit,attr"`
 		Objects []struct {
@@ -251,9 +244,7 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 			ID int `xml:"objectid,attr"`
 		} `xml:"build>item"`
 	}
-	if err := xml.NewDecoder(file).Decode(&model); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, xml.NewDecoder(file).Decode(&model))
 	if model.Unit != "millimeter" || len(model.Objects) != len(parts) || len(model.Items) != len(parts) {
 		t.Fatalf("unit %s, %d objects, %d items", model.Unit, len(model.Objects), len(model.Items))
 	}
@@ -290,9 +281,7 @@ func TestBoxesThatTouchAtAnEdgeStayClosed(t *testing.T) {
 	} {
 		for _, write := range []func(io.Writer, []format.Part) error{format.WriteSTL, format.WriteTextSTL} {
 			m, err := format.ReadSTL(bytes.NewReader(written(t, write, parts...))) // which joins equal corners
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			expect.No(t, err, name)
 			near(t, name, m.Properties().Volume, volumes(parts), 1e-5)
 		}
 	}
@@ -333,9 +322,7 @@ func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 	}
 	drawn := func() (visible, hidden strokes) {
 		var out bytes.Buffer
-		if err := format.WriteSVG(&out, []format.Part{{Name: "pin", Mesh: m, Tolerance: 0.02}}, format.Front); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, format.WriteSVG(&out, []format.Part{{Name: "pin", Mesh: m, Tolerance: 0.02}}, format.Front))
 		paths := strings.SplitAfter(out.String(), "<path")
 		return strokesOf(paths[2]), strokesOf(paths[1])
 	}
@@ -367,18 +354,14 @@ func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 		format.Isometric: {{lines: 6, edges: 9}, {lines: 3, edges: 3}}, // corners of three edges end lines
 	} {
 		var out bytes.Buffer
-		if err := format.WriteSVG(&out, shapes(t)[:1], view); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, format.WriteSVG(&out, shapes(t)[:1], view))
 		var drawing struct {
 			Width string `xml:"width,attr"`
 			Paths []struct {
 				D string `xml:"d,attr"`
 			} `xml:"g>path"`
 		}
-		if err := xml.Unmarshal(out.Bytes(), &drawing); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, xml.Unmarshal(out.Bytes(), &drawing))
 		if got := [2]strokes{strokesOf(drawing.Paths[1].D), strokesOf(drawing.Paths[0].D)}; got != want {
 			t.Errorf("%s: visible and hidden are %+v, want %+v", view, got, want)
 		}
@@ -398,13 +381,10 @@ func FuzzReadSTL(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := m.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, m.Check())
 		part := format.Part{Name: "again", Mesh: m}
-		if _, err := format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part))); err != nil {
-			t.Fatal(err)
-		}
+		_, err = format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part)))
+		expect.No(t, err)
 		_ = writeSTEP(io.Discard, []format.Part{part}) // may refuse, never panic
 	})
 }

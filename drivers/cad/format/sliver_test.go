@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // roof is a box beside one with a ridge that rounding lays flat.
@@ -60,9 +61,7 @@ func TestAFaceWithoutAreaIsRefused(t *testing.T) {
 	p := capped()
 	p.Mesh.Vertices = append(p.Mesh.Vertices, [3]float64{4, 0, 0})
 	p.Mesh.Triangles = append(p.Mesh.Triangles[1:], [3]uint32{0, 2, 7}, [3]uint32{7, 2, 1}, [3]uint32{0, 7, 1})
-	if err := p.Mesh.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.Mesh.Check())
 	var out bytes.Buffer
 	if err := writeSTEP(&out, []format.Part{p}); !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), "without an area") || out.Len() > 0 {
 		t.Errorf("%v after %d bytes", err, out.Len())
@@ -87,9 +86,7 @@ func surface3MF(t *testing.T, data []byte) *mesh.Mesh {
 			C uint32 `xml:"v3,attr"`
 		} `xml:"resources>object>mesh>triangles>triangle"`
 	}
-	if err := xml.NewDecoder(file).Decode(&model); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, xml.NewDecoder(file).Decode(&model))
 	m := &mesh.Mesh{}
 	for _, v := range model.Vertices {
 		m.Vertices = append(m.Vertices, [3]float64{v.X, v.Y, v.Z})

@@ -15,14 +15,13 @@ import (
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 func step(t testing.TB, parts ...format.Part) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := format.WriteSTEP(t.Context(), &out, parts); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, format.WriteSTEP(t.Context(), &out, parts))
 	return out.String()
 }
 
@@ -157,9 +156,7 @@ func TestFilesForOtherTools(t *testing.T) {
 			if out.Len() == 0 {
 				t.Errorf("%s as %s is empty", p.Name, f.ending)
 			}
-			if err := os.WriteFile(base+"."+f.ending, out.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(base+"."+f.ending, out.Bytes(), 0o600))
 		}
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 // python is a program in the place of the interpreter.
 func python(t *testing.T, script string) Installation {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	return Installation{Python: path}
 }
 
@@ -90,9 +89,7 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 
 func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
 	k, err := Open(t.Context(), Options{Installation: python(t, greets+`trap "" TERM INT; while :; do sleep 1; done`), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer k.Close()
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
@@ -108,9 +105,7 @@ const holder = "FREECAD_TEST_HOLDER"
 func TestAWorkerDiesWithItsParent(t *testing.T) {
 	if script := os.Getenv(holder); script != "" {
 		k, err := Open(context.Background(), Options{Installation: Installation{Python: script}, Dir: filepath.Dir(script)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		fmt.Printf("worker %d\n", k.(*Kernel).p.child.PID())
 		_, _ = k.Overlap(context.Background(), "a", "b") // waits for ever
 		return
@@ -120,19 +115,13 @@ func TestAWorkerDiesWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0], "-test.run=^TestAWorkerDiesWithItsParent$", "-test.v")
 	parent.Env = append(os.Environ(), holder+"="+i.Python)
 	said, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, parent.Start())
 	pid := 0
 	for lines := bufio.NewScanner(said); pid == 0 && lines.Scan(); {
 		_, _ = fmt.Sscanf(lines.Text(), "worker %d", &pid)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	if pid == 0 {
 		t.Fatal("there was no worker")

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/expect"
 )
 
 func TestFilesReadBack(t *testing.T) {
@@ -22,9 +23,7 @@ func TestFilesReadBack(t *testing.T) {
 	for _, kind := range []string{"STEP", "IGES", "BREP"} {
 		var file, again bytes.Buffer
 		for _, w := range []*bytes.Buffer{&file, &again} {
-			if err := k.Export(t.Context(), w, parts, env.ExportOptions{Format: kind}); err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
+			expect.No(t, k.Export(t.Context(), w, parts, env.ExportOptions{Format: kind}), kind)
 		}
 		// OpenCASCADE orders names in IGES by their addresses.
 		if kind != "IGES" && !bytes.Equal(file.Bytes(), again.Bytes()) {
@@ -39,14 +38,10 @@ func TestFilesReadBack(t *testing.T) {
 				t.Errorf("%s: part %d is %q, want %q", kind, i, one.Name, parts[i].Name)
 			}
 			s, err := env.NewShape(&env.Import{Format: kind, Index: i}, strings.Repeat("a", 64))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			s.Hash += kind
 			f, err := k.Build(t.Context(), s, one.Blob)
-			if err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
+			expect.No(t, err, kind)
 			near(t, kind+": volume read back", f.Volume, want[i], 1e-9)
 			if f.Tolerance != 0 || !f.Topology.Closed {
 				t.Errorf("%s: %+v, want an exact closed solid", kind, f)
@@ -60,21 +55,15 @@ func TestFacetedFilesStayFacets(t *testing.T) {
 	c, _ := build(t, k, drill)
 	for _, kind := range []string{"STL", "JSON"} {
 		var file bytes.Buffer
-		if err := k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind, Deflection: 0.05}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind, Deflection: 0.05}))
 		found, err := k.Import(t.Context(), &file, kind)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
 		}
 		s, err := env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		f, err := k.Build(t.Context(), s, found[0].Blob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
 		if f.Topology.Faces > 60 || !f.Topology.Closed || (kind == "JSON") != (f.Tolerance == 0.05) {
 			t.Errorf("%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
@@ -92,14 +81,10 @@ func TestSTEPOfFacetsTellsItsTolerance(t *testing.T) {
 	k := open(t)
 	c, _ := build(t, k, drill)
 	m, kept, err := k.Mesh(t.Context(), c.Hash, 0.02)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	m.Faces = nil
 	var file bytes.Buffer
-	if err := format.WriteSTEP(t.Context(), &file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, format.WriteSTEP(t.Context(), &file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}))
 	found, err := k.Import(t.Context(), &file, "STEP")
 	if err != nil || len(found) != 1 || found[0].Name != "drill" || found[0].Tolerance != 0.02 {
 		t.Fatalf("%+v, %v, want one solid named drill with tolerance 0.02", found, err)
@@ -118,9 +103,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		}
 	}
 	s, err := env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, err = k.Build(t.Context(), s, []byte("no content of ours"))
 	refused(t, err, env.ImportFailed, "file_path")
 	_, err = k.Import(t.Context(), strings.NewReader(""), "DWG")

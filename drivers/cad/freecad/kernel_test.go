@@ -9,6 +9,7 @@ import (
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
 	"swarmdeck/engine/cad/model"
+	"swarmdeck/expect"
 )
 
 // open starts a kernel; the test is skipped where FreeCAD is missing.
@@ -18,13 +19,9 @@ func open(t testing.TB) env.Kernel {
 	if errors.Is(err, freecad.ErrNotFound) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	k, err := freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
@@ -41,9 +38,7 @@ func shape(t testing.TB, r env.Recipe, inputs ...model.Shape) model.Shape {
 		hashes = append(hashes, s.Hash)
 	}
 	s, err := env.NewShape(r, "", hashes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return s
 }
 
@@ -51,9 +46,7 @@ func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (mod
 	t.Helper()
 	s := shape(t, r, inputs...)
 	f, err := k.Build(t.Context(), s, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", s.Op, err)
-	}
+	expect.No(t, err, s.Op)
 	return s, f
 }
 
@@ -241,12 +234,10 @@ func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
 		if busy {
 			build(t, k, &env.Chamfer{Distance: 3}, holed)
 			build(t, k, &env.Fillet{Radius: 3}, holed)
-			if _, _, err := k.Mesh(t.Context(), holed.Hash, 0); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := k.Overlap(t.Context(), holed.Hash, c.Hash); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := k.Mesh(t.Context(), holed.Hash, 0)
+			expect.No(t, err)
+			_, err = k.Overlap(t.Context(), holed.Hash, c.Hash)
+			expect.No(t, err)
 		}
 		_, f := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 50, Count: 5}, holed)
 		facts = append(facts, f)
@@ -299,9 +290,7 @@ func TestMassOfABodyOfTwoParts(t *testing.T) {
 	b, _ := build(t, k, &env.Box{Dimensions: [3]float64{10, 10, 10}})
 	both, _ := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 30, Count: 2}, b)
 	m, err := k.Measure(t.Context(), both.Hash, 7.85)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	near(t, "mass", m.Mass, 2*7.85, 1e-9)
 	// Each cube has m·a²/6 about itself, and 15 mm to the centre (Steiner).
 	near(t, "inertia about x", m.Inertia[0][0], 2*7.85*100/6, 1e-9)
@@ -347,9 +336,7 @@ func TestDistancesBetweenBodies(t *testing.T) {
 		"other side": {shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 1.5}), b, 0},
 	} {
 		gap, err := k.(env.Distancer).Distance(t.Context(), s.a.Hash, s.b.Hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		near(t, name, gap, s.gap, 1e-6)
 	}
 }
@@ -361,9 +348,7 @@ func TestMeshesAreClosedAndWithinTheDeflection(t *testing.T) {
 	var before float64 = math.Inf(1)
 	for _, deflection := range []float64{1, 0.1, 0.01} {
 		m, kept, err := k.Mesh(t.Context(), ball.Hash, deflection)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if err := m.Check(); err != nil || kept != deflection || len(m.Faces) != len(m.Triangles) {
 			t.Errorf("deflection %g: kept %g, %d face numbers of %d triangles, %v", deflection, kept, len(m.Faces), len(m.Triangles), err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/expect"
 )
 
 func TestADeadlineLosesTheKernelOnly(t *testing.T) {
@@ -33,12 +34,8 @@ func TestAWorkerThatDiesIsToldOf(t *testing.T) {
 	k := open(t)
 	pid := freecad.PID(k)
 	p, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, p.Kill())
 	_, err = k.Build(t.Context(), shape(t, block), nil)
 	if err == nil || !strings.Contains(err.Error(), "SIGKILL") {
 		t.Errorf("%v, want that it was killed", err)
@@ -57,33 +54,23 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	open(t)
 	dir := t.TempDir()
 	k, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	b, _ := build(t, k, block)
-	if err := k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}))
 	if left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*")); len(left) > 0 {
 		t.Errorf("files of a call stay: %v", left)
 	}
 	// What a crash leaves behind is swept by the next kernel; what is in use is not.
 	crashed := filepath.Join(dir, "swarmdeck-freecad-crashed")
-	if err := os.Mkdir(crashed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(crashed, 0o700))
 	other, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d directories with two kernels open: %v", len(left), left)
 	}
 	build(t, k, drill)
 	for _, one := range []env.Kernel{k, other} {
-		if err := one.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, one.Close())
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // engine is shared by the tests: compiling takes a third of a second.
@@ -25,9 +26,7 @@ func TestMain(m *testing.M) {
 func open(t testing.TB) *kernel.Kernel {
 	t.Helper()
 	k, err := engine.Open(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { k.Close(context.Background()) })
 	return k
 }
@@ -36,9 +35,7 @@ func open(t testing.TB) *kernel.Kernel {
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return v
 	}
 }
@@ -69,9 +66,7 @@ func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
 		e := kernel.New(kernel.Options{CacheDir: dir})
 		k := must[*kernel.Kernel](t)(e.Open(t.Context()))
 		must[*kernel.Solid](t)(k.Box(t.Context(), [3]float64{}, [3]float64{1, 1, 1}))
-		if err := e.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, e.Close(t.Context()))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
@@ -121,9 +116,7 @@ func TestFreedSolidsGiveTheirMemoryBack(t *testing.T) {
 	for i := range 500 {
 		s := must[*kernel.Solid](t)(k.Cylinder(t.Context(), [3]float64{1, 2, 3}, [3]float64{0, 0, 1}, 10, 5, 0.01))
 		must[any](t)(s.Mesh(t.Context()))
-		if err := errors.Join(s.Free(t.Context()), s.Free(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(s.Free(t.Context()), s.Free(t.Context())))
 		if i == 100 {
 			before = k.Memory()
 		}
@@ -137,9 +130,7 @@ func TestBadNumbersAreRefusedBeforeTheGeometry(t *testing.T) {
 	k, other, ctx := open(t), open(t), t.Context()
 	s, foreign := plate(t, k), plate(t, other)
 	freed := plate(t, k)
-	if err := freed.Free(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, freed.Free(ctx))
 	nan, inf, zero := math.NaN(), math.Inf(1), [3]float64{}
 	up := [3]float64{0, 0, 1}
 	square := kernel.Region{Loops: [][][2]float64{{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}}

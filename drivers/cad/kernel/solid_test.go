@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 var (
@@ -149,9 +150,7 @@ func TestUnionAndIntersectionHoldWhatTheOperandsHold(t *testing.T) {
 			within(t, "overlap", overlap.Volume, volume(common), 1e-9)
 		}
 		for _, s := range []*kernel.Solid{a, b, union, common, less} {
-			if err := s.Free(ctx); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, s.Free(ctx))
 		}
 	}
 	if k.Live() != 0 {

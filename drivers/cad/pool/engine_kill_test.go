@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // TestWorkersKilledAtAnyInstantLeaveAllOrNothing kills workers while agents
@@ -77,9 +78,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 	t.Logf("%d operations stored, %d lost to %d kills", made.Load(), lost.Load(), kills)
 	for _, id := range crew {
 		entries, err := e.CAD.Journal(t.Context(), alice.Tenant, "ws_"+id, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		content, err := model.Load(entries)
 		if err != nil || content.Len() != points || content.Seq() != points+1 {
 			t.Errorf("%s: %d entities after %d entries, %v", id, content.Len(), content.Seq(), err)

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -26,17 +27,11 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
 	sealer, err := audit.OpenSealer(path + ".key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	e, err := engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: p, CADDir: filepath.Join(t.TempDir(), "files")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -51,25 +46,21 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 			t.Error(err)
 		}
 	})
-	if _, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant); err != nil {
-		t.Fatal(err)
-	}
+	_, err = e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
+	expect.No(t, err)
 	return e
 }
 
 func agent(t testing.TB, e *engine.Engine, id, role string) {
 	t.Helper()
-	if _, err := e.CAD.CreateAgent(t.Context(), alice, cad.CreateAgent{AgentID: id, RoleName: role, WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.CAD.CreateAgent(t.Context(), alice, cad.CreateAgent{AgentID: id, RoleName: role, WorkspaceID: "ws_" + id, Workspace: &cad.CreateWorkspace{}})
+	expect.No(t, err)
 }
 
 func execute(t testing.TB, e *engine.Engine, agent, method, params string) cad.Done {
 	t.Helper()
 	done, err := e.CAD.Execute(t.Context(), alice, cad.Operation{AgentID: agent, Method: method, Params: core.Raw(params)})
-	if err != nil {
-		t.Fatalf("%s by %s: %v", method, agent, err)
-	}
+	expect.No(t, err, method, "by", agent)
 	return done
 }
 

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func site(workspace string) cad.Site { return cad.Site{Tenant: "t_a", Workspace: workspace} }
@@ -22,9 +23,7 @@ func site(workspace string) cad.Site { return cad.Site{Tenant: "t_a", Workspace:
 func take(t testing.TB, p *Pool, at cad.Site) cad.Worker {
 	t.Helper()
 	w, err := p.Lease(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return w
 }
 
@@ -38,9 +37,7 @@ func pid(t testing.TB, w cad.Worker) int {
 	if err == nil {
 		err = core.DecodeStored(reply.Data, &d)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return drivertest.HostPID(d.Space, d.PID)
 }
 
@@ -50,9 +47,7 @@ func load(t testing.TB, w cad.Worker, workspace string, from, n int) {
 	for i := range n {
 		l.Entries = append(l.Entries, model.Entry{WorkspaceID: workspace, Seq: from + i, Method: "m"})
 	}
-	if err := w.Load(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, w.Load(t.Context(), l))
 	if got := w.Seq(workspace); got != from+n-1 {
 		t.Fatalf("seq %d, want %d", got, from+n-1)
 	}
@@ -280,9 +275,7 @@ func TestAWorkerKilledWhileIdleIsReplacedUnseen(t *testing.T) {
 		load(t, w, "a", 1, 1)
 		id := pid(t, w)
 		w.Release()
-		if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, syscall.Kill(id, syscall.SIGKILL))
 		eventually(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 		w = take(t, p, site("a"))
 		if w.Seq("a") != 0 || pid(t, w) == id {
@@ -362,9 +355,7 @@ func TestAWorkerThatGrewIsReplaced(t *testing.T) {
 		_, err := w.Call(t.Context(), cad.Call{Method: "test.grow", Params: core.Raw(fmt.Sprintf(`{"size":%d}`, size))})
 		return err
 	}
-	if err := grow(80 << 20); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, grow(80<<20))
 	for range leastLeases - 1 {
 		w.Release()
 		w = take(t, p, site("a"))

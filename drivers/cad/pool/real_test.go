@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // journal is what an engine keeps of one workspace.
@@ -28,9 +29,7 @@ func (j *journal) do(t testing.TB, p *Pool, method, params string) (core.Raw, er
 	w := take(t, p, site(j.id))
 	defer w.Release()
 	if have := w.Seq(j.id); have < len(j.entries) {
-		if err := w.Load(t.Context(), cad.Load{WorkspaceID: j.id, From: have + 1, Entries: j.entries[have:]}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, w.Load(t.Context(), cad.Load{WorkspaceID: j.id, From: have + 1, Entries: j.entries[have:]}))
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
@@ -44,9 +43,7 @@ func (j *journal) do(t testing.TB, p *Pool, method, params string) (core.Raw, er
 func (j *journal) must(t testing.TB, p *Pool, method, params string) core.Raw {
 	t.Helper()
 	data, err := j.do(t, p, method, params)
-	if err != nil {
-		t.Fatalf("%s: %v", method, err)
-	}
+	expect.No(t, err, method)
 	return data
 }
 
@@ -67,9 +64,7 @@ func TestAWorkspaceOutlivesItsProcess(t *testing.T) {
 	p.mu.Lock()
 	first := p.workers[0].proc.PID()
 	p.mu.Unlock()
-	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, syscall.Kill(first, syscall.SIGKILL))
 	eventually(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 	got := string(j.must(t, p, "measure.mass", `{%s,"entity_id":"ws_solid_1"}`))
 	if !strings.Contains(got, `"volume":6000`) {
@@ -160,9 +155,7 @@ func BenchmarkMerge(b *testing.B) {
 	for b.Loop() {
 		w := take(b, p, site("target"))
 		for _, j := range []*journal{source, target} {
-			if err := w.Load(b.Context(), cad.Load{WorkspaceID: j.id, From: 1, Entries: j.entries}); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, w.Load(b.Context(), cad.Load{WorkspaceID: j.id, From: 1, Entries: j.entries}))
 		}
 		reply, err := w.Call(b.Context(), cad.Call{Method: "workspace.merge", Params: core.Raw(`{"source_workspace_id":"source","target_workspace_id":"target"}`)})
 		if err != nil || len(reply.Entry.Conflicts) != 100 {

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 type pt = profile.Point
@@ -24,9 +25,7 @@ func within(t *testing.T, what string, got, want float64) {
 func segments(t *testing.T, make func() (profile.Shape, error)) []profile.Segment {
 	t.Helper()
 	s, err := make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var out []profile.Segment
 	for _, l := range s.Loops {
 		out = append(out, l...)
@@ -53,9 +52,7 @@ func TestAreasAndLengthsAreExact(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := c.make()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			within(t, "area", s.Area(), c.area)
 			within(t, "length", s.Length(), c.length)
 			within(t, "centroid x", s.Centroid().X, c.center.X)
@@ -79,9 +76,7 @@ func TestSegmentsInAnyOrderBecomeLoopsAndHoles(t *testing.T) {
 			}
 		}
 		s, err := profile.New(all...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if len(s.Loops) != 4 {
 			t.Fatalf("%d loops, want 4", len(s.Loops))
 		}
@@ -91,9 +86,7 @@ func TestSegmentsInAnyOrderBecomeLoopsAndHoles(t *testing.T) {
 
 func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 	s, err := profile.Slot(pt{0, 0}, pt{6, 8}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	last := 0.0
 	for _, tolerance := range []float64{1, 0.1, 0.01, 0.001, 0.0001} {
 		loops, sag, err := s.Facet(tolerance)
@@ -112,9 +105,7 @@ func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 		last = missing
 	}
 	square, err := profile.Rectangle(pt{0, 0}, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if loops, sag, err := square.Facet(5); err != nil || sag != 0 || len(loops[0]) != 4 {
 		t.Errorf("a square has %d corners, sag %v, %v", len(loops[0]), sag, err)
 	}
@@ -171,9 +162,7 @@ func TestWhatIsNoAreaIsRefused(t *testing.T) {
 
 func TestAMovedShapeIsTheSameElsewhere(t *testing.T) {
 	s, err := profile.Slot(pt{0, 0}, pt{6, 8}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	moved := s.Moved(pt{100, -50})
 	within(t, "area", moved.Area(), s.Area())
 	within(t, "centroid x", moved.Centroid().X, 103)
@@ -187,12 +176,9 @@ func BenchmarkNewAndFacet(b *testing.B) {
 	}
 	for b.Loop() {
 		s, err := profile.New(all...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, _, err := s.Facet(0.01); err != nil {
-			b.Fatal(err)
-		}
+		expect.No(b, err)
+		_, _, err = s.Facet(0.01)
+		expect.No(b, err)
 	}
 }
 
@@ -209,9 +195,7 @@ func nested(n int) (rings []profile.Segment, area float64) {
 func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 	rings, area := nested(301)
 	s, err := profile.New(rings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	within(t, "area", s.Area(), area)
 	for i, l := range s.Loops {
 		if (l.Area() > 0) != (i%2 == 0) {
@@ -223,8 +207,7 @@ func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 func BenchmarkRingsInRings(b *testing.B) {
 	rings, _ := nested(3000)
 	for b.Loop() {
-		if _, err := profile.New(rings...); err != nil {
-			b.Fatal(err)
-		}
+		_, err := profile.New(rings...)
+		expect.No(b, err)
 	}
 }

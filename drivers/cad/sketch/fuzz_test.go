@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cad/sketch"
+	"swarmdeck/expect"
 )
 
 // FuzzSolve puts arbitrary constraints on a sketch: solved means that each
@@ -40,9 +41,7 @@ func FuzzSolve(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		r, err := s.Solve(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if r.DegreesOfFreedom < 0 || r.Solved == (len(r.Conflicts) > 0) {
 			t.Errorf("%+v", r)
 		}
@@ -64,9 +63,7 @@ func FuzzSolve(f *testing.F) {
 func places(t *testing.T, s *sketch.Sketch) (out []float64) {
 	for _, id := range []string{"a", "b", "c", "d", "m", "s", "e", "k", "r"} {
 		g, err := s.At(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, p := range g.Points {
 			out = append(out, p[0], p[1])
 		}

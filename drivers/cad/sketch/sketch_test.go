@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cad/sketch"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // draw makes a sketch of lines such as "point a 1 2", "line l a b",
@@ -38,9 +39,7 @@ func draw(t testing.TB, text string) *sketch.Sketch {
 		case "arc":
 			err = s.AddArc(f[1], f[2], f[3], f[4])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	return s
 }
@@ -63,18 +62,14 @@ func demand(t testing.TB, s *sketch.Sketch, text string) {
 				c.Entities = append(c.Entities, word)
 			}
 		}
-		if err := s.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.Add(c))
 	}
 }
 
 func solve(t testing.TB, s *sketch.Sketch) sketch.Report {
 	t.Helper()
 	r, err := s.Solve(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -347,9 +342,7 @@ func TestSolvingFromNearbyStartsReachesTheSameShape(t *testing.T) {
 	for range 100 {
 		s := draw(t, quad)
 		for id, at := range map[string][2]float64{"a": {0, 0}, "b": {10, 0}, "c": {10, 5}, "d": {0, 5}} {
-			if err := s.Move(id, at[0]+3*random.Float64()-1.5, at[1]+3*random.Float64()-1.5); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, s.Move(id, at[0]+3*random.Float64()-1.5, at[1]+3*random.Float64()-1.5))
 		}
 		demand(t, s, rectangle)
 		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 2 {
@@ -431,14 +424,10 @@ func ring(t testing.TB, n int) *sketch.Sketch {
 	for i := range n {
 		sin, cos := math.Sincos(2 * math.Pi * float64(i) / float64(n))
 		off := 1 + 0.01*math.Sin(float64(7*i))
-		if err := s.AddPoint(fmt.Sprint("p", i), 100*cos*off, 100*sin*off); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.AddPoint(fmt.Sprint("p", i), 100*cos*off, 100*sin*off))
 	}
 	for i := range n {
-		if err := s.AddLine(fmt.Sprint("l", i), fmt.Sprint("p", i), fmt.Sprint("p", (i+1)%n)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, s.AddLine(fmt.Sprint("l", i), fmt.Sprint("p", i), fmt.Sprint("p", (i+1)%n)))
 	}
 	turn := fmt.Sprint(2 * math.Pi / float64(n))
 	demand(t, s, fmt.Sprintf("fixed p0\ndistance l0 %v", 200*math.Sin(math.Pi/float64(n))))

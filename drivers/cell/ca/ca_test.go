@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell/ca"
+	"swarmdeck/expect"
 )
 
 func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 	made := func() (*ca.Authority, *x509.CertPool) {
 		a, err := ca.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(a.Certificate()) {
 			t.Fatal("no certificate")
@@ -27,9 +26,7 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 	_, other := made()
 	for host, wrong := range map[string]string{"api.example": "example", "127.0.0.1": "127.0.0.2", "::1": "api.example"} {
 		c, err := a.Leaf(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if again, _ := a.Leaf(host); again != c {
 			t.Error("it is kept")
 		}
@@ -47,21 +44,16 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 		}
 	}
 	for i := range 600 {
-		if _, err := a.Leaf(fmt.Sprintf("h%d.example", i)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := a.Leaf(fmt.Sprintf("h%d.example", i))
+		expect.No(t, err)
 	}
 }
 
 func TestTheBundleHoldsWhatTheMachineTrusts(t *testing.T) {
 	a, err := ca.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	b, err := ca.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	roots := filepath.Join(t.TempDir(), "roots.pem")
 	whole := b.Certificate()
 	if err := os.WriteFile(roots, whole[:len(whole)-1], 0o600); err != nil { // without its last line break

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // WithoutSpaces is the variable that has a test's program refuse itself all
@@ -88,28 +90,19 @@ func Begin() {
 func Copy(t testing.TB, program, to string) {
 	t.Helper()
 	from, err := os.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer from.Close()
 	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(f, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	_, err = io.Copy(f, from)
+	expect.No(t, err)
+	expect.No(t, f.Close())
 }
 
 // Passable lets others pass to a directory of a test's.
 func Passable(t testing.TB, dir string) {
 	t.Helper()
 	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(dir, 0o755))
 	}
 }

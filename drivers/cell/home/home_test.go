@@ -8,25 +8,20 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/expect"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
 	skeleton, path, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(skeleton, ".tool/settings"), "fresh")
 	write(t, filepath.Join(skeleton, ".tool/deep/more"), "fresh")
-	if err := os.Symlink(outside, filepath.Join(path, ".tool")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink(outside, filepath.Join(path, ".tool")))
 	h := Home{Options: Options{Skeleton: skeleton}, Path: path}
 	if err := h.Furnish(); err == nil {
 		t.Error("the home was filled through a link that leads out of it")
@@ -42,9 +37,7 @@ func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
 	data := filepath.Join(mine, ".local/share/swarmdeck/swarmdeck.db")
 	write(t, data, "data")
 	own, err := safeopen.OwnFiles(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h := Home{Options: Options{Login: []string{"~/.local"}}, Path: t.TempDir(), Own: own}
 	if err := h.Furnish(); err == nil {
 		t.Error("the data file was copied into an agent's home")
@@ -58,9 +51,7 @@ func TestOnlyHomesOfAgentsAreKept(t *testing.T) {
 	for _, dir := range []string{Of(state, ada), Of(state, eve), shared} {
 		write(t, filepath.Join(dir, "home/x"), "x")
 	}
-	if err := Keep(state, []fleet.Agent{ada}, shared); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, Keep(state, []fleet.Agent{ada}, shared))
 	there := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
 	if !there(Of(state, ada)) || !there(shared) || there(Of(state, eve)) {
 		t.Error("ada, eve, shared:", there(Of(state, ada)), there(Of(state, eve)), there(shared))
@@ -90,9 +81,7 @@ func TestAHomeStaysAwayThoughWhatDiesWritesToIt(t *testing.T) {
 			_ = os.MkdirAll(filepath.Join(dir, "home/.cache"), 0o700)
 		}
 	}()
-	if err := Forget(state, ada); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, Forget(state, ada))
 	<-done
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("it is back: %v", err)

@@ -9,35 +9,26 @@ import (
 
 	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const tenant = "t_test"
 
 func put(t *testing.T, path, text string, perm os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	_ = os.Remove(path)
-	if err := os.WriteFile(path, []byte(text), perm); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, perm); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), perm))
+	expect.No(t, os.Chmod(path, perm))
 }
 
 // world is a keeper and a work directory without links in its path.
 func world(t *testing.T) (*Keeper, string) {
 	t.Helper()
 	k, err := New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return k, dir
 }
 
@@ -67,9 +58,7 @@ func TestALargeFileIsNotBound(t *testing.T) {
 	k, dir := world(t)
 	for name, size := range map[string]int64{"huge": maxFile + 1, "a": maxFile, "b": maxFile, "c": maxFile, "d": maxFile, "e": 1} {
 		put(t, filepath.Join(dir, name), "", 0o644)
-		if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Truncate(filepath.Join(dir, name), size))
 	}
 	files := k.Look(tenant, named.Line{Argv: []string{"frob", "huge", "a", "b", "c", "d", "e"}, Dir: dir})
 	for i, f := range files {
@@ -84,9 +73,7 @@ func TestTheCopiesAreWhatWasJudged(t *testing.T) {
 	job := filepath.Join(dir, "sub", "job.sh")
 	put(t, job, "echo hi\n", 0o755)
 	put(t, filepath.Join(dir, "conf"), "a", 0o644)
-	if err := os.Symlink("sub/job.sh", filepath.Join(dir, "link.sh")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink("sub/job.sh", filepath.Join(dir, "link.sh")))
 	line := named.Line{Argv: []string{"./link.sh", "--config", "conf"}, Dir: dir}
 	files := k.Look(tenant, line)
 	set, err := k.Take(dir, files, nil)
@@ -151,13 +138,9 @@ func TestALinkInPlaceOfAPinnedFileIsSeen(t *testing.T) {
 	put(t, job, "echo hi", 0o755)
 	put(t, twin, "echo hi", 0o755)
 	set, err := k.Take(dir, k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer set.Release()
-	if err := errors.Join(os.Remove(job), os.Symlink(twin, job)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(os.Remove(job), os.Symlink(twin, job)))
 	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) {
 		t.Error(err)
 	}
@@ -168,12 +151,8 @@ func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
 	put(t, filepath.Join(dir, "job.sh"), "echo hi", 0o755)
 	files := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
 	set, err := k.Take(dir, files, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Sweep(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, k.Sweep())
 	if _, err := os.Stat(set.Pins[0].Copy); err == nil {
 		t.Error("a copy is left")
 	}
@@ -215,13 +194,9 @@ func TestNoKeeperBindsNothing(t *testing.T) {
 
 func BenchmarkLook(b *testing.B) {
 	k, err := New(filepath.Join(b.TempDir(), "approved"), filepath.Join(b.TempDir(), "runs"), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, err)
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "job.sh"), []byte("echo hi"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, os.WriteFile(filepath.Join(dir, "job.sh"), []byte("echo hi"), 0o600))
 	for name, argv := range map[string][]string{"nothing": {"true"}, "words": {"echo", "hello", "a=b"}, "script": {"sh", "job.sh"}, "line": {"sh", "-c", "cd /; sh job.sh && echo done"}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -30,6 +30,8 @@ import (
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/coder/coder/v2/provisioner/echo"
 	"github.com/coder/coder/v2/provisionersdk/proto"
+
+	"swarmdeck/expect"
 )
 
 // order is what a test asks for.
@@ -79,9 +81,7 @@ func TestServe(t *testing.T) {
 			a = s.serve(t, o)
 		}
 		line, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		fmt.Printf("ANSWER %s\n", line)
 	}
 }
@@ -94,19 +94,13 @@ type server struct {
 
 func start(t *testing.T, dsn string) *server {
 	db, err := sql.Open("postgres", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxIdleConns(30) // of the two that are usual all others are opened anew, for each query
-	if err := migrations.Up(db); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, migrations.Up(db))
 	logger := slog.Make()
 	ps, err := pubsub.New(context.Background(), logger, db, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = ps.Close() })
 	s := &server{agents: map[string]io.Closer{}, client: coderdtest.New(t, &coderdtest.Options{
 		IncludeProvisionerDaemon: true, Database: database.New(db), Pubsub: ps, Logger: &logger,
@@ -114,9 +108,7 @@ func start(t *testing.T, dsn string) *server {
 	if token := os.Getenv("REAL_CODER_TOKEN"); token != "" { // the database has been served before
 		codersdk.WithSessionToken(token)(s.client)
 		me, err := s.client.User(context.Background(), codersdk.Me)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		s.org = me.OrganizationIDs[0]
 		return s
 	}

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // sound is a small archive, with the events that are in it.
@@ -23,9 +24,7 @@ func sound(t testing.TB) (data []byte, events []dag.Event) {
 		`{"kind":"tool_result","ts":"2026-01-02T03:04:06Z","run_id":"r","agent_id":"a","call_id":"c","status":"ok","result":{"/":"x","text":"🙂"}}`,
 	)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return data, events
 }
 
@@ -34,9 +33,7 @@ func export(t testing.TB, texts ...string) (path string, events []dag.Event) {
 	t.Helper()
 	for _, text := range texts {
 		e, err := dag.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		events = append(events, e)
 	}
 	path = filepath.Join(t.TempDir(), "out")
@@ -47,9 +44,7 @@ func export(t testing.TB, texts ...string) (path string, events []dag.Event) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return path, events
 }
 
@@ -85,9 +80,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 func TestAnEventsBlockIsNamedByItsID(t *testing.T) {
 	data, events := sound(t)
 	a, err := open(t.Context(), bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for i, codec := range []int{codecDAGJSON, codecRaw} {
 		e := events[i]
 		c := cidOf(codec, e.Canonical())
@@ -113,9 +106,7 @@ func TestNamesThatSortOtherwiseAreSeen(t *testing.T) {
 		`{"a":[{"\ue000":"x"}]}`: codecDAGJSON,
 	} {
 		canon, err := core.Canonical([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if text == `{"a":[{"\ue000":"x"}]}` {
 			codec = codecRaw // once the escape is written out
 		}

@@ -11,15 +11,14 @@ import (
 
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // processor is the time that the process has had of processors: what an
 // operation costs on a machine that is busy with other things.
 func processor(b *testing.B) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	expect.No(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -41,9 +42,7 @@ func newRig(t testing.TB) *rig {
 
 func (r *rig) no(err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.No(r.t, err)
 }
 
 // tenant makes a new one.

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/dag/formats"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // reads has a format read hostile bytes: it must end, with an error or with
@@ -76,12 +77,8 @@ func FuzzGit(f *testing.F) {
 		dir := t.TempDir()
 		for name, data := range map[string][]byte{"segments/run-r/1.jsonl": segment, "manifest.json": manifest} {
 			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			expect.No(t, os.WriteFile(path, data, 0o600))
 		}
 		cmd := exec.Command("sh", "-ec", "git init -q -b record; git add -A; git -c user.name=x -c user.email=x commit -qm x")
 		cmd.Dir = dir

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // tamper changes an export.
@@ -35,15 +36,11 @@ func edit(from, to string) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if !bytes.Contains(data, []byte(from)) {
 			t.Fatalf("%q is not in it", from)
 		}
-		if err := os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o600))
 	}
 }
 
@@ -62,13 +59,9 @@ func sql(line string) func(*testing.T, string) {
 func dropLine(n int) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		lines := strings.SplitAfter(string(data), "\n")
-		if err := os.WriteFile(path, []byte(strings.Join(slices.Delete(lines, n, n+1), "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(strings.Join(slices.Delete(lines, n, n+1), "")), 0o600))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/dag/genai"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
@@ -69,9 +70,7 @@ func agentSpans() []string {
 
 func TestSpansAreARun(t *testing.T) {
 	events, err := read(t, request(agentSpans()...)+"\n"+request(agentSpans()[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := `run_started 
 history_append user: Weather in Paris?
 model_request m-1 is asked

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // forked is a record in which an agent is forked in the middle of its run, and
@@ -19,9 +20,7 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 	seq := map[string]uint64{}
 	add := func(text string) dag.Event {
 		e, err := dag.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		seq[e.RunID]++
 		all = append(all, dag.Record{Pos: uint64(len(all) + 1), Seq: seq[e.RunID], Event: e})
 		return e
@@ -49,18 +48,14 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 func says(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	out, err := gittest.Git(t).Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
 func TestAForkIsABranchFromItsEvent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
 	records := forked(t)
-	if err := (Format{gittest.Git(t)}).Export(t.Context(), dir, records); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), dir, records))
 	if problems := says(t, dir, "fsck", "--strict"); problems[0] != "" {
 		t.Errorf("%v", problems)
 	}
@@ -81,9 +76,7 @@ func TestAForkIsABranchFromItsEvent(t *testing.T) {
 		t.Errorf("record has %v", files)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if err := (Format{gittest.Git(t)}).Export(t.Context(), again, records); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), again, records))
 	if a, b := says(t, dir, "rev-parse", "record"), says(t, again, "rev-parse", "record"); a[0] != b[0] {
 		t.Errorf("the same record makes %s and %s", a, b)
 	}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/git"
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // bare is a repository whose branches are made by hand.
@@ -23,21 +24,16 @@ type bare struct {
 func newBare(t *testing.T) bare {
 	t.Helper()
 	b := bare{t, filepath.Join(t.TempDir(), "repo"), gittest.Git(t)}
-	if err := os.Mkdir(b.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.cells.Run(t.Context(), git.Call{Write: []string{b.dir}, Args: []string{"init", "-q", "--bare", b.dir}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(b.dir, 0o700))
+	_, err := b.cells.Run(t.Context(), git.Call{Write: []string{b.dir}, Args: []string{"init", "-q", "--bare", b.dir}})
+	expect.No(t, err)
 	return b
 }
 
 func (b bare) git(in string, args ...string) string {
 	b.t.Helper()
 	out, err := b.cells.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.No(b.t, err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -100,12 +96,8 @@ func TestATreeWithoutEndIsRefused(t *testing.T) {
 func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
 	b := newBare(t)
 	big := filepath.Join(b.dir, "zeros")
-	if err := os.WriteFile(big, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(big, 300<<20); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(big, nil, 0o600))
+	expect.No(t, os.Truncate(big, 300<<20))
 	blob := b.git("", "hash-object", "-w", big)
 	b.branches(b.git(fmt.Sprintf("100644 blob %s\tx.jsonl\n", blob), "mktree"))
 	var before, after runtime.MemStats
@@ -124,9 +116,7 @@ func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
 // elsewhere, by links and by what git follows.
 func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
-	if err := (Format{gittest.Git(t)}).Export(t.Context(), whole, forked(t)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), whole, forked(t)))
 	objects := filepath.Join(whole, ".git", "objects")
 	for name, lead := range map[string]func(b bare) error{
 		"alternates": func(b bare) error {
@@ -146,16 +136,10 @@ func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 		},
 	} {
 		b := newBare(t)
-		if err := os.MkdirAll(filepath.Join(b.dir, "objects/info"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := lead(b); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Join(b.dir, "objects/info"), 0o700))
+		expect.No(t, lead(b))
 		refs := says(t, whole, "for-each-ref", "--format=%(objectname) %(refname)")
-		if err := os.WriteFile(filepath.Join(b.dir, "packed-refs"), []byte(strings.Join(refs, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(b.dir, "packed-refs"), []byte(strings.Join(refs, "\n")+"\n"), 0o600))
 		if err := b.read(); err == nil {
 			t.Errorf("%s: it was read", name)
 		}
@@ -171,16 +155,12 @@ func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 
 func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
-	if err := (Format{gittest.Git(t)}).Export(t.Context(), dir, forked(t)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), dir, forked(t)))
 	c := gittest.NewCanary(t)
 	c.Infest(filepath.Join(dir, ".git"), dir)
 	for _, missing := range []bool{false, true} {
 		if missing { // an object that only the remote would have
-			if err := os.WriteFile(filepath.Join(dir, ".git/refs/heads/gone"), []byte(strings.Repeat("12", 20)+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(filepath.Join(dir, ".git/refs/heads/gone"), []byte(strings.Repeat("12", 20)+"\n"), 0o600))
 		}
 		_, err := (Format{gittest.Git(t)}).Import(t.Context(), dir, func(dag.Record) error { return nil })
 		if (err != nil) != missing {

@@ -8,34 +8,27 @@ import (
 
 	"swarmdeck/drivers/dag/jsonl"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // FuzzRead has hostile lines read: they end in an error, or in events that are
 // what they say and can be written again.
 func FuzzRead(f *testing.F) {
 	e, err := dag.Parse([]byte(`{"kind":"resource_liveness_probe","ts":"2026-01-02T03:04:05Z","resource_ref":"r","status":"alive"}`))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	edges := []dag.Edge{{Type: dag.EventConsumes, From: dag.NodeRef{Type: dag.TypeEvent, ID: e.EventID}, To: dag.NodeRef{Type: dag.TypeResource, ID: "r"}}}
 	path := filepath.Join(f.TempDir(), "out")
-	if err := (jsonl.Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
+	expect.No(f, (jsonl.Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
 		yield(dag.Record{Pos: 1, Seq: 1, Event: e, Edges: edges}, nil)
-	}); err != nil {
-		f.Fatal(err)
-	}
+	}))
 	sound, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Add(sound)
 	f.Add([]byte("{\"end\":{}}\n{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = jsonl.Read(t.Context(), bytes.NewReader(data), func(rec dag.Record) error {
 			line, err := jsonl.Encode(rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if again, _, err := jsonl.Decode(line); err != nil || again.Event.EventID != rec.Event.EventID || len(again.Edges) != len(rec.Edges) {
 				t.Fatalf("%s: %v", line, err)
 			}

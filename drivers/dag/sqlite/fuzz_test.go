@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // FuzzCells puts hostile values into single cells of a sound database: reading
@@ -18,23 +19,17 @@ import (
 func FuzzCells(f *testing.F) {
 	e, err := dag.Parse([]byte(`{"kind":"history_append","ts":"2026-01-02T03:04:05Z","run_id":"r","agent_id":"a","list":"main","message_ref":"m",` +
 		`"nodes":[{"type":"Message","id":"m","role":"user","content":[],"created_at":"2026-01-02T03:04:05Z","valid_to":"2027-01-02T03:04:05Z"}]}`))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	mounted := []dag.Edge{{
 		Type: dag.MountsResource, From: dag.NodeRef{Type: dag.TypeRun, ID: "r"}, To: dag.NodeRef{Type: dag.TypeResource, ID: "x"},
 		Attrs: dag.Attrs{Mount: "/m", Mode: dag.ReadOnly}, Valid: dag.Valid{From: e.TS},
 	}}
 	path := filepath.Join(f.TempDir(), "sound.db")
-	if err := (Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
+	expect.No(f, (Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
 		yield(dag.Record{Pos: 1, Seq: 1, Event: e, Edges: mounted}, nil)
-	}); err != nil {
-		f.Fatal(err)
-	}
+	}))
 	sound, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	tables := []struct{ name, columns string }{{"events", events.columns}, {"edges", edges.columns}, {"nodes", nodes.columns}, {"manifest", "format, version, events, chain"}}
 	for i, t := range tables {
 		for n := range strings.Split(t.columns, ", ") {
@@ -43,9 +38,7 @@ func FuzzCells(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, table, column uint8, text []byte, number int64, kind uint8) {
 		path := filepath.Join(t.TempDir(), "db")
-		if err := os.WriteFile(path, sound, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, sound, 0o600))
 		of := tables[int(table)%len(tables)]
 		columns := strings.Split(of.columns, ", ")
 		set(t, path, fmt.Sprintf("UPDATE %s SET %s = ?", of.name, columns[int(column)%len(columns)]), text, number, kind)
@@ -66,18 +59,14 @@ func FuzzCells(f *testing.F) {
 func set(t *testing.T, path, line string, text []byte, number int64, kind uint8) {
 	t.Helper()
 	db, err := sqlite3.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	s, _, err := db.Prepare(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer s.Close()
 	switch kind % 5 {
 	case 0:
@@ -91,8 +80,6 @@ func set(t *testing.T, path, line string, text []byte, number int64, kind uint8)
 	default:
 		err = s.BindNull(1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_ = s.Exec()
 }

@@ -23,6 +23,7 @@ import (
 	driver "swarmdeck/drivers/host"
 	"swarmdeck/drivers/host/hold"
 	"swarmdeck/engine/host"
+	"swarmdeck/expect"
 )
 
 // dialWord makes the tests' program what reaches a host: it has whoever listens
@@ -58,9 +59,7 @@ func Command(t *testing.T, home string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var all sync.WaitGroup
 	t.Cleanup(func() { l.Close(); all.Wait() })
 	all.Go(func() {

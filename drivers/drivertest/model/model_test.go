@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // asked is a conversation in each wire format: a shell tool is offered, the
@@ -36,23 +38,17 @@ var asked = map[string]struct{ path, first, second string }{
 func post(t *testing.T, s *Server, path, body string) (int, string) {
 	t.Helper()
 	r, err := http.Post(s.URL+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer r.Body.Close()
 	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r.StatusCode, string(data)
 }
 
 func start(t *testing.T, opt Options) *Server {
 	t.Helper()
 	s, err := Start(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(s.Close)
 	return s
 }

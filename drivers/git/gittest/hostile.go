@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Canary tells whether a program was run.
@@ -29,9 +31,7 @@ func NewCanary(t testing.TB) *Canary {
 
 func (c *Canary) no(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.No(c.t, err)
 }
 
 // Dir is where it is all: what a cell must write for its programs to be heard.
@@ -119,9 +119,7 @@ var looks = `(?i)(cmd|command|helper|program|hook|textconv|driver>?|clean|smudge
 func Unsorted(t testing.TB) (names []string) {
 	t.Helper()
 	out, err := exec.Command("git", "help", "--config").Output()
-	if err != nil {
-		t.Fatalf("git help --config: %v", err)
-	}
+	expect.No(t, err, "git help --config")
 	like := regexp.MustCompile(looks)
 	for name := range strings.FieldsSeq(string(out)) {
 		if !strings.Contains(name, ".") || !like.MatchString(name) || strings.HasPrefix(name, "guitool.") && !strings.HasSuffix(name, ".cmd") {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Server is another machine that keeps repositories: git's own http-backend over TLS,
@@ -26,9 +28,7 @@ type Server struct {
 func Serve(t testing.TB) *Server {
 	t.Helper()
 	program, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	s := &Server{Dir: t.TempDir()}
 	s.Trust = filepath.Join(t.TempDir(), "trust.pem")
 	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + s.Dir, "GIT_HTTP_EXPORT_ALL=1"}}
@@ -40,9 +40,7 @@ func Serve(t testing.TB) *Server {
 	t.Cleanup(server.Close)
 	s.URL = server.URL
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(s.Trust, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(s.Trust, text, 0o600))
 	return s
 }
 
@@ -61,13 +59,9 @@ func (s *Server) Repository(t testing.TB, name string) (url string) {
 // Known has the configuration of a home trust the server.
 func (s *Server) Known(t testing.TB, home string) {
 	t.Helper()
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(home, 0o755))
 	out, err := exec.Command("git", "config", "-f", filepath.Join(home, ".gitconfig"), "http.sslCAInfo", s.Trust).CombinedOutput()
-	if err != nil {
-		t.Fatalf("git config: %v %s", err, out)
-	}
+	expect.No(t, err, "git config", out)
 }
 
 // batch answers where objects are to be sent (git-lfs docs/api/batch.md).
@@ -106,8 +100,6 @@ func SSH(t testing.TB, dir string) (program string) {
 	t.Helper()
 	program = filepath.Join(dir, "ssh")
 	text := strings.Join([]string{"#!/bin/sh", "for last; do :; done", `exec sh -c "$last"`, ""}, "\n")
-	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(program, []byte(text), 0o755))
 	return program
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/git/lfs"
+	"swarmdeck/expect"
 )
 
 const oid = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4" // of "hi\n"
@@ -63,9 +64,7 @@ var hello = []string{"git-filter-client\n", "version=2\n", "", "capability=clean
 func talk(t *testing.T, o lfs.Objects, parts ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := o.Serve(strings.NewReader(said(append(append([]string{}, hello...), parts...)...)), &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, o.Serve(strings.NewReader(said(append(append([]string{}, hello...), parts...)...)), &out))
 	answer, ok := strings.CutPrefix(out.String(), said("git-filter-server\n", "version=2\n", "", "capability=clean\n", "capability=smudge\n", ""))
 	if !ok {
 		t.Fatalf("%q", out.String())
@@ -118,19 +117,13 @@ func TestAnObjectIsPutWhereItsContentIsRight(t *testing.T) {
 	from, into := t.TempDir(), t.TempDir()
 	p := lfs.Pointer{OID: oid, Size: 3}
 	path := filepath.Join(from, oid[:2], oid[2:4], oid)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	o := lfs.Objects{Keep: into, Read: []string{from}}
 	old := filepath.Join(into, ".swarmdeck-1")
-	if err := errors.Join(os.WriteFile(old, nil, 0o600), os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour))); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(os.WriteFile(old, nil, 0o600), os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour))))
 	for _, content := range []string{"ho\n", "hi\n!", "hi\n"} {
 		want := content == "hi\n"
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(content), 0o644))
 		if err := o.Put(p); (err == nil) != want || (lfs.Objects{Keep: into}).Has(p) != want {
 			t.Errorf("%q: %v", content, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/expect"
 )
 
 // stream is one that was written or is to be read.
@@ -23,9 +24,7 @@ func TestATunnelTellsAnEndFromABreak(t *testing.T) {
 		s := new(stream)
 		out := wire.NewTunnel(s)
 		text := strings.Repeat("abc", 20_000)
-		if err := out.Begin(wire.Way{Run: "R1", Port: 3128, PID: 7, Process: "a\x1bb"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, out.Begin(wire.Way{Run: "R1", Port: 3128, PID: 7, Process: "a\x1bb"}))
 		if n, err := io.WriteString(out, text); n != len(text) || err != nil {
 			t.Error(n, err)
 		}
@@ -49,9 +48,7 @@ func TestATunnelTellsAnEndFromABreak(t *testing.T) {
 func TestAWayThatCantBeIsRefused(t *testing.T) {
 	for name, w := range map[string]wire.Way{"run": {Run: "../x", Port: 1}, "port": {Run: "R", Port: 70_000}, "pid": {Run: "R", Port: 1, PID: -1}, "size": {Run: "R", Port: 1, Process: strings.Repeat("x", 2000)}} {
 		s := new(stream)
-		if err := wire.NewTunnel(s).Begin(w); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, wire.NewTunnel(s).Begin(w))
 		if _, err := wire.NewTunnel(s).Begun(); err == nil {
 			t.Error(name, "was taken")
 		}

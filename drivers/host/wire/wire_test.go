@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/expect"
 )
 
 type pipe struct {
@@ -29,9 +30,7 @@ func TestFramesArriveAsTheyWereSent(t *testing.T) {
 		{Data: &wire.Data{At: 7, Bytes: []byte("\xff\x00a")}},
 	}
 	for _, f := range sent {
-		if err := c.Send(f); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, c.Send(f))
 	}
 	var f wire.FromHost
 	if err := c.Read(&f); err != nil || f.Opened == nil {

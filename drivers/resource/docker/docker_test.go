@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/resource/docker"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 const tenant = "t_test"
@@ -22,18 +23,14 @@ const tenant = "t_test"
 func newDriver(t *testing.T, cli docker.CLI) *docker.Driver {
 	t.Helper()
 	d, err := docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return d
 }
 
 func look(t *testing.T, d *docker.Driver, target string) dag.Resource {
 	t.Helper()
 	r, err := d.Look(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r
 }
 
@@ -174,9 +171,7 @@ func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
 			e.image("app:1")
 			r := look(t, d, "image/app:1")
 			got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if same {
 				e.docker("image", "tag", "app:1", "app:latest")
 			} else {
@@ -187,15 +182,12 @@ func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
 			if _, err = d.Restore(t.Context(), tenant, "r1", s, r, "app:latest"); (err == nil) != same {
 				t.Fatal(err)
 			}
-			if err := d.Undo(t.Context(), tenant, "r1", r, "app:latest"); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, d.Undo(t.Context(), tenant, "r1", r, "app:latest"))
 			if now := e.idOf("app:latest"); now != there {
 				t.Errorf("app:latest is %q", now)
 			}
-			if _, err := d.Restore(t.Context(), tenant, "r2", s, r, "app:new"); err != nil {
-				t.Fatal(err)
-			}
+			_, err = d.Restore(t.Context(), tenant, "r2", s, r, "app:new")
+			expect.No(t, err)
 			if err := d.Undo(t.Context(), tenant, "r2", r, "app:new"); err != nil || e.has("image", "app:new") {
 				t.Errorf("app:new is left: %v", err)
 			}

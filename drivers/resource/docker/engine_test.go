@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/dockertest"
 	"swarmdeck/drivers/resource/docker"
+	"swarmdeck/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -146,16 +147,12 @@ func (e *engineCLI) file(volume string) string {
 
 func (e *engineCLI) write(volume, text string) {
 	e.t.Helper()
-	if err := os.WriteFile(e.file(volume), []byte(text), 0o600); err != nil {
-		e.t.Fatal(err)
-	}
+	expect.No(e.t, os.WriteFile(e.file(volume), []byte(text), 0o600))
 }
 
 func (e *engineCLI) read(volume string) string {
 	e.t.Helper()
 	text, err := os.ReadFile(e.file(volume))
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	expect.No(e.t, err)
 	return string(text)
 }

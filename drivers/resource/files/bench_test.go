@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // benchTree makes a tree like that of sources: many small files.
@@ -15,9 +17,7 @@ func benchTree(b *testing.B, files int) string {
 	for i := range files {
 		dir := filepath.Join(root, fmt.Sprintf("d%03d", i/100))
 		if i%100 == 0 {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, os.MkdirAll(dir, 0o755))
 		}
 		copy(data, fmt.Sprintf("file %d", i))
 		write(b, filepath.Join(dir, fmt.Sprintf("f%d", i)), string(data))
@@ -56,17 +56,15 @@ func BenchmarkRestore10kFiles(b *testing.B) {
 	dir := b.TempDir()
 	b.Run("as new", func(b *testing.B) {
 		for n := range b.N {
-			if _, err := d.Restore(b.Context(), tenant, fmt.Sprintf("n%d", n), snap, r, filepath.Join(dir, fmt.Sprint(n))); err != nil {
-				b.Fatal(err)
-			}
+			_, err := d.Restore(b.Context(), tenant, fmt.Sprintf("n%d", n), snap, r, filepath.Join(dir, fmt.Sprint(n)))
+			expect.No(b, err)
 		}
 		perFile(b, files)
 	})
 	b.Run("in its place", func(b *testing.B) {
 		for n := range b.N {
-			if _, err := d.Restore(b.Context(), tenant, fmt.Sprintf("p%d", n), snap, r, ""); err != nil {
-				b.Fatal(err)
-			}
+			_, err := d.Restore(b.Context(), tenant, fmt.Sprintf("p%d", n), snap, r, "")
+			expect.No(b, err)
 		}
 		perFile(b, files)
 	})
@@ -86,9 +84,8 @@ func BenchmarkManifest(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		for range b.N {
-			if _, err := decode(data); err != nil {
-				b.Fatal(err)
-			}
+			_, err := decode(data)
+			expect.No(b, err)
 		}
 		perFile(b, len(all))
 	})

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
@@ -15,9 +17,7 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 		t.Helper()
 		for name, text := range files {
 			path := filepath.Join(root, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			write(t, path, text)
 		}
 	}
@@ -25,18 +25,12 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 		".gitignore": ".env\nmodules/\n", "sub/.gitignore": "*.o\n!keep.o\n", "main": "before",
 		".env": "secret", "modules/deep/a": "lib", "sub/x.o": "obj", "sub/keep.o": "kept", "large": strings.Repeat("x", 100), "later": "before",
 	})
-	if err := unix.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	d := newDriver(t, Options{Limits: Limits{Files: 100, Bytes: 1000, File: 50, Depth: 9}})
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	notes := strings.Join(got.Notes, "; ")
 	for _, want := range []string{"1 files larger than 50 bytes were left out: large", "3 files and directories that a .gitignore names were left out: .env, modules, sub/x.o", "1 pipes"} {
 		if !strings.Contains(notes, want) {
@@ -53,12 +47,9 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 
 	// They stay when the rules change too: by those of the snapshot or of now.
 	put(map[string]string{"sub/y.o": "obj", ".gitignore": "later\nnew\nplain/\n", "large": "small now", "main": "after", "later": "after", "new/a": "new", "plain/sub/a": "x", "gone": "new"})
-	if err := os.RemoveAll(filepath.Join(root, "sub", "keep.o")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(filepath.Join(root, "sub", "keep.o")))
+	_, err = d.Restore(t.Context(), tenant, "r1", snap, res, "")
+	expect.No(t, err)
 	for name, want := range map[string]string{
 		".gitignore": ".env\nmodules/\n", "main": "before", "later": "before", "sub/keep.o": "kept", // of the snapshot
 		".env": "other", "modules/deep/a": "lib", "modules/deep/b": "lib", "sub/x.o": "obj", "sub/y.o": "obj", "large": "small now", "new/a": "new", "plain/sub/a": "x",
@@ -75,9 +66,8 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 	}
 	// A fork has none of them.
 	dest := filepath.Join(t.TempDir(), "fork")
-	if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, dest); err != nil {
-		t.Fatal(err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r2", snap, res, dest)
+	expect.No(t, err)
 	if all := picture(t, dest); strings.Contains(all, "lib") || strings.Contains(all, "pipe") || strings.Contains(all, "large") || !strings.Contains(all, "keep.o") {
 		t.Errorf("the fork has\n%s", all)
 	}

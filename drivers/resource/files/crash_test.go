@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // victim makes this program one that works on a tree until it is killed.
@@ -76,13 +77,9 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 			id := fmt.Sprintf("%s-%d", what, i)
 			cmd := exec.Command("/proc/self/exe", map[bool]string{true: "snapshot", false: "restore"}[what == "snapshot"], store, id, root, dest)
 			cmd.Env = append(os.Environ(), victim+"=1")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, cmd.Start())
 			if began := time.Now(); i == 0 { // how long it takes undisturbed
-				if err := cmd.Wait(); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, cmd.Wait())
 				most = max(most, time.Since(began))
 			} else {
 				time.Sleep(time.Duration(r.Int64N(int64(most)))) // any time will do
@@ -104,9 +101,7 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 			}
 			// The engine is started anew, and does it again.
 			again := newDriver(t, Options{Dir: store})
-			if err := act(again, map[bool]string{true: "snapshot", false: "restore"}[what == "snapshot"], id, root, dest); err != nil {
-				t.Fatalf("%s: %v", id, err)
-			}
+			expect.No(t, act(again, map[bool]string{true: "snapshot", false: "restore"}[what == "snapshot"], id, root, dest), id)
 			switch what {
 			case "snapshot":
 				look(t, again, id, before)
@@ -118,9 +113,7 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 				if picture(t, dest) != kept0 {
 					t.Fatalf("%s is not done", id)
 				}
-				if err := RemoveTree(dest); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, RemoveTree(dest))
 			}
 			if left, _ := filepath.Glob(filepath.Join(base, ".swarmdeck*")); len(left) > 0 {
 				t.Fatalf("%s left %v", id, left)
@@ -141,25 +134,16 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 func look(t *testing.T, d *Driver, id, want string) {
 	t.Helper()
 	s, err := d.store(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	got, err := s.receipt(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	root := filepath.Join(t.TempDir(), "x")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(root, 0o700))
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	snap := dag.Snapshot{ID: id, ExternalRef: dag.ExtRef{Kind: refKind, ID: "sha256:" + got.Tree}}
-	if _, err := d.Restore(t.Context(), tenant, "look-"+id, snap, r, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "look-"+id, snap, r, "")
+	expect.No(t, err)
 	if now := picture(t, root); now != want {
 		t.Fatalf("%s holds\n%s\nwant\n%s", id, now, want)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
@@ -21,9 +22,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "tree")
 	for i := range files {
 		dir := filepath.Join(root, fmt.Sprintf("d%02d", i/50))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(dir, 0o755))
 		write(t, filepath.Join(dir, fmt.Sprintf("f%d", i)), fmt.Sprintf("%*d", size, i))
 	}
 	d := newDriver(t, Options{})
@@ -57,9 +56,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 func at(t *testing.T, path string) where {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Lstat(path, &st))
 	return whereOf(&st)
 }
 
@@ -81,14 +78,11 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 		for i := range 30 {
 			switch r.IntN(4) {
 			case 0:
-				if err := RemoveTree(filepath.Join(root, firstName(t, root))); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, RemoveTree(filepath.Join(root, firstName(t, root))))
 			case 1: // back to a state of before
 				if len(states) > 0 {
-					if _, err := d.Restore(t.Context(), tenant, fmt.Sprintf("back%d", i), states[r.IntN(len(states))].snap, res, ""); err != nil {
-						t.Fatal(err)
-					}
+					_, err := d.Restore(t.Context(), tenant, fmt.Sprintf("back%d", i), states[r.IntN(len(states))].snap, res, "")
+					expect.No(t, err)
 				}
 			}
 			grow(t, r, root, 1+r.IntN(4))
@@ -99,9 +93,7 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 				d = newDriver(t, opt)
 			}
 			if n := r.IntN(2 * len(states)); n < len(states)-1 {
-				if err := errors.Join(d.Drop(t.Context(), tenant, states[n].snap), d.Sweep(t.Context(), tenant)); err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, errors.Join(d.Drop(t.Context(), tenant, states[n].snap), d.Sweep(t.Context(), tenant)))
 				states = slices.Delete(states, n, n+1)
 			}
 		}
@@ -116,25 +108,19 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 		}
 		// What nothing needs is gone.
 		st, err := d.store(tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		need := map[string]bool{}
 		for _, s := range states {
 			sum, _ := parseDigest(s.snap.ExternalRef.ID)
 			all, err := st.tree(sum)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			for _, e := range all {
 				if e.kind == regular {
 					need[e.sum.String()] = true
 				}
 			}
 		}
-		if err := d.Sweep(t.Context(), tenant); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, d.Sweep(t.Context(), tenant))
 		found, _ := filepath.Glob(filepath.Join(opt.Dir, tenant, "content/*/*"))
 		if len(found) != len(need) {
 			t.Errorf("seed %d: %d contents are kept, %d are needed", seed, len(found), len(need))
@@ -150,9 +136,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	write(t, filepath.Join(root, "b"), "two")
 	kept(t, d, "s1", root)
 	s, err := d.store(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	was := s.recall(root)
 	for _, name := range []string{"a", "b"} { // one after the other, as they settle
 		now := *was
@@ -168,9 +152,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	recalled := func() *seen {
 		t.Helper()
 		s, err := newDriver(t, opt).store(tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return s.recall(root)
 	}
 	if got := recalled(); got == nil || !slices.Equal(got.all[1:], was.all[1:]) {
@@ -179,12 +161,8 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	// What is cut tells what stands before it, and what is written next is read.
 	path := s.seenPath(root)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data[:len(data)-1], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, os.WriteFile(path, data[:len(data)-1], 0o600))
 	got := recalled()
 	if got == nil || got.all[1].at != was.all[1].at || got.all[2].at != (where{}) {
 		t.Fatalf("of what is cut: %+v", got)
@@ -193,9 +171,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 		t.Error("what was written behind what is cut is not read")
 	}
 	// Of a state that is not kept any more nothing is believed: its contents may be gone.
-	if err := errors.Join(d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1"}), d.Sweep(t.Context(), tenant)); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, errors.Join(d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1"}), d.Sweep(t.Context(), tenant)))
 	if s.recall(root) != nil || recalled() != nil {
 		t.Error("a state that is gone is recalled")
 	}

@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/expect"
 )
 
 const tenant = "t_test"
@@ -30,9 +31,7 @@ func newDriver(t testing.TB, opt Options) *Driver {
 		opt.Dir = t.TempDir()
 	}
 	d, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return d
 }
 
@@ -40,13 +39,9 @@ func newDriver(t testing.TB, opt Options) *Driver {
 func kept(t testing.TB, d *Driver, id, path string) (dag.Resource, dag.Snapshot) {
 	t.Helper()
 	r, err := d.Look(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	got, err := d.Snapshot(t.Context(), tenant, id, r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return r, dag.Snapshot{ID: id, ResourceRef: r.ID, Method: got.Method, ExternalRef: got.Ref}
 }
 
@@ -78,9 +73,7 @@ func picture(t testing.TB, root string) string {
 		b.WriteByte('\n')
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return b.String()
 }
 
@@ -89,9 +82,7 @@ func grow(t testing.TB, r *rand.Rand, root string, n int) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	must(os.MkdirAll(root, 0o755))
 	dirs := []string{root}
@@ -132,9 +123,7 @@ func TestATreeIsMadeAgainAsItWas(t *testing.T) {
 
 		dest := filepath.Join(t.TempDir(), "fork")
 		made, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		expect.No(t, err, "seed", seed)
 		if p, err := PathOf(made); err != nil || p != dest || made.ID == res.ID {
 			t.Fatalf("made %+v at %q: %v", made, p, err)
 		}
@@ -144,12 +133,9 @@ func TestATreeIsMadeAgainAsItWas(t *testing.T) {
 
 		// What happens to the original afterwards is undone in its place.
 		grow(t, r, root, 10)
-		if err := RemoveTree(filepath.Join(root, firstName(t, root))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, ""); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		expect.No(t, RemoveTree(filepath.Join(root, firstName(t, root))))
+		_, err = d.Restore(t.Context(), tenant, "r2", snap, res, "")
+		expect.No(t, err, "seed", seed)
 		if got := picture(t, root); got != want {
 			t.Fatalf("seed %d: the tree in its place differs:\n%s\nwant\n%s", seed, got, want)
 		}
@@ -174,9 +160,8 @@ func TestASingleFileIsKeptToo(t *testing.T) {
 	write(t, path, "before")
 	res, snap := kept(t, d, "s1", path)
 	write(t, path, "after")
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Restore(t.Context(), tenant, "r1", snap, res, "")
+	expect.No(t, err)
 	if data, _ := os.ReadFile(path); string(data) != "before" {
 		t.Errorf("restored %q", data)
 	}
@@ -184,9 +169,7 @@ func TestASingleFileIsKeptToo(t *testing.T) {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestTheSameIDIsDoneOnce(t *testing.T) {
@@ -203,9 +186,8 @@ func TestTheSameIDIsDoneOnce(t *testing.T) {
 	}
 	dest := filepath.Join(t.TempDir(), "fork")
 	for range 2 {
-		if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest)
+		expect.No(t, err)
 		if data, _ := os.ReadFile(filepath.Join(dest, "a")); string(data) != "one" && string(data) != "mine" {
 			t.Errorf("restored %q", data)
 		}
@@ -217,9 +199,7 @@ func TestTheSameIDIsDoneOnce(t *testing.T) {
 	if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, dest); core.AsError(err).Code != core.Conflict {
 		t.Errorf("another restore over it: %v", err)
 	}
-	if err := d.Undo(t.Context(), tenant, "r1", res, dest); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, d.Undo(t.Context(), tenant, "r1", res, dest))
 	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
 		t.Errorf("what was undone is there: %v", err)
 	}
@@ -250,17 +230,11 @@ func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
 	path := filepath.Join(root, "a")
 	write(t, path, "one")
 	long := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, long, long); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chtimes(path, long, long))
 	s, err := d.store(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Lstat(path, &st))
 	// What was seen is said to have another content: it is believed.
 	e := entry{kind: regular, path: "a", size: st.Size, mtime: st.Mtim.Nano(), sum: digest{1}, at: whereOf(&st)}
 	s.remember(root, nil, &seen{all: []entry{e}})
@@ -281,9 +255,7 @@ func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
 	write(t, filepath.Join(root, "a"), "two")
 	_, second := kept(t, d, "s2", root)
 	for range 2 {
-		if err := errors.Join(d.Drop(t.Context(), tenant, first), d.Sweep(t.Context(), tenant)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, errors.Join(d.Drop(t.Context(), tenant, first), d.Sweep(t.Context(), tenant)))
 	}
 	if _, err := d.Restore(t.Context(), tenant, "r1", first, res, filepath.Join(t.TempDir(), "x")); core.AsError(err).Code != core.NotFound {
 		t.Errorf("a dropped snapshot: %v", err)
@@ -300,18 +272,14 @@ func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
 func TestADamagedSnapshotIsNotRestored(t *testing.T) {
 	d := newDriver(t, Options{})
 	root := filepath.Join(t.TempDir(), "tree")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(root, 0o700))
 	write(t, filepath.Join(root, "a"), "one")
 	res, snap := kept(t, d, "s1", root)
 	write(t, filepath.Join(root, "a"), "two")
 	want := picture(t, root)
 	for _, glob := range []string{"content/*/*", "tree/*"} {
 		found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, glob))
-		if err := os.Chmod(found[0], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(found[0], 0o600))
 		write(t, found[0], "bad")
 		_, err := d.Restore(t.Context(), tenant, "r1", snap, res, "")
 		if core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "damaged") {
@@ -326,9 +294,7 @@ func TestADamagedSnapshotIsNotRestored(t *testing.T) {
 func TestBadPlacesAreNamed(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "tree")
-	if err := os.MkdirAll(filepath.Join(root, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(root, "sub"), 0o700))
 	d := newDriver(t, Options{Own: filepath.Join(root, "sub", "data.db")})
 	for _, target := range []string{"", "nul\x00", filepath.Join(base, "none"), "/", "/dev/null", strings.Repeat("a/", 4000)} {
 		if _, err := d.Look(t.Context(), target); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "target") {
@@ -374,9 +340,7 @@ func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
 	d := newDriver(t, Options{})
 	for _, name := range []string{"plain", "new\nline", "\u202ertl", "bad\xff", strings.Repeat("long", 60)} {
 		root := filepath.Join(t.TempDir(), name, name)
-		if err := os.MkdirAll(root, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(root, 0o700))
 		write(t, filepath.Join(root, "a"), "one")
 		res, snap := kept(t, d, "s-"+hex.EncodeToString([]byte(name))[:4], root)
 		if path, err := PathOf(res); err != nil || path != root {
@@ -398,19 +362,13 @@ func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
 func TestAProbeTellsWhatIsThere(t *testing.T) {
 	d := newDriver(t, Options{})
 	root := filepath.Join(t.TempDir(), "tree")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(root, 0o700))
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
-	if err := os.Remove(root); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(root))
 	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
 		t.Error(l, err)
 	}
@@ -439,9 +397,7 @@ func TestHowFarASnapshotHasComeIsTold(t *testing.T) {
 	d := newDriver(t, Options{})
 	r, _ := kept(t, d, "s1", t.TempDir())
 	path, err := PathOf(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if done, all := d.Copying(r); done != 0 || all != 0 {
 		t.Errorf("%d of %d when it is over", done, all)
 	}

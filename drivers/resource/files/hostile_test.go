@@ -13,48 +13,31 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestAHostileTreeIsKeptWithoutLeavingIt(t *testing.T) {
 	base := t.TempDir()
 	secret := filepath.Join(base, "secret")
-	if err := os.Mkdir(secret, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(secret, 0o700))
 	write(t, filepath.Join(secret, "key"), "TOP SECRET")
 	root := filepath.Join(base, "tree")
-	if err := os.Mkdir(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(root, 0o755))
 	for name, to := range map[string]string{"out": secret, "file": filepath.Join(secret, "key"), "up": "../secret/key", "loop": "loop", "self": "."} {
-		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(to, filepath.Join(root, name)))
 	}
-	if err := unix.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer unix.Close(sock)
-	if err := unix.Bind(sock, &unix.SockaddrUnix{Name: filepath.Join(root, "socket")}); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, unix.Bind(sock, &unix.SockaddrUnix{Name: filepath.Join(root, "socket")}))
 	write(t, filepath.Join(root, "suid"), "x")
-	if err := os.Chmod(filepath.Join(root, "suid"), 0o755|os.ModeSetuid); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(filepath.Join(root, "suid"), 0o755|os.ModeSetuid))
 	d := newDriver(t, Options{})
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	notes := strings.Join(got.Notes, "; ")
 	if !strings.Contains(notes, "2 pipes, sockets and devices") || !strings.Contains(notes, "3 links lead out") {
 		t.Error(notes)
@@ -62,9 +45,8 @@ func TestAHostileTreeIsKeptWithoutLeavingIt(t *testing.T) {
 	nowhere(t, d, "TOP SECRET")
 	dest := filepath.Join(base, "copy")
 	snap := dag.Snapshot{ID: "s1", ExternalRef: got.Ref}
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
-		t.Fatal(err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r1", snap, r, dest)
+	expect.No(t, err)
 	if info, err := os.Lstat(filepath.Join(dest, "suid")); err != nil || info.Mode()&os.ModeSetuid != 0 {
 		t.Error("setuid was restored", err)
 	}
@@ -89,9 +71,7 @@ func nowhere(t *testing.T, d *Driver, text string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
@@ -99,16 +79,12 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 	secret := filepath.Join(base, "secret")
 	root := filepath.Join(base, "tree")
 	for _, dir := range []string{secret, filepath.Join(root, "sub")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(dir, 0o755))
 	}
 	write(t, filepath.Join(secret, "a"), "TOP SECRET")
 	write(t, filepath.Join(root, "sub", "a"), "harmless")
 	swapped := filepath.Join(root, "link")
-	if err := os.Symlink(secret, swapped); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Symlink(secret, swapped))
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -123,9 +99,7 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 	}()
 	d := newDriver(t, Options{})
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for i := range 100 {
 		_, err := d.Snapshot(t.Context(), tenant, "s"+string(rune('a'+i%26))+string(rune('a'+i/26)), r, nil)
 		if err != nil && core.AsError(err).Code != core.Internal { // what was a directory is none: to be tried again
@@ -137,12 +111,8 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 	nowhere(t, d, "TOP SECRET")
 
 	// A place whose own directory has become a link is not that place any more.
-	if err := os.Rename(root, root+".away"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(secret, root); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(root, root+".away"))
+	expect.No(t, os.Symlink(secret, root))
 	if _, err := d.Snapshot(t.Context(), tenant, "s-last", r, nil); err == nil {
 		t.Error("a link in the resource's place was followed")
 	}
@@ -153,25 +123,19 @@ func TestATreeBeyondItsLimitsIsRefused(t *testing.T) {
 	root := t.TempDir()
 	huge := filepath.Join(root, "huge")
 	write(t, huge, "x")
-	if err := os.Truncate(huge, 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Truncate(huge, 1<<40))
 	began := time.Now()
 	refused(t, Options{Limits: Limits{Files: 9, Bytes: 1 << 39, File: 1 << 41, Depth: 9}}, root, "huge")
 	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("a file of 1 TiB was looked at for %v", took)
 	}
-	if err := os.Truncate(huge, 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Truncate(huge, 10))
 	for _, name := range []string{"a", "b", "c"} {
 		write(t, filepath.Join(root, name), "x")
 	}
 	refused(t, Options{Limits: Limits{Files: 4, Bytes: 100, Depth: 9}}, root, "4 files")
 	refused(t, Options{Limits: Limits{Files: 9, Bytes: 10, Depth: 9}}, root, "10 bytes")
-	if err := os.MkdirAll(filepath.Join(root, strings.Repeat("d/", 101)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(root, strings.Repeat("d/", 101)), 0o755))
 	refused(t, Options{}, root, "100 directories deep")
 }
 
@@ -180,9 +144,7 @@ func refused(t *testing.T, opt Options, root, why string) {
 	t.Helper()
 	d := newDriver(t, opt)
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	_, err = d.Snapshot(t.Context(), tenant, "s1", r, nil)
 	if core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v, want %q", err, why)
@@ -218,12 +180,8 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	}
 	exe := filepath.Join("/tmp", filepath.Base(t.TempDir())+"-nobody.test")
 	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(exe, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, os.WriteFile(exe, data, 0o755))
 	defer os.Remove(exe)
 	cmd := exec.Command(exe, "-test.run", "^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), asNobody+"=1", "TMPDIR=/tmp", "HOME=/")
@@ -239,32 +197,22 @@ const asNobody = "SWARMDECK_TEST_NOBODY"
 func unreadable(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "tree")
 	closed := filepath.Join(root, "closed")
-	if err := os.MkdirAll(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(closed, 0o700))
 	write(t, filepath.Join(closed, "a"), "x")
 	d := newDriver(t, Options{})
 	r, err := d.Look(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, path := range []string{filepath.Join(closed, "a"), closed} {
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(path, 0))
 		_, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
 		rel, _ := filepath.Rel(root, path)
 		if core.AsError(err).Code != core.Denied || !strings.Contains(err.Error(), `"`+rel+`"`) {
 			t.Errorf("%s: %v", rel, err)
 		}
-		if err := os.Chmod(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(path, 0o700))
 	}
 	// A directory that can't be written is made again, and replaced.
-	if err := os.Chmod(closed, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(closed, 0o500))
 	res, snap := kept(t, d, "s2", root)
 	want := picture(t, root)
 	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); err != nil {
@@ -273,9 +221,7 @@ func unreadable(t *testing.T) {
 	if got := picture(t, root); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if err := os.Chmod(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Chmod(closed, 0o700))
 }
 
 func TestAStoreThatIsDamagedShortensNoSnapshot(t *testing.T) {
@@ -286,12 +232,8 @@ func TestAStoreThatIsDamagedShortensNoSnapshot(t *testing.T) {
 	r, _ := kept(t, d, "s1", root)
 	write(t, filepath.Join(root, "b"), "new")
 	s, err := d.store(tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(s.dir, "content")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
+	expect.No(t, os.RemoveAll(filepath.Join(s.dir, "content")))
 	if got, err := d.Snapshot(t.Context(), tenant, "s2", r, nil); err == nil {
 		t.Errorf("a snapshot without a file was taken: %+v", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // hugeTree makes a tree of 1,000 directories whose files together read as so many
@@ -16,9 +18,7 @@ func hugeTree(b *testing.B, files int, bytes int64) string {
 	for i := range files {
 		dir := filepath.Join(root, fmt.Sprintf("d%02d", i/1000), fmt.Sprintf("d%03d", i/100))
 		if i%100 == 0 {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, os.MkdirAll(dir, 0o755))
 		}
 		path := filepath.Join(dir, fmt.Sprintf("f%d", i))
 		if i%10 == 0 {
@@ -28,9 +28,7 @@ func hugeTree(b *testing.B, files int, bytes int64) string {
 			if err == nil {
 				err = f.Truncate(bytes * 10 / 9 / int64(files))
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.No(b, err)
 			f.Close()
 		}
 	}
@@ -45,9 +43,8 @@ func written(b testing.TB) (n int64) {
 		b.Skip(err)
 	}
 	var read int64
-	if _, err := fmt.Sscanf(string(data), "rchar: %d\nwchar: %d", &read, &n); err != nil {
-		b.Fatal(err)
-	}
+	_, err = fmt.Sscanf(string(data), "rchar: %d\nwchar: %d", &read, &n)
+	expect.No(b, err)
 	return n
 }
 

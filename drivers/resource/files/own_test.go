@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/expect"
 )
 
 func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
@@ -14,14 +15,10 @@ func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
 	data := filepath.Join(base, "swarm.db")
 	fork := data + ".trees/t_test/ada-2/work"
 	for name, text := range map[string]string{data: "data", data + ".key": "KEY", data + ".spill/out": "another's", fork + "/main.go": "a fork's", base + "/work/a": "text"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		write(t, name, text)
 	}
-	if err := os.Link(data+".key", filepath.Join(base, "work", "hard")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Link(data+".key", filepath.Join(base, "work", "hard")))
 	d := newDriver(t, Options{Own: data, Dir: filepath.Join(base, "kept")})
 	for _, target := range []string{data, data + ".key", data + ".spill", data + ".spill/out", base + "/work/hard"} {
 		if _, err := d.Look(t.Context(), target); !safeopen.IsOwn(err) {
@@ -30,17 +27,11 @@ func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
 	}
 	for root, want := range map[string]string{base + "/work": "a", fork: "main.go"} {
 		r, err := d.Look(t.Context(), root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		got, err := d.Snapshot(t.Context(), tenant, "s-"+want[:1], r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		s, err := d.store(tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		tree, err := os.ReadFile(filepath.Join(s.dir, "tree", strings.TrimPrefix(got.Ref.ID, "sha256:")))
 		if err != nil || !strings.Contains(string(tree), want) || strings.Contains(string(tree), "hard") {
 			t.Errorf("%s: %v\n%s", root, err, tree)

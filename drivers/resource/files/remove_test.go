@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestMountPointsAreRead(t *testing.T) {
@@ -27,9 +28,7 @@ func TestWhatIsMountedInATreeSurvives(t *testing.T) {
 	root, other := filepath.Join(base, "tree"), filepath.Join(base, "other")
 	point := filepath.Join(root, "a b", "in")
 	for _, dir := range []string{point, other} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(dir, 0o755))
 	}
 	write(t, filepath.Join(root, "file"), "x")
 	write(t, filepath.Join(other, "dear"), "keep")

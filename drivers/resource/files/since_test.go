@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // since are the paths below root that changed, each with the beginning of its digest.
 func since(t *testing.T, d *Driver, root string, at time.Time) (names []string, more int) {
 	t.Helper()
 	all, more, err := d.Since(t.Context(), root, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, f := range all {
 		rel, err := filepath.Rel(root, f.Path)
 		if err != nil || f.At.IsZero() {
@@ -32,14 +31,10 @@ func since(t *testing.T, d *Driver, root string, at time.Time) (names []string, 
 
 func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	root, aside := filepath.Join(base, "root"), filepath.Join(base, "aside")
 	for _, dir := range []string{root, aside, filepath.Join(root, "old"), filepath.Join(aside, "deep", "er"), filepath.Join(root, ".git")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll(dir, 0o755))
 	}
 	for _, path := range []string{"root/same", "root/other", "root/old/same", "aside/one", "aside/deep/er/two"} {
 		write(t, filepath.Join(base, path), "before")
@@ -57,12 +52,8 @@ func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(root, "old", "new"), long, long); err != nil { // as an archive does
 		t.Fatal(err)
 	}
-	if err := os.Rename(aside, filepath.Join(root, "moved")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/etc", filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Rename(aside, filepath.Join(root, "moved")))
+	expect.No(t, os.Symlink("/etc", filepath.Join(root, "link")))
 	write(t, filepath.Join(root, "own.db"), "the engine's")
 	write(t, filepath.Join(root, ".git", "index"), "git's")
 	if got, _ := since(t, d, root, at); !slices.Equal(got, []string{"moved/deep/er/two", "moved/one", "old/new", "other"}) {
@@ -79,9 +70,7 @@ func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
 
 func TestALookForWhatChangedIsBounded(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	at := time.Now()
 	for i := range sinceNamed + 5 {
 		write(t, filepath.Join(root, fmt.Sprintf("f%04d", i)), "x")
@@ -90,9 +79,7 @@ func TestALookForWhatChangedIsBounded(t *testing.T) {
 	if err == nil {
 		err = big.Truncate(sinceRead + 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	big.Close()
 	d := newDriver(t, Options{})
 	all, more, err := d.Since(t.Context(), root, at)

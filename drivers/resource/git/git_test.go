@@ -17,6 +17,7 @@ import (
 	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 const tenant = "t_test"
@@ -33,13 +34,9 @@ func newPlace(t *testing.T) place {
 	t.Helper()
 	base := t.TempDir()
 	f, err := files.New(files.Options{Dir: filepath.Join(base, "files")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	d, err := New(Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "kept"), Files: f})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	p := place{t, base, filepath.Join(base, "repo"), d}
 	p.git(base, "init", "-q", "-b", "main", p.root)
 	p.write(".gitignore", "ignored\n")
@@ -55,33 +52,23 @@ func (p place) git(dir string, args ...string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		p.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	expect.No(p.t, err, "git", args, out)
 	return strings.TrimSpace(string(out))
 }
 
 func (p place) write(name, text string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.No(p.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.No(p.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (p place) kept(id string) (dag.Resource, dag.Snapshot) {
 	p.t.Helper()
 	r, err := p.d.Look(p.t.Context(), p.root)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.No(p.t, err)
 	got, err := p.d.Snapshot(p.t.Context(), tenant, id, r, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.No(p.t, err)
 	return r, dag.Snapshot{ID: id, Method: got.Method, ExternalRef: got.Ref}
 }
 
@@ -110,14 +97,10 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 	p.git(p.root, "commit", "-q", "-a", "-m", "second")
 
 	dest := filepath.Join(p.base, "forks", "ada-2", "repo")
-	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Dir(dest), 0o755))
 	for range 2 {
 		made, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		if path, _ := files.PathOf(made); path != dest || made.ID == r.ID {
 			t.Errorf("made %+v", made)
 		}
@@ -143,9 +126,7 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 	if got := read(t, filepath.Join(p.root, "a")); got != "later" {
 		t.Errorf("the original is %q", got)
 	}
-	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
 	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
 		t.Error("it is there after it was undone")
 	}
@@ -194,20 +175,15 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	c.Infest(filepath.Join(p.root, ".git"), p.root)
 	p.write("b", "text")
 	secret := filepath.Join(p.base, "secret")
-	if err := os.WriteFile(secret, []byte("TOP SECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(secret, filepath.Join(p.root, "out")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(secret, []byte("TOP SECRET"), 0o600))
+	expect.No(t, os.Symlink(secret, filepath.Join(p.root, "out")))
 	p.kept("s1")
 	p.write("nested/f", "two")
 	p.write("a", "changed")
 	r, snap := p.kept("s2")
 	dest := filepath.Join(p.base, "fork")
-	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
+	expect.No(t, err)
 	if to, err := os.Readlink(filepath.Join(dest, "out")); err != nil || to != secret {
 		t.Error(to, err)
 	}
@@ -251,15 +227,9 @@ func TestARepositorysLinksAreNotFollowed(t *testing.T) {
 		p := newPlace(t)
 		r, snap := p.kept("s1")
 		out := filepath.Join(p.base, "out")
-		if err := os.Mkdir(out, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.RemoveAll(filepath.Join(p.root, ".git", name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(out, filepath.Join(p.root, ".git", name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Mkdir(out, 0o755))
+		expect.No(t, os.RemoveAll(filepath.Join(p.root, ".git", name)))
+		expect.No(t, os.Symlink(out, filepath.Join(p.root, ".git", name)))
 		if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork")); err == nil {
 			t.Errorf("%s: a worktree was made", name)
 		}
@@ -276,9 +246,7 @@ func TestAPipeHoldsNothingUp(t *testing.T) {
 	for _, name := range []string{"HEAD", "packed-refs"} {
 		path := filepath.Join(p.root, ".git", name)
 		_ = os.Remove(path)
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, syscall.Mkfifo(path, 0o600))
 	}
 	if _, err := p.d.Snapshot(t.Context(), tenant, "s2", r, nil); err != nil {
 		t.Error(err)
@@ -290,9 +258,8 @@ func TestARefThatIsPackedIsFound(t *testing.T) {
 	p.git(p.root, "pack-refs", "--all")
 	r, snap := p.kept("s1")
 	dest := filepath.Join(p.base, "fork")
-	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
+	expect.No(t, err)
 	if got := p.git(dest, "log", "--format=%s"); got != "first" {
 		t.Errorf("log %s", got)
 	}
@@ -306,38 +273,26 @@ func TestARefThatIsPackedIsFound(t *testing.T) {
 func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
 	p := newPlace(t)
 	liar := filepath.Join(p.base, "liar")
-	if err := os.Mkdir(liar, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(liar, 0o755))
 	for _, text := range []string{"gitdir: " + filepath.Join(p.root, ".git"), "gitdir: /etc", "nothing", strings.Repeat("x", 9000)} {
-		if err := os.WriteFile(filepath.Join(liar, ".git"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(filepath.Join(liar, ".git"), []byte(text), 0o600))
 		if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(liar, ".git")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(p.root, ".git"), filepath.Join(liar, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Remove(filepath.Join(liar, ".git")))
+	expect.No(t, os.Symlink(filepath.Join(p.root, ".git"), filepath.Join(liar, ".git")))
 	if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
 		t.Error(err)
 	}
 	linked := filepath.Join(p.base, "linked")
 	p.git(p.root, "worktree", "add", "-q", linked)
 	r, err := p.d.Look(t.Context(), linked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if l, err := p.d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
-	if err := os.RemoveAll(linked); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(linked))
 	if l, err := p.d.Probe(t.Context(), r); l != dag.Dead || err != nil {
 		t.Error(l, err)
 	}
@@ -346,13 +301,9 @@ func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
 func TestAWorktreeBeyondItsLimitsIsRefused(t *testing.T) {
 	p := newPlace(t)
 	p.write("huge", "x")
-	if err := os.Truncate(filepath.Join(p.root, "huge"), 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Truncate(filepath.Join(p.root, "huge"), 1<<40))
 	r, err := p.d.Look(t.Context(), p.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if _, err := p.d.Snapshot(t.Context(), tenant, "s1", r, nil); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "huge") {
 		t.Error(err)
 	}
@@ -369,9 +320,7 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 		id := fmt.Sprintf("r%d", i)
 		cmd := exec.Command("/proc/self/exe", p.d.opt.Dir, id, snap.ExternalRef.ID, p.root, dest)
 		cmd.Env = append(os.Environ(), victim+"=1")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmd.Start())
 		time.Sleep(cut * time.Millisecond) // any time will do
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -385,9 +334,7 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			_, err = p.d.Restore(t.Context(), tenant, id, snap, r, dest)
 		}
-		if err != nil {
-			t.Fatalf("%d: %v", i, err)
-		}
+		expect.No(t, err, i)
 		if got := p.git(dest, "status", "--porcelain"); got != "M a" {
 			t.Errorf("%d: %s", i, got)
 		}

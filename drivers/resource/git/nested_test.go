@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
 	p := newPlace(t)
 	ran, script := filepath.Join(p.base, "ran"), filepath.Join(p.base, "evil.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\ncat\n"), 0o755))
 	nested := filepath.Join(p.root, "nested")
 	p.git(p.base, "init", "-q", nested)
 	p.write("nested/.gitattributes", "* filter=x\n")

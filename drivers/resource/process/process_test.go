@@ -10,18 +10,15 @@ import (
 	"swarmdeck/drivers/resource/process"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	var d process.Driver
 	cmd := exec.Command("sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Start())
 	r, err := d.Look(t.Context(), strconv.Itoa(cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if !r.Imperative || len(r.Capabilities) > 0 || r.Restorable() {
 		t.Errorf("%+v", r)
 	}
@@ -31,9 +28,7 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
 		t.Error(l, err)
@@ -49,9 +44,7 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 func TestAnotherProcessOfThePidIsNotTakenForIt(t *testing.T) {
 	var d process.Driver
 	r, err := d.Look(t.Context(), strconv.Itoa(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	r.Metadata = core.Raw(strings.Replace(string(r.Metadata), `"started":"`, `"started":"1`, 1))
 	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
 		t.Error(l, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 // cuboid is a box of two triangles a side.
@@ -49,9 +50,7 @@ func TestBoxesThatTouchShareNothing(t *testing.T) {
 
 func TestPropertiesOfABoxFarFromTheOrigin(t *testing.T) {
 	m := cuboid([3]float64{1000, -2000, 500}, [3]float64{10, 20, 30})
-	if err := m.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, m.Check())
 	p := m.Properties()
 	near(t, "volume", p.Volume, 6000)
 	near(t, "area", p.Area, 2200)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 // split puts a vertex on an edge of every two triangles that share it.
@@ -47,9 +48,7 @@ func TestWeldedLeavesOutWhatLiesBackToBack(t *testing.T) {
 	for _, p := range [][3]uint32{{0, 2, 1}, {3, 4, 5}, {0, 1, 4}, {0, 4, 3}, {1, 2, 5}, {1, 5, 4}, {2, 0, 3}, {2, 3, 5}} {
 		m.Triangles = append(m.Triangles, [3]uint32{prism + p[0], prism + p[1], prism + p[2]})
 	}
-	if err := m.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, m.Check())
 	got := m.Welded()
 	if err := got.Check(); err != nil || len(got.Triangles) != 12 {
 		t.Errorf("%d triangles, %v", len(got.Triangles), err)
@@ -78,9 +77,7 @@ func TestWeldedKeepsANeckThatWouldPinch(t *testing.T) {
 			{6, 8, 7},
 		},
 	}
-	if err := m.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, m.Check())
 	if got := m.Welded(); got != m {
 		t.Error(got.Check())
 	}

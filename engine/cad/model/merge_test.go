@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // rulers is the geometry of boxes that lie along x, 100 mm² thick.
@@ -46,9 +47,7 @@ func (r *rulers) Build(s Shape) (core.Raw, error) {
 func merge(t testing.TB, source, target *Workspace) Outcome {
 	t.Helper()
 	o, err := Merge(source, target, &rulers{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return done(t, target, o)
 }
 
@@ -106,14 +105,11 @@ func do(t testing.TB, w *Workspace, script string) {
 		case "cut": // cut:new=old makes a solid of another and removes that
 			old, _ := w.Entity(arg)
 			s, err := NewShape("transform", core.Raw(`{"matrix":[2]}`), []string{old.Shape}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			commit(t, w, Change{Put: []Entity{{ID: id, Type: Solid, Shape: s.Hash, Properties: old.Properties}}, Shapes: []Shape{s}, Removed: []string{arg}})
 		case "undo":
-			if _, err := w.Undo(by("history.undo")); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Undo(by("history.undo"))
+			expect.No(t, err)
 		default:
 			t.Fatalf("unknown word %q", word)
 		}
@@ -234,9 +230,7 @@ func TestResolveDecidesAsNamed(t *testing.T) {
 			merge(t, ws, main)
 			g := &rulers{}
 			o, err := Resolve(ws, main, Resolution{c.id, c.strategy, core.Raw(c.merged)}, g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			done(t, main, o)
 			got := strings.Fields(told(o))
 			want := strings.Fields(c.want)
@@ -264,9 +258,7 @@ func TestAMovedOverlapIsDecidedNext(t *testing.T) {
 	merge(t, ws, main)
 	for range 2 {
 		o, err := Resolve(ws, main, Resolution{EntityID: "s", Strategy: KeepSource}, &rulers{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		done(t, main, o)
 	}
 	if ids(main) != "s" || len(main.Conflicts()) > 0 {
@@ -333,9 +325,7 @@ func TestALaterMergeReportsOnlyWhatChangedSince(t *testing.T) {
 	merge(t, ws, main)
 	for _, id := range []string{"a", "b"} {
 		o, err := Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepTarget}, &rulers{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		done(t, main, o)
 	}
 	do(t, ws, "point:b=5 point:c=5 point:d=5")
@@ -385,9 +375,7 @@ func TestWhatATargetNeverHadIsNotADeletion(t *testing.T) {
 	do(t, ws, "box:own=5,10")
 	merge(t, main, ws)
 	o, err := Resolve(main, ws, Resolution{EntityID: "t", Strategy: KeepTarget}, &rulers{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	done(t, ws, o)
 	if got := told(merge(t, ws, main)); got != "geometry_overlap(own,t)" {
 		t.Error(got)

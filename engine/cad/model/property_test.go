@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // world is some workspaces with their journals, in which anything happens.
@@ -89,9 +90,7 @@ func (o *world) change(w *Workspace) {
 	case 7:
 		if e, ok := o.any(w, Solid); ok && len(w.Constraints(e.ID)) == 0 {
 			s, err := NewShape("transform", core.Raw(`{}`), []string{e.Shape}, "")
-			if err != nil {
-				o.t.Fatal(err)
-			}
+			expect.No(o.t, err)
 			o.commit(w, Change{Put: []Entity{{ID: w.NextID(Solid), Type: Solid, Shape: s.Hash, Properties: e.Properties}}, Shapes: []Shape{s}, Removed: []string{e.ID}})
 		}
 	case 8:
@@ -116,9 +115,7 @@ func (o *world) history(w *Workspace) {
 	for len(states) > 1+keep {
 		states = states[:len(states)-1]
 		e, err := w.Redo(by("history.redo"))
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		expect.No(o.t, err)
 		o.logs[w.ID()] = append(o.logs[w.ID()], e)
 		if state(w) != states[len(states)-1] {
 			o.t.Fatalf("redone\n%s\nwant\n%s", state(w), states[len(states)-1])
@@ -138,9 +135,7 @@ func (o *world) merge() {
 		theirs[e.ID] = pair{source, target, e.ID, source.entities[e.ID], target.entities[e.ID]}.brought()
 	}
 	m, err := Merge(source, target, &rulers{})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	expect.No(o.t, err)
 	if !m.Change.Empty() {
 		m.Change.Method = "workspace.merge"
 		o.commit(target, m.Change)
@@ -247,9 +242,7 @@ func TestWhateverHappensReplaysAndMergesAsPromised(t *testing.T) {
 			}
 			for _, w := range o.all {
 				again, err := Load(o.logs[w.ID()])
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.No(t, err)
 				if state(again) != state(w) || again.Seq() != w.Seq() {
 					t.Fatalf("replayed\n%s\nwant\n%s", state(again), state(w))
 				}
@@ -338,21 +331,15 @@ func FuzzLoad(f *testing.F) {
 	main, log := start(f, Main)
 	log = append(log, put(f, main, line("a", 1), holds("k", "a.end")), putBox(f, main, "s", 0, 10))
 	undo, err := main.Undo(by("history.undo"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	redo, err := main.Redo(by("history.redo"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	f.Add([]byte(core.MustEncode(append(log, undo, redo))))
 	ws, wlog := branch(f, main, "ws")
 	wlog = append(wlog, put(f, ws, line("a", 2)))
 	put(f, main, line("a", 3))
 	o, err := Merge(main, ws, &rulers{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.No(f, err)
 	o.Change.Method = "workspace.merge"
 	f.Add([]byte(core.MustEncode(append(wlog, commit(f, ws, o.Change)))))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -371,9 +358,7 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("seq %d of %d entries", w.Seq(), len(journal))
 		}
 		var again []Entry
-		if err := core.DecodeStored(core.MustEncode(journal), &again); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, core.DecodeStored(core.MustEncode(journal), &again))
 		v, err := Load(again)
 		if err != nil || state(v) != state(w) {
 			t.Errorf("written and read again: %v", err)
@@ -432,9 +417,8 @@ func BenchmarkMerge(b *testing.B) {
 				}
 				o.Change.Method = "workspace.merge"
 				commit(b, target, o.Change)
-				if _, err := target.Undo(by("history.undo")); err != nil {
-					b.Fatal(err)
-				}
+				_, err = target.Undo(by("history.undo"))
+				expect.No(b, err)
 			}
 		})
 	}

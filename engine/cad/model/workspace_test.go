@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // by is an operation of a method, with nothing else to say.
@@ -17,18 +18,14 @@ func by(method string) Change {
 func start(t testing.TB, id string) (*Workspace, []Entry) {
 	t.Helper()
 	w, e, err := New(Record{ID: id, Name: id}, by("workspace.create"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return w, []Entry{e}
 }
 
 func branch(t testing.TB, base *Workspace, id string) (*Workspace, []Entry) {
 	t.Helper()
 	w, e, err := Branch(base, Record{ID: id, Name: id}, by("workspace.create"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return w, []Entry{e}
 }
 
@@ -48,9 +45,7 @@ func holds(id string, refs ...string) Entity {
 func box(t testing.TB, id string, x, size float64) (Entity, Shape) {
 	t.Helper()
 	s, err := NewShape("box", core.Raw(fmt.Sprintf(`{"dimensions":[%g,10,10],"position":[%g,0,0]}`, size, x)), nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return Entity{ID: id, Type: Solid, Shape: s.Hash, Properties: boxed(x, x+size)}, s
 }
 
@@ -64,9 +59,7 @@ func commit(t testing.TB, w *Workspace, c Change) Entry {
 		c.Method = "entity.create_point"
 	}
 	e, err := w.Commit(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return e
 }
 
@@ -142,9 +135,8 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 		t.Error(id)
 	}
 	put(t, w, point("ws_a_point_3", 1))
-	if _, err := w.Undo(by("history.undo")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Undo(by("history.undo"))
+	expect.No(t, err)
 	commit(t, w, Change{Removed: []string{"ws_a_point_1"}})
 	if id := w.NextID(Point); id != "ws_a_point_5" {
 		t.Error(id)
@@ -225,13 +217,9 @@ func TestABranchHoldsAllItNeeds(t *testing.T) {
 	base, _ := start(t, Main)
 	blob := NewBlob([]byte("solid"))
 	imported, err := NewShape("import", core.Raw(`{"format":"STL"}`), nil, blob.Hash)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	moved, err := NewShape("transform", core.Raw(`{"matrix":[1]}`), []string{imported.Hash}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	commit(t, base, Change{
 		Put:    []Entity{{ID: "part", Type: Solid, Shape: moved.Hash, Properties: core.Raw("{}")}, line("l", 1), holds("k", "l.end")},
 		Shapes: []Shape{imported, moved}, Blobs: []Blob{blob},
@@ -239,9 +227,7 @@ func TestABranchHoldsAllItNeeds(t *testing.T) {
 	w, journal := branch(t, base, "ws")
 	put(t, base, line("l", 2))
 	again, err := Load(journal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	if state(again) != state(w) {
 		t.Errorf("replayed\n%s\nwant\n%s", state(again), state(w))
 	}
@@ -264,9 +250,7 @@ func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
 	base, journal := start(t, Main)
 	journal = append(journal, put(t, base, point("a", 1)), put(t, base, point("b", 1)))
 	undo, err := base.Undo(by("history.undo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	journal = append(journal, undo)
 	for _, c := range []struct {
 		name, says string

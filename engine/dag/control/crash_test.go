@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -50,9 +51,7 @@ func TestKilledAtAnyInstantNoEffectIsLostOrDoubled(t *testing.T) {
 		},
 		Verify: func(t testing.TB, dir string, st store.Store, acked []string) {
 			c, ledger, err := outsideRig(st, filepath.Join(dir, "world"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			if len(acked) == 0 {
 				return // perhaps killed before there was a tenant
 			}
@@ -126,9 +125,7 @@ func finish(t testing.TB, c *control.Controller) {
 	defer running.Wait()
 	defer stop()
 	page, err := c.List(ctx, acme, core.Filter{Size: 100}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, i := range page.Items {
 		if i, err = c.Await(ctx, acme, i.IntentID); err != nil || !i.Status.Over() {
 			t.Errorf("%+v %v", i, err)
@@ -140,9 +137,7 @@ func finish(t testing.TB, c *control.Controller) {
 func settled(t testing.TB, c *control.Controller, dir string) {
 	for n := 1; ; n++ {
 		page, err := c.List(context.Background(), acme, core.Filter{Page: n, Size: 100}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, i := range page.Items {
 			want := control.Done
 			if len(i.Steps) == 4 {

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -41,9 +42,7 @@ func newQuiet(t *testing.T, tenant string, clock core.Clock, slots int) (*Contro
 	t.Helper()
 	no := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	path := filepath.Join(t.TempDir(), "intents.db")
 	sealer, err := audit.OpenSealer(path + ".key")
@@ -66,9 +65,8 @@ func newQuiet(t *testing.T, tenant string, clock core.Clock, slots int) (*Contro
 func tended(t *testing.T, c *Controller) (begun int) {
 	t.Helper()
 	c.begin = func(*held, context.Context) { begun++ }
-	if _, err := c.loop.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.loop.Step(t.Context())
+	expect.No(t, err)
 	return begun
 }
 
@@ -106,9 +104,7 @@ func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
 	c, i := newQuiet(t, "t_acme", &lookingClock{}, 4)
 	by := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 	second, err := c.Intend(t.Context(), by, Spec{AgentID: i.AgentID, Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var begun []context.Context
 	c.begin = func(_ *held, ctx context.Context) {
 		if begun = append(begun, ctx); len(begun) == 1 {
@@ -117,9 +113,8 @@ func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
 			}
 		}
 	}
-	if _, err := c.loop.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = c.loop.Step(t.Context())
+	expect.No(t, err)
 	if len(begun) != 2 || begun[0].Err() != nil || begun[1].Err() == nil {
 		t.Errorf("%d begun; of two the withdrawn one is to end", len(begun))
 	}

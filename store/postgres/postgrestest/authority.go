@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // Authority signs certificates of servers.
@@ -31,9 +33,7 @@ func NewAuthority(t testing.TB) *Authority {
 	}}
 	cert, key := a.sign(t, a.cert)
 	a.key = key
-	if err := os.WriteFile(a.File, cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(a.File, cert, 0o600))
 	return a
 }
 
@@ -45,9 +45,7 @@ func (a *Authority) Certify(t testing.TB, address string) (cert, key []byte) {
 		IPAddresses: []net.IP{net.ParseIP(address)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
@@ -55,16 +53,12 @@ func (a *Authority) Certify(t testing.TB, address string) (cert, key []byte) {
 func (a *Authority) sign(t testing.TB, cert *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	by := a.key
 	if by == nil {
 		by = key
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), key
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"swarmdeck/expect"
 )
 
 // Cluster is a server of its own, reached by a unix socket.
@@ -59,9 +61,7 @@ func prepare(t testing.TB, settings []string) *Cluster {
 			t.Error(err)
 		}
 	})
-	if err := c.give(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, c.give())
 	t.Cleanup(func() { c.Kill(t) })
 	return c
 }
@@ -84,9 +84,7 @@ func (c *Cluster) Run(t testing.TB) {
 	}
 	c.server = c.command("postgres", args...)
 	c.server.Stderr = &c.log
-	if err := c.server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, c.server.Start())
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err := say(t, dsn(c.dir, "postgres"), "select 1"); err == nil {
 			return
@@ -136,9 +134,7 @@ func dsn(dir, database string) string {
 func (c *Cluster) SQL(t testing.TB, database, statements string) string {
 	t.Helper()
 	out, err := say(t, dsn(c.dir, database), statements)
-	if err != nil {
-		t.Fatalf("%s: %v", statements, err)
-	}
+	expect.No(t, err, statements)
 	return out
 }
 
@@ -178,13 +174,9 @@ func (c *Cluster) Restart(t testing.TB, settings ...string) {
 func (c *Cluster) File(t testing.TB, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(c.dir, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(path, content, 0o600))
 	if c.as != nil {
-		if err := os.Chown(path, int(c.as.Uid), int(c.as.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chown(path, int(c.as.Uid), int(c.as.Gid)))
 	}
 	return path
 }

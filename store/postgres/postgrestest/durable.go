@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // StartDurable is Start of a server that syncs, with the settings it comes with: for
@@ -24,9 +26,7 @@ func (c *Cluster) ProcessorTime(t testing.TB) (sum time.Duration) {
 	t.Helper()
 	const tick = time.Second / 100 // of the kernel's figures
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	main := strconv.Itoa(c.server.Process.Pid)
 	for _, name := range all {
 		text, err := os.ReadFile(name)
@@ -46,9 +46,7 @@ func (c *Cluster) ProcessorTime(t testing.TB) (sum time.Duration) {
 		}
 		for _, ticks := range from {
 			n, err := strconv.Atoi(string(ticks))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			sum += time.Duration(n) * tick
 		}
 	}

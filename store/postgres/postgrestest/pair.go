@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // Pair is a server with a synchronous standby, which has all that was acknowledged and
@@ -25,15 +27,10 @@ func StartPair(t testing.TB, addresses [2]string, network string) *Pair {
 	if network != "" {
 		rules := filepath.Join(first.data(), "pg_hba.conf")
 		f, err := os.OpenFile(rules, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fmt.Fprintf(f, "host all all %s trust\n", network); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
+		_, err = fmt.Fprintf(f, "host all all %s trust\n", network)
+		expect.No(t, err)
+		expect.No(t, f.Close())
 	}
 	p := &Pair{first, prepare(t, []string{quick, "listen_addresses=" + addresses[1]})}
 	p.Rejoin(t)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // PoolerEnv, when set, has every database be reached through a pooler of its server.
@@ -39,16 +41,10 @@ max_client_conn = 500
 default_pool_size = 20
 server_login_retry = 0.1
 `, c.dir, p.dir)
-	if err := os.Mkdir(p.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p.file(), []byte(settings), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.Mkdir(p.dir, 0o700))
+	expect.No(t, os.WriteFile(p.file(), []byte(settings), 0o644))
 	if c.as != nil {
-		if err := os.Chown(p.dir, int(c.as.Uid), int(c.as.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chown(p.dir, int(c.as.Uid), int(c.as.Gid)))
 	}
 	p.Run(t)
 	t.Cleanup(func() { p.Kill(t) })
@@ -70,9 +66,7 @@ func (p *Pooler) Run(t testing.TB) {
 	p.log.Reset()
 	p.run = exec.Command(path, "-q", p.file())
 	p.run.Dir, p.run.SysProcAttr, p.run.Stderr = p.dir, &syscall.SysProcAttr{Credential: p.of.as}, &p.log
-	if err := p.run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, p.run.Start())
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err := say(t, p.DSN("postgres"), "select 1"); err == nil {
 			return

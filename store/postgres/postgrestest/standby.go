@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // Standby starts a server that follows this one, asynchronously, and ends with the
@@ -23,9 +25,7 @@ func (c *Cluster) Standby(t testing.TB) *Cluster {
 // restarted for its copy.
 func (c *Cluster) follow(t testing.TB, primary *Cluster) {
 	t.Helper()
-	if err := os.RemoveAll(c.data()); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.RemoveAll(c.data()))
 	primary.end(t, syscall.SIGINT)
 	if out, err := exec.Command("cp", "-a", primary.data(), c.data()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

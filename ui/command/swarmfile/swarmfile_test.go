@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -43,9 +44,7 @@ budgets:
 skills: [skills, ../other/one.yaml, "${CWD}/two.json"]
 policy:
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	want := &swarmfile.File{
 		Path: "swarm.yaml", Tenant: "t_demo",
 		Sessions: []swarmfile.Session{

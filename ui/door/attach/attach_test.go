@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -33,9 +34,7 @@ func TestAConnectionThatWasCutBeforeItShowedAnythingIsTriedAgain(t *testing.T) {
 			} else {
 				script += "[ $(wc -l <" + count + ") -gt 1 ] && exit 0\necho '" + c.says + "' >&2\nexit 255\n"
 			}
-			if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o700))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			var said bytes.Buffer
 			err := To(t.Context(), &command.Env{Stderr: &said}, command.Attach{Host: "deck", Program: "swarmdeck"})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 )
@@ -44,12 +45,8 @@ func TestThePagerGetsTheText(t *testing.T) {
 func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {
 	dir := t.TempDir()
 	env := &command.Env{Getenv: environment("XDG_CONFIG_HOME", dir)}
-	if err := os.MkdirAll(filepath.Join(dir, "swarmdeck"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "swarmdeck", "keys.toml"), []byte("[[bind]]\nnosuch = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.MkdirAll(filepath.Join(dir, "swarmdeck"), 0o700))
+	expect.No(t, os.WriteFile(filepath.Join(dir, "swarmdeck", "keys.toml"), []byte("[[bind]]\nnosuch = 1\n"), 0o600))
 	keys, warning, err := keysInForce(env, command.Start{})
 	if err != nil || keys == nil || !strings.Contains(warning, "keys.toml:2") || !strings.Contains(warning, "default keys") {
 		t.Errorf("%v, %q, %v", keys, warning, err)

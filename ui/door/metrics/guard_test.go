@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestFiguresAreForWhoMayReadThem(t *testing.T) {
@@ -44,16 +46,12 @@ func TestFiguresAreForWhoMayReadThem(t *testing.T) {
 func TestATokenIsLongAndPrivate(t *testing.T) {
 	for text, want := range map[string]string{"a-token-of-sixteen\n": "", "short": "16-512", "a token of sixteen": "16-512", strings.Repeat("x", 600): "16-512"} {
 		path := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 		got, err := Token(path)
 		if want == "" && (err != nil || got != strings.TrimSpace(text)) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
-		if err := os.Chmod(path, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Chmod(path, 0o644))
 		if _, err := Token(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("readable by others: %v", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/ssh"
@@ -53,23 +54,17 @@ func newHouse(t *testing.T, name string, others func(*engine.Engine) ssh.Others)
 	t.Helper()
 	dir := t.TempDir()
 	db, err := store.Open(filepath.Join(dir, "data.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	h := &house{}
-	if h.eng, err = engine.Open(t.Context(), engine.Options{Store: db}); err != nil {
-		t.Fatal(err)
-	}
+	h.eng, err = engine.Open(t.Context(), engine.Options{Store: db})
+	expect.No(t, err)
 	at := filepath.Join(dir, "host-key")
-	if h.key, err = serve.HostKey(at); err != nil {
-		t.Fatal(err)
-	}
+	h.key, err = serve.HostKey(at)
+	expect.No(t, err)
 	var told said
 	end, err := ssh.Serve(t.Context(), &command.Env{Stderr: &told}, command.Start{Engine: h.eng, Engines: only{h.eng}},
 		command.Serve{SSH: "127.0.0.1:0", HostKey: at}, command.Doors{}, others(h.eng))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() {
 		end()
 		_ = db.Close()
@@ -82,17 +77,11 @@ func newHouse(t *testing.T, name string, others func(*engine.Engine) ssh.Others)
 func newKey(t *testing.T) (gossh.Signer, operator.Key) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	signer, err := gossh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	public, err := operator.ParseKey(string(gossh.MarshalAuthorizedKey(signer.PublicKey())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return signer, public
 }
 
@@ -100,14 +89,10 @@ func newKey(t *testing.T) (gossh.Signer, operator.Key) {
 func (h *house) run(t *testing.T, key gossh.Signer, line string) (code int, out, errs string) {
 	t.Helper()
 	c, err := gossh.Dial("tcp", h.peer.Address, &gossh.ClientConfig{User: "any", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer c.Close()
 	s, err := c.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	var stdout, stderr bytes.Buffer
 	s.Stdout, s.Stderr = &stdout, &stderr
 	err = s.Run(line)
@@ -125,18 +110,14 @@ func (h *house) run(t *testing.T, key gossh.Signer, line string) (code int, out,
 func (h *house) bring(t *testing.T, as gossh.Signer, line string) (code int, out, errs string) {
 	t.Helper()
 	conn, err := serve.DialPeer(t.Context(), h.peer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	user := uint32(1000)
 	var stdout, stderr bytes.Buffer
 	code, err = serve.Attach(t.Context(), conn, serve.Attachment{
 		Line: line, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Login: &serve.Login{To: h.peer, As: as, Vouch: serve.Vouch{Tenant: "t_acme", Name: "ann", User: &user, Seat: "/dev/pts/3"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -167,22 +148,19 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 		}
 	})
 	ctx, admin := t.Context(), core.Caller{Tenant: "t_acme", Name: "root", Kind: core.Operator, Door: core.DoorCLI}
-	if _, err := owner.eng.Swarm.CreateTenant(ctx, admin, "t_acme"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := owner.eng.Swarm.CreateTenant(ctx, admin, "t_acme")
+	expect.No(t, err)
 
 	if code, _, errs := first.run(t, bob, "session create"); code != 1 || !strings.Contains(errs, "connect again") {
 		t.Errorf("a key that opens nothing there: exit %d, %s", code, errs)
 	}
-	if _, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}})
+	expect.No(t, err)
 	if code, _, errs := first.run(t, bob, "session create"); code == 0 || !strings.Contains(errs, "you are viewer") {
 		t.Errorf("the role that the first door believes counts: exit %d, %s", code, errs)
 	}
-	if _, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Approver, Keys: []operator.Key{public}}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Approver, Keys: []operator.Key{public}})
+	expect.No(t, err)
 	if code, out, errs := first.run(t, bob, "swarmdeck session create -o json"); code != 0 || !strings.Contains(out, `"t_acme"`) {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
@@ -195,9 +173,8 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	if code, _, errs := owner.bring(t, first.key, "task list --as bob --key /etc/passwd"); code == 0 || strings.Contains(errs, "/etc/passwd") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
-	if _, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "cleo", Role: operator.Viewer, Users: []operator.User{{UID: 1000, Engine: "deck1"}}}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "cleo", Role: operator.Viewer, Users: []operator.User{{UID: 1000, Engine: "deck1"}}})
+	expect.No(t, err)
 	if code, _, errs := owner.bring(t, first.key, "session create"); code != 0 {
 		t.Errorf("exit %d, %s", code, errs)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -64,9 +65,7 @@ func TestARowOfALargeEventIsShort(t *testing.T) {
 		m.CreatedAt = dag.At(time.Unix(0, 0))
 		h := dag.Head{TS: m.CreatedAt, AgentID: "ada", RunID: "r", CorrelationID: "c", Nodes: []dag.Node{dag.NewNode(m)}}
 		e, err := dag.NewEvent(h, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		row := dag.Moment{Recorded: dag.Recorded{Event: e}, Message: m}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -21,12 +22,8 @@ func Golden(t testing.TB, c *screen.Canvas, name string) {
 	got := strings.Join(c.Plain(), "\n") + "\n---- roles ----\n" + strings.Join(c.Roles(), "\n") + "\n"
 	path := filepath.Join("testdata", name+".screen")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.MkdirAll("testdata", 0o755))
+		expect.No(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/expect"
 )
 
 //go:embed open.py
@@ -85,20 +86,14 @@ func Open(t testing.TB, files ...string) map[string]File {
 	t.Helper()
 	i := Need(t)
 	paths, err := json.Marshal(i.Paths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), i.Python, append([]string{"-I", "-B", "-c", opener, string(paths)}, files...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + home}
 	cmd.Dir, cmd.Stderr = home, os.Stderr
 	answer, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("FreeCAD opens %v: %v", files, err)
-	}
+	expect.No(t, err, "FreeCAD opens", files)
 	var out map[string]File
-	if err := json.Unmarshal(answer, &out); err != nil {
-		t.Fatalf("%s: %v", answer, err)
-	}
+	expect.No(t, json.Unmarshal(answer, &out), answer)
 	return out
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"swarmdeck/expect"
 )
 
 // tree is a work directory with the given files.
@@ -149,20 +151,12 @@ func TestWhatIsNamedIsBounded(t *testing.T) {
 func TestALinkOutOfTheWorkDirectoryIsNotBound(t *testing.T) {
 	dir := t.TempDir()
 	for name, to := range map[string]string{"out.sh": "/etc/passwd", "gone.sh": "nothing", "in.sh": "real.sh"} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "real.sh"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(filepath.Join(dir, "real.sh"), nil, 0o600))
+	expect.No(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	defer root.Close()
 	for script, want := range map[string][]string{"out.sh": {"?out.sh"}, "gone.sh": nil, "in.sh": {"in.sh"}, "pipe": {"?pipe"}} {
 		if got := found(root.FS(), Line{Argv: []string{"sh", script}, Dir: dir}); !slices.Equal(got, want) {
