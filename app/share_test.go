@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres"
 )
 
@@ -141,8 +142,6 @@ func TestAnEngineLooksForTenantsWhenALeaseEnds(t *testing.T) {
 		shareEvery:       {{Tenant: "t_a", Engine: "here", Left: soon}, {Tenant: "t_b", Engine: "other", Left: 4 * time.Second}, {Tenant: "t_c", Free: true}},
 		soon + leaseOver: {{Tenant: "t_a", Engine: "here", Left: time.Millisecond}, {Tenant: "t_b", Engine: "other", Left: 2 * soon}, {Tenant: "t_c", Engine: "gone", Left: soon}},
 	} {
-		if got := nextLook("here", owned); got != want {
-			t.Errorf("it looks again after %s, want %s", got, want)
-		}
+		expect.Is(t, nextLook("here", owned), want, "it looks again after")
 	}
 }

@@ -264,9 +264,7 @@ func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
 				}
 				return string(data)
 			}
-			if got := read("sum.sh"); got != "echo $(($1 + $2))\n" {
-				t.Errorf("the file holds %q", got)
-			}
+			expect.Is(t, read("sum.sh"), "echo $(($1 + $2))\n", "the file holds")
 			if got := read("tried"); strings.Contains(got, "REACHED") || !strings.Contains(got, "swarmdeck: no route to www.example.com:443") || !strings.HasSuffix(got, "over\n") {
 				t.Errorf("it tried: %s", got)
 			}
@@ -274,9 +272,7 @@ func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
 				t.Errorf("the environments within: %q", got)
 			}
 			for _, r := range m.Requests() {
-				if r.Credential != key {
-					t.Errorf("%s was asked with %q", r.Path, r.Credential)
-				}
+				expect.Is(t, r.Credential, key, r.Path, "was asked with")
 			}
 			if len(m.Requests()) < 4 {
 				t.Errorf("%d requests to the model", len(m.Requests()))

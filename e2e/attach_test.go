@@ -130,13 +130,9 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 	t.Run("not for another data file", func(t *testing.T) {
 		other := filepath.Join(u.home, "other.db")
 		u.ok("--data", other, "session", "create")
-		if out := u.ok("--data", other, "task", "list", "-o", "json"); out != "" {
-			t.Errorf("tasks of another file: %s", out)
-		}
+		expect.Is(t, u.ok("--data", other, "task", "list", "-o", "json"), "", "tasks of another file")
 	})
-	if code := s.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	expect.Is(t, s.leaves(), 0, "exit")
 	if _, err := os.Stat(u.socket()); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
@@ -172,9 +168,7 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 	second.press("\x1a") // a program without a shell can't be stopped: it goes on
 	second.press("3")
 	second.see(`approvals`)
-	if code := second.leaves(); code != 0 {
-		t.Errorf("the second: exit %d", code)
-	}
+	expect.Is(t, second.leaves(), 0, "the second: exit")
 	first.gone(`2 here`)
 	if !strings.Contains(second.output(), "\x1b[?1049l") {
 		t.Error("the alternate screen is left on")
@@ -286,9 +280,7 @@ func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`) {
 		t.Errorf("exit %d %s", code, stderr.String())
 	}
-	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 1 {
-		t.Errorf("%d tasks", n)
-	}
+	expect.Is(t, strings.Count(u.ok("task", "list", "-o", "json"), "\n"), 1)
 }
 
 // TestAnEngineThatNeverBeginsIsGivenUp has a process that has the data file,
@@ -331,9 +323,7 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 	await(t, "a visitor", func() bool { return came.Load() > n })
 	expect.No(t, errors.Join(l.Close(), owner.Close()))
 	all.Wait()
-	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 2 {
-		t.Errorf("%d sessions", n)
-	}
+	expect.Is(t, strings.Count(u.ok("session", "list", "-o", "json"), "\n"), 2)
 }
 
 func TestIDsAreCompletedWhileAnotherProcessHasTheEngine(t *testing.T) {

@@ -64,9 +64,7 @@ func equal(t testing.TB, a, b map[string]string) {
 		t.Error("there is nothing to compare")
 	}
 	for _, key := range slices.Sorted(maps.Keys(a)) {
-		if b[key] != a[key] {
-			t.Errorf("%s: %q, in the copy %q", key, a[key], b[key])
-		}
+		expect.Is(t, b[key], a[key], key)
 	}
 	for key := range b {
 		if _, known := a[key]; !known {

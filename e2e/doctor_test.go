@@ -15,9 +15,7 @@ import (
 func (u *user) checks(args ...string) (code int, all map[string]command.Check) {
 	u.t.Helper()
 	code, out, stderr := u.run(append([]string{"doctor", "-o", "json"}, args...)...)
-	if stderr != "" {
-		u.t.Error(stderr)
-	}
+	expect.Is(u.t, stderr, "")
 	all = map[string]command.Check{}
 	for line := range strings.Lines(out) {
 		var c command.Check

@@ -91,9 +91,7 @@ func TestAFullDiskIsAState(t *testing.T) {
 		t.Errorf("emergency stop: %s", out)
 	}
 	for _, id := range all {
-		if now := status(id); now != "running" {
-			t.Errorf("while full %s is %s", id, now)
-		}
+		expect.Is(t, status(id), "running", "while full", id, "is")
 	}
 	u.ok("agent", "list")
 	u.ok("task", "list")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestAnAgentOnAHostHasAWorkTree has what it changed there, committed or not, reviewed and
@@ -65,9 +67,7 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 		}
 	}
 	k.ok("merge", "far", "--rebase", "--message", "what is left", "--wait")
-	if log := k.git(k.src, "log", "--format=%s"); log != "what is left\none more\nfirst" {
-		t.Errorf("%q", log)
-	}
+	expect.Is(t, k.git(k.src, "log", "--format=%s"), "what is left\none more\nfirst")
 	if text, err := os.ReadFile(filepath.Join(k.src, "a.txt")); err != nil || !strings.Contains(string(text), "\nA 1\n") {
 		t.Errorf("%q %v", text, err)
 	}

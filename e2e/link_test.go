@@ -106,9 +106,7 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	}
 	s.press(esc)
 	s.gone(`:zqlast`)
-	if code := s.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	expect.Is(t, s.leaves(), 0, "exit")
 }
 
 func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
@@ -130,9 +128,7 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	}
 	now, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
 	expect.No(t, err)
-	if now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {
-		t.Errorf("the line is left raw: %+v", now)
-	}
+	expect.Is(t, now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG), unix.ICANON|unix.ECHO|unix.ISIG, "the line is left raw", now)
 	s.see(`fleet`) // by itself
 	s.press("2")
 	expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
@@ -140,8 +136,6 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	f.link.Cut()
 	s.see(`is lost`)
 	s.press(ctrlC)
-	if code := s.ends(); code != 130 {
-		t.Errorf("exit %d", code)
-	}
+	expect.Is(t, s.ends(), 130, "exit")
 	u.ok("audit", "verify")
 }

@@ -27,9 +27,7 @@ func TestShortCommandsAtOnceWaitForEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := strings.Count(u.ok("task", "list", "-o", "json"), "\n"); n != 6 {
-		t.Errorf("%d tasks, want 6", n)
-	}
+	expect.Is(t, strings.Count(u.ok("task", "list", "-o", "json"), "\n"), 6, "tasks, want 6")
 	u.ok("audit", "verify")
 }
 
@@ -105,8 +103,6 @@ func TestATaskRunsWhereItWasDispatched(t *testing.T) {
 		id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "-o", "json"), "task_id")
 		u.home = home
 		u.ok("task", "wait", id, "--timeout", patience.String())
-		if got := field(u.ok("result", "show", id, "-o", "json"), "stdout"); got != want+`\n` {
-			t.Errorf("%s ran in %s, want %s", input, got, want)
-		}
+		expect.Is(t, field(u.ok("result", "show", id, "-o", "json"), "stdout"), want+`\n`, input, "ran in", want)
 	}
 }

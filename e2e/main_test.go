@@ -184,9 +184,7 @@ func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
 	if got := u.ok("result", "show", field(out, "task_id"), "-o", "json"); field(got, "stdout") != u.home+`\n` {
 		t.Errorf("%s", got)
 	}
-	if field(out, "created_by") != u.name() {
-		t.Errorf("operator: %s", out)
-	}
+	expect.Is(t, field(out, "created_by"), u.name(), "operator", out)
 	for path, want := range map[string]os.FileMode{u.data(): 0o600, u.data() + ".key": 0o600, filepath.Dir(u.data()): os.ModeDir | 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
@@ -287,9 +285,7 @@ func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(field(stderr.String(), "message"), "file too large") {
 		t.Errorf("exit %d %s", code, &stderr)
 	}
-	if n := strings.Count(u.ok("session", "list", "-o", "json"), "\n"); n != 1 {
-		t.Errorf("%d sessions, want the one from before", n)
-	}
+	expect.Is(t, strings.Count(u.ok("session", "list", "-o", "json"), "\n"), 1, "sessions, want the one from before")
 	u.ok("store", "check")
 	// A task's own process still has the signal's default.
 	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["grep","SigIgn","/proc/self/status"]}`, "--wait", "-o", "json")
@@ -316,9 +312,7 @@ func TestSignalsEndInOrder(t *testing.T) {
 		}
 		cmd.Process.Signal(sig)
 		cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 130 {
-			t.Errorf("%v: exit %d", sig, code)
-		}
+		expect.Is(t, cmd.ProcessState.ExitCode(), 130, sig, "exit")
 		drivertest.Gone(t, pidFile)
 		u.ok("audit", "verify")
 	}
@@ -374,9 +368,7 @@ wait
 func TestShellsFindTheirCandidates(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	if out := u.ok("__complete", "session", "show", ""); out != ":4\n" {
-		t.Errorf("nothing there yet: %q", out)
-	}
+	expect.Is(t, u.ok("__complete", "session", "show", ""), ":4\n", "nothing there yet")
 	if _, err := os.Stat(u.data()); err == nil {
 		t.Error("completing made a data file")
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Sequences that terminals without a title, queries and modes of today know:
@@ -78,9 +80,7 @@ func TestAnyTerminalOverSSHGetsWhatItCanShow(t *testing.T) {
 			s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 100 })
 			s.press("2")
 			s.see(`tasks 0`)
-			if code := s.leaves(); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
+			expect.Is(t, s.leaves(), 0, "exit code")
 			out := s.output()
 			for name, known := range map[string]*regexp.Regexp{"vt100": onVT102, "linux": onLinux} {
 				for _, seq := range anySequence.FindAllString(out, -1) {
@@ -92,16 +92,12 @@ func TestAnyTerminalOverSSHGetsWhatItCanShow(t *testing.T) {
 			if p.term != "vt100" && p.term != "linux" {
 				restored(t, s)
 			}
-			if has := colourSGR.MatchString(out); has != (p.noColor == "" && p.term != "vt100") {
-				t.Errorf("colours: %v", has)
-			}
+			expect.Is(t, colourSGR.MatchString(out), p.noColor == "" && p.term != "vt100", "colours")
 			if !strings.Contains(p.term, "256") && manyColours.MatchString(out) {
 				t.Error("more colours than it has")
 			}
 			text := controls.ReplaceAllString(out, "")
-			if ascii := strings.IndexFunc(text, func(r rune) bool { return r > '~' }) < 0; ascii != (p.lang == "C") {
-				t.Errorf("only ASCII: %v", ascii)
-			}
+			expect.Is(t, strings.IndexFunc(text, func(r rune) bool { return r > '~' }) < 0, p.lang == "C", "only ASCII")
 		})
 	}
 }

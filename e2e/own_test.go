@@ -134,9 +134,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 			for line := range strings.Lines(string(tried)) {
 				name, code, _ := strings.Cut(strings.TrimSpace(line), " ")
 				got = append(got, name)
-				if code != "1" {
-					t.Errorf("%s: exit %s", name, code)
-				}
+				expect.Is(t, code, "1", name, "exit")
 			}
 			if !slices.Equal(got, names) {
 				t.Errorf("tried %v", got)
@@ -219,9 +217,7 @@ func (u *user) unusurped(t *testing.T, open, critical string) {
 		}
 	}
 	for _, c := range [][]string{{"operator", "list", "--match", "mallory"}, {"bus", "list"}, {"notice", "list"}, {"budget", "list"}} {
-		if got := u.ok(append(c, "-o", "json")...); got != "" {
-			t.Errorf("%q: %s", c, got)
-		}
+		expect.Is(t, u.ok(append(c, "-o", "json")...), "", c)
 	}
 	if got := u.ok("estop", "show", "-o", "json"); strings.Contains(got, `"on":true`) {
 		t.Errorf("%s", got)

@@ -169,9 +169,7 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 				s.press("2")
 				s.see(`tasks 0`)
 			}
-			if code := s.leaves(); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
+			expect.Is(t, s.leaves(), 0, "exit code")
 			restored(t, s)
 			out := s.output()
 			if has := colourSGR.MatchString(out); has != (p.noColor == "") && p.w >= 60 {
@@ -200,9 +198,7 @@ func plainLines(t *testing.T, u *user, s *seat) {
 	s.press("answer\n3\nnot today\n")
 	s.until("the answer", func() bool { return strings.Contains(s.output(), "state: denied; by "+u.name()+": not today") })
 	s.press("\x04")
-	if code := s.ends(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	expect.Is(t, s.ends(), 0, "exit code")
 	if i := strings.IndexByte(s.output(), 0x1b); i >= 0 {
 		t.Errorf("an escape sequence: %q", s.output()[i:min(len(s.output()), i+40)])
 	}
@@ -222,9 +218,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	s.press("tenant list\n")
 	s.see(`t_default`)
 	s.press("quit\n")
-	if code := s.ends(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	expect.Is(t, s.ends(), 0, "exit code")
 	plainLinesOnly(s.output())
 
 	cmd := u.command()
@@ -295,9 +289,7 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 		}
 		return settle.ReplaceAllString(s.screen(), "") == before
 	})
-	if code := s.leaves(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	expect.Is(t, s.leaves(), 0, "exit code")
 }
 
 // alive reports whether a process runs.

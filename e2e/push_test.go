@@ -52,9 +52,7 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 	if out := u.ok("task", "wait", task, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out, u.ok("result", "show", task))
 	}
-	if got := git(remote, "show", "fix:new"); got != "hers" {
-		t.Error(got)
-	}
+	expect.Is(t, git(remote, "show", "fix:new"), "hers")
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a program of the repository's configuration ran")
 	}

@@ -169,9 +169,7 @@ func TestRolesAreHeldOverSSH(t *testing.T) {
 	} {
 		for i, role := range roles {
 			code, out, stderr := guests[role].run(c.line)
-			if (code == 0) != (i >= c.from) {
-				t.Errorf("%s: %s: exit %d %s%s", role, c.line, code, out, stderr)
-			}
+			expect.Is(t, code == 0, i >= c.from, role, c.line, "exit", code, out, stderr)
 		}
 	}
 	if _, out, _ := guests["viewer"].run("tenant list -o json"); strings.Contains(out, "t_beta") || !strings.Contains(out, "t_acme") {
@@ -422,7 +420,5 @@ func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
 	s.until("the whole width", func() bool { return len([]rune(strings.Split(s.screen(), "\n")[1])) == 120 })
 	s.press(":write stolen" + enter)
 	s.see(`files can't be written`)
-	if code := s.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	expect.Is(t, s.leaves(), 0, "exit")
 }

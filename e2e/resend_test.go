@@ -59,22 +59,16 @@ done
 	if out := u.ok("task", "show", denied, "-o", "json"); field(out, "status") != "blocked" {
 		t.Errorf("denied: %s", out)
 	}
-	if n := effects(); n != 1 {
-		t.Errorf("%d effects of one task that was sent once", n)
-	}
+	expect.Is(t, effects(), 1, "effects of one task that was sent once")
 	again := cut(2, os.Kill)
 	approval := u.asksAbout(t, again)
-	if n := effects(); n != 2 {
-		t.Errorf("%d effects before anybody said so", n)
-	}
+	expect.Is(t, effects(), 2, "effects before anybody said so")
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "quick"), nil, 0o600))
 	u.ok("approval", "approve", approval)
 	u.ok("task", "wait", again, "--timeout", patience.String())
 	if out := u.ok("task", "show", again, "-o", "json"); field(out, "status") != "succeeded" || !strings.Contains(out, `"attempt":0`) {
 		t.Errorf("approved: %s", out)
 	}
-	if n := effects(); n != 3 {
-		t.Errorf("%d effects of two tasks, one of them sent once more", n)
-	}
+	expect.Is(t, effects(), 3, "effects of two tasks, one of them sent once more")
 	u.ok("audit", "reconcile")
 }

@@ -74,9 +74,7 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := u.play(c.script)
-			if code != 1 {
-				t.Errorf("exit code %d, want 1", code)
-			}
+			expect.Is(t, code, 1, "exit code")
 			for _, want := range c.want {
 				if !regexp.MustCompile(want).MatchString(stderr) {
 					t.Errorf("no %q in:\n%s", want, stderr)
@@ -196,9 +194,7 @@ func TestAnInterruptedScriptCleansUp(t *testing.T) {
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	cmd.Wait() //nolint:errcheck // its exit code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
+	expect.Is(t, cmd.ProcessState.ExitCode(), 130, "exit code")
 	if left, _ := os.ReadDir(tmp); len(left) > 0 {
 		t.Errorf("%s was left behind", left[0].Name())
 	}

@@ -123,9 +123,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			if report := u.ok("audit", "verify", "-o", "json"); !strings.Contains(report, `"signed_answers":1`) {
 				t.Errorf("%s", report)
 			}
-			if code := s.leaves(); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			expect.Is(t, s.leaves(), 0, "exit")
 		})
 	}
 }

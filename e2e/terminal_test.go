@@ -133,9 +133,7 @@ func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
 		s.see(`│back 42`)
 		s.press(detach)
 		s.gone(`you type`)
-		if code := s.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		expect.Is(t, s.leaves(), 0, "exit code")
 	})
 }
 
@@ -160,9 +158,7 @@ func TestTheWheelScrollsUnlessTheProgramAsksForTheMouse(t *testing.T) {
 		s.see(`3 lines up`)
 		s.press(detach)
 		s.gone(`you type`)
-		if code := s.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		expect.Is(t, s.leaves(), 0, "exit code")
 		out := s.output()
 		if on, off := strings.LastIndex(out, "\x1b[?1002h"), strings.LastIndex(out, "\x1b[?1002l"); on < 0 || off < on {
 			t.Error("the mouse is not given back")
@@ -195,13 +191,9 @@ func TestAHostileProgramChangesNothingOutsideItsPane(t *testing.T) {
 				t.Errorf("the frame is broken at %q", row)
 			}
 		}
-		if bad := clean.FindString(s.output()); bad != "" {
-			t.Errorf("%q reaches the operator's terminal", bad)
-		}
+		expect.Is(t, clean.FindString(s.output()), "", "reaches the operator's terminal")
 		s.press(detach)
 		s.gone(`you type`)
-		if code := s.leaves(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		expect.Is(t, s.leaves(), 0, "exit code")
 	})
 }

@@ -85,9 +85,7 @@ func (m *upgraded) write(tenants []string, stop <-chan struct{}) {
 			began := time.Now()
 			code, out, stderr := m.now().run("--tenant", tenant, "session", "create", "-o", "json")
 			took := time.Since(began)
-			if code != 0 {
-				m.t.Errorf("session create: exit %d after %s: %s", code, took, stderr)
-			}
+			expect.Is(m.t, code, 0, "session create: exit", "after", took, stderr)
 			m.mu.Lock()
 			if id := field(out, "session_id"); id != "" {
 				m.made[tenant] = append(m.made[tenant], id)

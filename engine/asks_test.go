@@ -85,9 +85,7 @@ func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 	}
 	over(ids[4:])
 	asStored(t, e, "some void")
-	if n := len(e.Snapshot(alice.Tenant).Approvals); n != 3 {
-		t.Errorf("%d are open", n)
-	}
+	expect.Is(t, len(e.Snapshot(alice.Tenant).Approvals), 3)
 }
 
 func TestOpenApprovalsAreThereAfterARestart(t *testing.T) {

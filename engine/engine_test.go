@@ -79,9 +79,7 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if len(s.Tenants) != 1 || len(s.Sessions) != 1 || s.Sessions[0].SessionID != ses.SessionID || s.AuditSeq == 0 {
 		t.Errorf("%+v", s)
 	}
-	if again := e.Snapshot("t_acme"); again != s {
-		t.Error("nothing changed, and it is another snapshot")
-	}
+	expect.Is(t, e.Snapshot("t_acme"), s, "nothing changed, and it is another snapshot")
 	_, err = e.Swarm.EStops.Press(t.Context(), alice, "drill")
 	expect.No(t, err)
 	if s = e.Snapshot("t_acme"); !s.EStop.On {

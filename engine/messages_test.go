@@ -40,9 +40,7 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 		err := send(to)
 		if got := core.Code(""); err != nil {
 			got = core.AsError(err).Code
-			if got != want {
-				t.Errorf("to %s: %v, want %s", to, err, want)
-			}
+			expect.Is(t, got, want, "to", to, err)
 		} else if want != "" {
 			t.Errorf("to %s: accepted", to)
 		}

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAToolIsFoundInWhatAgentsSayOfTheirCalls(t *testing.T) {
@@ -16,9 +17,7 @@ func TestAToolIsFoundInWhatAgentsSayOfTheirCalls(t *testing.T) {
 		`other {"server":"swarmdeck","tool":"create_agent"}`: true,
 		"create_agents": false, "create_agent_task": false, "create_agents, then create_agent": true, "": false,
 	} {
-		if got := mentions(text, "create_agent"); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		expect.Is(t, mentions(text, "create_agent"), want, text)
 	}
 }
 
@@ -51,7 +50,5 @@ func TestOpenCallsOfOneToolAreTiedOldestFirst(t *testing.T) {
 	open("b1")
 	ties.tells(&fleet.Event{CallID: "a4", Tool: "start_agent_task"})
 	open("b1")
-	if len(ties.waiting) != 0 {
-		t.Errorf("%d questions wait still", len(ties.waiting))
-	}
+	expect.Is(t, len(ties.waiting), 0, "questions wait still")
 }

@@ -72,9 +72,7 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 	const want = "2 of 3, 1 unjudged: fs.write hitl→deny writes, fs.list none→approve all"
 	for _, name := range []string{proposed.PolicyID, "careful", "careful@" + proposed.Version[:8]} {
 		of, err := e.Judge.Trial(ctx, alice, name)
-		if got := replay(of, err, false); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Is(t, replay(of, err, false), want, name)
 	}
 	of, err := e.Judge.TrialOf(alice, []byte(noWrites))
 	if got := replay(of, err, true); !strings.HasPrefix(got, "2 of 3, 1 unjudged: fs.read approve→approve all, ") {

@@ -44,9 +44,7 @@ func TestExtractWritesPrivateFilesAndRunnableScripts(t *testing.T) {
 				t.Errorf("%s: %v %s", path, err, out)
 			}
 		}
-		if info.Mode() != want {
-			t.Errorf("%s is %v, want %v", path, info.Mode(), want)
-		}
+		expect.Is(t, info.Mode(), want, path, "is")
 		return nil
 	})
 	if err != nil || scripts != 5 {

@@ -168,9 +168,7 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 					}
 				}
 			}
-			if int64(total) != tx.Counter("m") {
-				t.Errorf("%d updates, counted %d", total, tx.Counter("m"))
-			}
+			expect.Is(t, int64(total), tx.Counter("m"), total, "updates, counted")
 			return nil
 		}))
 	}

@@ -47,9 +47,7 @@ func TestUpdatesOfManyCallersAreAllThere(t *testing.T) {
 					}
 					return tx.Put("x", fmt.Appendf(nil, "%02d-%03d", p, i), fmt.Append(nil, n))
 				})
-				if (err != nil) != (i%10 == 9) {
-					t.Errorf("update %d: %v", i, err)
-				}
+				expect.Is(t, err != nil, i%10 == 9, "update", i, err)
 			}
 		})
 	}

@@ -65,9 +65,7 @@ func TestWhatEndsAnOpenStore(t *testing.T) {
 			}
 			if err := again.View(ctx, "t_a", func(tx store.Tx) error {
 				v, err := tx.Get("y", []byte("new"))
-				if (v != nil) != c.kept {
-					t.Errorf("the spoiling update's record: %q", v)
-				}
+				expect.Is(t, v != nil, c.kept, "the spoiling update's record", v)
 				return err
 			}); err != nil {
 				t.Error(err)
@@ -96,9 +94,7 @@ func TestSealThatPanicsFailsItsCommitOnly(t *testing.T) {
 	bad = false
 	expect.No(t, write())
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
-		if n := tx.Counter("n"); n != 1 {
-			t.Errorf("counter %d", n)
-		}
+		expect.Is(t, tx.Counter("n"), 1, "counter")
 		return nil
 	}); err != nil {
 		t.Error(err)

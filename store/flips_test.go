@@ -52,9 +52,7 @@ func TestFlippedBitsNeverReadAsData(t *testing.T) {
 			continue
 		}
 		wrong, missing := compareRecords(db)
-		if wrong != "" {
-			t.Errorf("byte %d: %s", at, wrong)
-		}
+		expect.Is(t, wrong, "", "byte", at)
 		sound := checkErr == nil && report.OK
 		switch {
 		case missing > 0 && sound:

@@ -46,7 +46,5 @@ func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := commits.Load(); n != 1 {
-		t.Errorf("three updates took %d commits, want one", n)
-	}
+	expect.Is(t, commits.Load(), 1, "three updates took")
 }

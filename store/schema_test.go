@@ -90,18 +90,14 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	unchanged(t, path, old)
 
 	db = reopen(2)
-	if got := names(t, db, "t_a"); got != "mx ANN T_A,mx BOB" {
-		t.Errorf("t_a: %s", got)
-	}
+	expect.Is(t, names(t, db, "t_a"), "mx ANN T_A,mx BOB", "t_a")
 	if got := names(t, db, "t_b"); got != "mx ANN T_B,mx BOB" || db.Schema() != 2 {
 		t.Errorf("t_b: %s, schema %d", got, db.Schema())
 	}
 	expect.No(t, db.Close())
 	// Once only, and never back.
 	db = reopen(2)
-	if got := names(t, db, "t_a"); got != "mx ANN T_A,mx BOB" {
-		t.Errorf("after a second open: %s", got)
-	}
+	expect.Is(t, names(t, db, "t_a"), "mx ANN T_A,mx BOB", "after a second open")
 	expect.No(t, db.Close())
 	for _, readOnly := range []bool{false, true} {
 		if _, err := store.Open(path, store.Options{ReadOnly: readOnly, Migrations: steps[:1]}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "newer") {
@@ -118,7 +114,5 @@ func TestANewFileStartsAtTheEndOfTheMigrations(t *testing.T) {
 		t.Error("a new file was migrated")
 		return nil
 	}}}})
-	if db.Schema() != 1 {
-		t.Errorf("schema %d", db.Schema())
-	}
+	expect.Is(t, db.Schema(), 1, "schema")
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestADamagedPageIsToldInPlainWords(t *testing.T) {
@@ -10,8 +12,6 @@ func TestADamagedPageIsToldInPlainWords(t *testing.T) {
 		"panic: assertion failed: page 3: has unexpected type/flags: 0": "damaged page: page 3: has unexpected type/flags: 0",
 		"page 7: unreachable unfreed":                                   "bbolt: page 7: unreachable unfreed",
 	} {
-		if got := told(errors.New(text)); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
+		expect.Is(t, told(errors.New(text)), want, text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 )
 
@@ -107,7 +108,5 @@ func TestALinkOnTheScreenIsChosenByKeyAndCopied(t *testing.T) {
 	r.has("Copy a link")
 	r.has("https://docs.example/test")
 	r.keys("enter")
-	if r.m.copied != "https://docs.example/test" {
-		t.Errorf("copied %q", r.m.copied)
-	}
+	expect.Is(t, r.m.copied, "https://docs.example/test", "copied")
 }

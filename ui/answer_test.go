@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -140,9 +141,7 @@ func TestKeysThatComeTogetherApproveNothing(t *testing.T) {
 	r.keys("esc")
 	r.wait(2 * time.Second)
 	r.press("a")
-	if len(r.ran) != 1 {
-		t.Errorf("ran %q", r.ran)
-	}
+	expect.Is(t, len(r.ran), 1, "ran", r.ran)
 }
 
 // manyMarked is a list of approvals, the last at high risk, with marks on the first few.

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // told is what a Cmd of alert sends to the terminal, "" for nothing.
@@ -43,12 +44,8 @@ func TestWhatNeedsMeIsGoneThroughInOrder(t *testing.T) {
 		r.keys("i")
 		went = append(went, r.m.focused().Selected(r.m.env()).ID)
 	}
-	if got := strings.Join(went, " "); got != id("ap", 1)+" scribe changes "+id("ap", 1) {
-		t.Errorf("went to %s", got)
-	}
-	if title := r.m.View().WindowTitle; title != "(3) swarmdeck" {
-		t.Errorf("title %q", title)
-	}
+	expect.Is(t, strings.Join(went, " "), id("ap", 1)+" scribe changes "+id("ap", 1), "went to")
+	expect.Is(t, r.m.View().WindowTitle, "(3) swarmdeck", "title")
 	r.has("3 need you")
 }
 
@@ -135,7 +132,5 @@ func TestANotificationSaysWhatIsNeeded(t *testing.T) {
 		r.w.agents[1] = &a
 	})
 	r.m.look()
-	if got := told(r.m.alert()); got != "\x1b]777;notify;swarmdeck;large is stuck: nothing heard for 10m0s\a" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, told(r.m.alert()), "\x1b]777;notify;swarmdeck;large is stuck: nothing heard for 10m0s\a")
 }

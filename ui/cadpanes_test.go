@@ -236,13 +236,9 @@ func TestAWorkspaceIsLookedAtAgainOnlyWhenItChanged(t *testing.T) {
 		r.change(func() {})
 	}
 	r.keys("l", "l", "s", "m")
-	if w.looks != looked {
-		t.Errorf("%d looks, want %d: nothing has changed", w.looks, looked)
-	}
+	expect.Is(t, w.looks, looked, "nothing has changed")
 	r.change(func() { w.spaces[0].Seq++ })
-	if w.looks != looked+1 {
-		t.Errorf("%d looks, want %d: the workspace has changed", w.looks, looked+1)
-	}
+	expect.Is(t, w.looks, looked+1, "the workspace has changed")
 }
 
 func TestTrueColourShowsShades(t *testing.T) {
@@ -260,9 +256,7 @@ func TestTrueColourShowsShades(t *testing.T) {
 				shades = shades || ground != 0
 			}
 		}
-		if shades != want {
-			t.Errorf("%v: shades %v, want %v", profile, shades, want)
-		}
+		expect.Is(t, shades, want, profile, "shades")
 		if got := cellRole(c, "shaded"); (got != 0) != want {
 			t.Errorf("%v: the title names shaded: %v", profile, got != 0)
 		}

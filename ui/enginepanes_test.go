@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/cluster"
+	"swarmdeck/expect"
 )
 
 // twoOfThree are three engines on one database: one is late, one was killed, whose tenant
@@ -87,7 +88,5 @@ func TestATenantOfAnotherEngineSaysHowItIsShown(t *testing.T) {
 	r := engineRig(t, 80, 24)
 	r.keys("T", "j", "enter")
 	r.has("t_far has a cockpit of its own: swarmdeck --tenant t_far")
-	if r.m.tenant != tenant {
-		t.Errorf("%s is shown", r.m.tenant)
-	}
+	expect.Is(t, r.m.tenant, tenant)
 }

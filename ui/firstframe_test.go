@@ -48,9 +48,7 @@ func TestAFirstFrameThatComesAfterTheToolkitsIsNotShown(t *testing.T) {
 	_, _ = e.Write([]byte("hello"))
 	e.paint("frame")
 	e.leave()
-	if got := written(); got != "hello" {
-		t.Errorf("wrote %q", got)
-	}
+	expect.Is(t, written(), "hello", "wrote")
 }
 
 func TestAFirstFrameWithoutASecondIsTakenAway(t *testing.T) {

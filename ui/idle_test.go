@@ -156,22 +156,14 @@ func TestTheClockRestsOnlyOnceTheNewestFrameIsDrawn(t *testing.T) {
 		r.timer = time.AfterFunc(time.Hour, func() {})
 		defer r.end()
 		r.seen(tea.View{Content: "one"})
-		if stood := lulled(t, r, "", "", func() { r.seen(tea.View{Content: "two"}) }); stood != 0 {
-			t.Errorf("it stood for %v before the frame that came after the word", stood)
-		}
-		if stood := lulled(t, r, "", "", func() {}); stood != 0 {
-			t.Errorf("it stood for %v at the tick that draws the frame", stood)
-		}
-		if stood := lulled(t, r, "", "", func() {}); stood != restFor {
-			t.Errorf("it stood for %v after that, want %v", stood, restFor)
-		}
+		expect.Is(t, lulled(t, r, "", "", func() { r.seen(tea.View{Content: "two"}) }), 0, "it stood for")
+		expect.Is(t, lulled(t, r, "", "", func() {}), 0, "it stood for")
+		expect.Is(t, lulled(t, r, "", "", func() {}), restFor, "it stood for")
 		if stood := lulled(t, r, "a", "b", func() {
 			time.AfterFunc(70*time.Millisecond, func() { r.seen(tea.View{Content: "three"}) })
 		}); stood != 70*time.Millisecond {
 			t.Errorf("it stood for %v beside a frame that came after 70 ms", stood)
 		}
-		if got := strings.Join(out.text, ""); got != "ab" {
-			t.Errorf("the terminal was told %q", got)
-		}
+		expect.Is(t, strings.Join(out.text, ""), "ab", "the terminal was told")
 	})
 }

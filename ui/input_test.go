@@ -51,20 +51,14 @@ func TestAWokenReadLosesNothing(t *testing.T) {
 		return string(p[:n])
 	}
 	go func() { _, _ = w.Write([]byte("abc")) }()
-	if got := read(2) + read(2); got != "abc" {
-		t.Errorf("read %q", got)
-	}
+	expect.Is(t, read(2)+read(2), "abc", "read")
 	in.wake() // as the screen is lent
-	if got := read(9); got != "" {
-		t.Errorf("a woken Read gave %q", got)
-	}
+	expect.Is(t, read(9), "", "a woken Read gave")
 	go func() {
 		_, _ = w.Write([]byte("d"))
 		w.Close()
 	}()
-	if got := read(9); got != "d" {
-		t.Errorf("after it %q", got)
-	}
+	expect.Is(t, read(9), "d", "after it")
 	if _, err := in.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("at the end %v", err)
 	}

@@ -78,9 +78,7 @@ func TestAChangingCommandIsAskedForASentence(t *testing.T) {
 		{"task cancel x --output=text", "task cancel x --output=text"},
 	} {
 		words := strings.Fields(c.line)
-		if got := strings.Join(asSentence(words, command.Describe(words).Effect), " "); got != c.want {
-			t.Errorf("%s: %q, want %q", c.line, got, c.want)
-		}
+		expect.Is(t, strings.Join(asSentence(words, command.Describe(words).Effect), " "), c.want, c.line)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/screen"
 )
@@ -62,9 +63,7 @@ func TestATerminalThatIsNotThereIsSaidToBe(t *testing.T) {
 	c := screen.New(20, 3)
 	r := newRig(t, 80, 24)
 	p.Draw(c, r.m.env(), true)
-	if got := c.Plain()[0]; got != "…" {
-		t.Errorf("drew %q", got)
-	}
+	expect.Is(t, c.Plain()[0], "…", "drew")
 	if scope, on := p.Typing(); on || scope == "" {
 		t.Errorf("typing %t in %q", on, scope)
 	}

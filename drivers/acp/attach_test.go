@@ -51,9 +51,7 @@ func TestFilesThatAMessageMentionsAreHandedOver(t *testing.T) {
 			for i := range got {
 				got[i] = strings.ReplaceAll(got[i], dir, "DIR")
 			}
-			if strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("it got %q\nwant %q", got, c.want)
-			}
+			expect.Is(t, strings.Join(got, "|"), strings.Join(c.want, "|"), "it got", got, c.want)
 			log := strings.Join(s.texts("log"), "\n")
 			for _, want := range []string{"attached a.txt", "out can't be attached", "up/secret can't be attached", "../x can't be attached", "/etc/passwd can't be attached"} {
 				if !strings.Contains(log, want) {
@@ -85,9 +83,7 @@ func TestWhatAnAgentsCommandsAreIsReported(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"available_commands_update","availableCommands":[{"name":"plan","description":"Make a plan","input":{"hint":"what for"}},{"name":"web"}]}`+"\nsay x")
 	eventually(t, "the commands", func() bool { return len(s.offered().Commands) == 2 })
-	if c := s.offered().Commands[0]; c != (fleet.Command{Name: "plan", Description: "Make a plan", Hint: "what for"}) {
-		t.Errorf("got %+v", c)
-	}
+	expect.Is(t, s.offered().Commands[0], fleet.Command{Name: "plan", Description: "Make a plan", Hint: "what for"})
 	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"available_commands_update","availableCommands":[]}`)
 	eventually(t, "none any more", func() bool { return len(s.offered().Commands) == 0 })
 }

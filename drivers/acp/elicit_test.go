@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // says answers every question with a decision and a content.
@@ -62,7 +63,5 @@ func TestAnAgentsQuestionIsAnsweredByAPerson(t *testing.T) {
 	s.prompt("elicit password")
 	s.heard("message", "declined")
 	s.heard("log", "a secret must not be asked for")
-	if n := len(s.of("tool_request")); n != 0 {
-		t.Errorf("%d questions were put", n)
-	}
+	expect.Is(t, len(s.of("tool_request")), 0, "questions were put")
 }

@@ -91,9 +91,7 @@ func TestALongMessageIsCutIntoLines(t *testing.T) {
 		t.Errorf("a result of %d bytes", len(out.Text))
 	}
 	said := s.texts("message")
-	if strings.Join(said, "") != long {
-		t.Error("the pieces are not the whole")
-	}
+	expect.Is(t, strings.Join(said, ""), long, "the pieces are not the whole")
 	for _, piece := range said {
 		if len(piece) > maxLogLine {
 			t.Errorf("a piece of %d bytes", len(piece))
@@ -107,7 +105,5 @@ func TestTheGateHearsTheSameArgumentsOfEveryAgent(t *testing.T) {
 		texts: []string{"why"}, diffs: []fileDiff{{Path: "/a", New: "n"}},
 	}
 	want := `{"diffs":[{"path":"/a","oldText":"","newText":"n"}],"input":"text","locations":[{"path":"/a"}],"text":["why"],"title":"write it"}`
-	if got := string(c.args()); got != want {
-		t.Errorf("args %s, want %s", got, want)
-	}
+	expect.Is(t, string(c.args()), want, "args")
 }

@@ -122,12 +122,8 @@ func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
 		s.ends(task.Failed, "agent_killed", "crash")
 		s.forget()
 		s.ends(task.Succeeded, "", "say four")
-		if got := strings.Join(s.texts("message"), "|"); got != "four" {
-			t.Errorf("messages %q", got)
-		}
-		if again := s.handle.(*agent).place.recall().Session; again != id {
-			t.Errorf("session %s became %s", id, again)
-		}
+		expect.Is(t, strings.Join(s.texts("message"), "|"), "four", "messages")
+		expect.Is(t, s.handle.(*agent).place.recall().Session, id, "session")
 		s.heard("log", "took up the conversation "+id)
 	}
 }

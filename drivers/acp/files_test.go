@@ -44,9 +44,7 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	if e.Tool != "fs/write_text_file" || string(e.Args) != fmt.Sprintf(`{"path":%q,"content":"three"}`, a) {
 		t.Errorf("asked %+v", e)
 	}
-	if n := len(s.of("tool_result")); n != 4 {
-		t.Errorf("%d results of 4 calls", n)
-	}
+	expect.Is(t, len(s.of("tool_result")), 4, "results of 4 calls")
 
 	s.always("deny")
 	s.ends(task.Succeeded, "", "write "+a+" five", "read "+a)
@@ -239,15 +237,11 @@ func TestWhatIsHiddenIsNotServed(t *testing.T) {
 				wrote = append(wrote, name)
 			}
 		}
-		if got := strings.Join(wrote, " "); got != served {
-			t.Errorf("%s wrote %q, want %q", profile, got, served)
-		}
+		expect.Is(t, strings.Join(wrote, " "), served, profile, "wrote")
 		if served == "" {
 			served = "keys/b c"
 		}
-		if got := strings.Join(read, " "); got != served {
-			t.Errorf("%s read %q, want %q", profile, got, served)
-		}
+		expect.Is(t, strings.Join(read, " "), served, profile, "read")
 	}
 }
 

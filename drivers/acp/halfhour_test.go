@@ -355,8 +355,6 @@ func TestACommandOfAnAgentIsContainedInItsOwnTree(t *testing.T) {
 		}
 		d, err = h.eng.Judge.Decision(h.Context(), h.by.Tenant, made.DecisionID)
 		h.no(err)
-		if d.ReasonCode != c.want {
-			t.Errorf("%v in %s, profile %q: %s: %s, want %s", c.argv, c.dir, c.profile, d.ReasonCode, d.Rationale, c.want)
-		}
+		expect.Is(t, d.ReasonCode, c.want, c.argv, "in", c.dir, "profile", c.profile, d.Rationale)
 	}
 }

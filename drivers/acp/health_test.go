@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // TestAnAgentIsIdleOnlyOnceItWasGreeted has programs that are no agents, and agents that
@@ -67,10 +68,6 @@ func TestASleepingAgentHasNoProcessAndGoesOnWhereItWas(t *testing.T) {
 	id := s.handle.(*agent).place.recall().Session
 	eventually(t, "it sleeps", func() bool { h := s.now(); return h.Status == fleet.Idle && h.PID == 0 })
 	s.ends(task.Succeeded, "", "say two")
-	if again := s.handle.(*agent).place.recall().Session; again != id {
-		t.Errorf("session %s, then %s", id, again)
-	}
-	if n := s.now().Restarts; n != 0 {
-		t.Errorf("%d restarts", n)
-	}
+	expect.Is(t, s.handle.(*agent).place.recall().Session, id, "session")
+	expect.Is(t, s.now().Restarts, 0)
 }

@@ -54,9 +54,7 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 			t.Errorf("settings %q after a restart", got)
 		}
 	}
-	if len(homes) != 2 {
-		t.Errorf("homes %v", homes)
-	}
+	expect.Is(t, len(homes), 2, "homes", homes)
 }
 
 func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
@@ -77,17 +75,13 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 		}
 		return names
 	}
-	if got := fmt.Sprint(left()); got != "[shared]" {
-		t.Errorf("left %s, want the shared home alone", got)
-	}
+	expect.Is(t, fmt.Sprint(left()), "[shared]", "left")
 	// At the next start, what deletes could not remove goes too.
 	stays := fakeAgent(t, traits{}, settings{Shared: true})
 	write(t, filepath.Join(home.Of(r.opt.State, stays), "session.json"), "{}")
 	write(t, filepath.Join(r.opt.State, "t_test/lost/home/secret"), "x")
 	expect.No(t, r.Keep(t.Context(), []fleet.Agent{stays}))
-	if got := fmt.Sprint(left()); got != "[actor shared]" {
-		t.Errorf("left %s", got)
-	}
+	expect.Is(t, fmt.Sprint(left()), "[actor shared]", "left")
 	if err := r.Keep(t.Context(), nil); err != nil || len(left()) != 0 {
 		t.Errorf("left %v: %v", left(), err)
 	}

@@ -27,9 +27,7 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 			a := fakeAgent(t, traits{Modes: []string{"ask", "auto"}, Models: []string{"small", "large"}, Config: config}, settings{Mode: "ask"})
 			s := open(t, r, a)
 			s.ends(task.Succeeded, "", "settings")
-			if got := strings.Join(s.texts("message"), ""); got != "mode ask model " {
-				t.Errorf("at first %q", got)
-			}
+			expect.Is(t, strings.Join(s.texts("message"), ""), "mode ask model ", "at first")
 			o := s.offered()
 			if fleet.Allowed(o.Modes) == "" || len(o.Modes) != 2 || o.Modes[0].ID != "ask" || o.Mode != "ask" || len(o.Models) != 2 || o.Models[1].ID != "large" || o.Model != "large" {
 				t.Errorf("offers %+v", o)
@@ -42,15 +40,11 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 			}
 			s.forget()
 			s.ends(task.Succeeded, "", "settings")
-			if got := strings.Join(s.texts("message"), ""); got != "mode auto model small" {
-				t.Errorf("then %q", got)
-			}
+			expect.Is(t, strings.Join(s.texts("message"), ""), "mode auto model small", "then")
 			s.ends(task.Failed, "agent_killed", "crash")
 			s.forget()
 			s.ends(task.Succeeded, "", "settings")
-			if got := strings.Join(s.texts("message"), ""); got != "mode auto model small" {
-				t.Errorf("in a new session %q", got)
-			}
+			expect.Is(t, strings.Join(s.texts("message"), ""), "mode auto model small", "in a new session")
 			if got := s.of("mode"); len(got) != 0 {
 				t.Errorf("a change that was asked for is reported: %+v", got)
 			}

@@ -61,9 +61,7 @@ func TestASharedProcessHasNoCredentialOfItsModel(t *testing.T) {
 		}
 	}
 	all[0].heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
-	if all[0].now().PID != all[1].now().PID {
-		t.Error("they have a process each")
-	}
+	expect.Is(t, all[0].now().PID, all[1].now().PID, "they have a process each")
 	if got := credentials(); len(got) != 1 || got[modelKey] != 2 {
 		t.Errorf("the model was shown %v", got)
 	}

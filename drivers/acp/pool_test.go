@@ -85,9 +85,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 		}
 		pids[s.now().PID] = true
 	}
-	if len(pids) != 1 {
-		t.Errorf("%d processes", len(pids))
-	}
+	expect.Is(t, len(pids), 1)
 }
 
 func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
@@ -123,9 +121,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 		t.Errorf("pause again: %v", err)
 	}
 	before := readPID(counted[0])
-	if after := readPID(counted[0]); after != before {
-		t.Errorf("it counted from %d to %d", before, after)
-	}
+	expect.Is(t, readPID(counted[0]), before, "it counted from")
 	for i, s := range all {
 		expect.No(t, s.handle.Resume(ctx))
 		eventually(t, "it counts on", func() bool { return readPID(counted[i]) > before })

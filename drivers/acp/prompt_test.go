@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestTheAgentsOwnReasonMakesTheOutcome(t *testing.T) {
@@ -56,9 +57,7 @@ func TestADenialsReasonReachesTheAgent(t *testing.T) {
 	for _, e := range s.of("usage") {
 		spent += e.Tokens
 	}
-	if spent != 70 {
-		t.Errorf("%d tokens", spent)
-	}
+	expect.Is(t, spent, 70)
 	s.forget()
 	s.ends(task.Succeeded, "", "say next")
 	if told := s.of("prompt"); len(told) > 0 {
@@ -96,9 +95,7 @@ func TestTheLastMessageIsTheResult(t *testing.T) {
 	out := s.ends(task.Succeeded, "",
 		chunk("", "Fir"), chunk("", "st."), `raw {"sessionUpdate":"tool_call","toolCallId":"c1","title":"look","kind":"read","status":"in_progress"}`,
 		chunk("", "Sec"), chunk("", "ond."), chunk("a", "Th"), chunk("a", "ird."))
-	if got := strings.Join(s.texts("message"), "|"); got != "First.|Second.|Third." {
-		t.Errorf("messages %q", got)
-	}
+	expect.Is(t, strings.Join(s.texts("message"), "|"), "First.|Second.|Third.", "messages")
 	if out.Text != "Third." || reply(t, out.Output)["text"] != "Third." {
 		t.Errorf("outcome %q %s", out.Text, out.Output)
 	}
@@ -124,9 +121,7 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 	if got := s.of("diff")[0]; got.Path != "/a" || got.CallID != "c1" {
 		t.Errorf("diff %+v", got)
 	}
-	if n := len(s.of("diff")); n != 1 {
-		t.Errorf("%d diffs, want one", n)
-	}
+	expect.Is(t, len(s.of("diff")), 1, "diffs, want one")
 	if len(s.of("message")) != 0 {
 		t.Errorf("an unknown update became a message: %q", s.texts("message"))
 	}
@@ -233,9 +228,7 @@ func TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.say = []*fleet.Message{{Text: "say one"}, {Text: "say two\nsay three", URI: "file:///x"}}
 	out := s.ends(task.Succeeded, "", "say first")
-	if out.Text != "link file:///x" {
-		t.Errorf("the outcome is that of the last prompt: %q", out.Text)
-	}
+	expect.Is(t, out.Text, "link file:///x", "the outcome is that of the last prompt")
 	if got := s.texts("message"); strings.Join(got, " ") != "first one two three link file:///x" {
 		t.Errorf("said %q", got)
 	}
@@ -247,7 +240,5 @@ func TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt(t *testing.T) {
 	}
 	s.say = []*fleet.Message{{Text: "say no"}}
 	s.ends(task.Blocked, "refusal", "stop refusal")
-	if len(s.say) != 1 {
-		t.Error("an agent that refused was told more")
-	}
+	expect.Is(t, len(s.say), 1, "an agent that refused was told more")
 }

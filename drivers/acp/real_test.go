@@ -281,9 +281,7 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 			order = append(order, e.Type)
 		}
 	}
-	if got := strings.Join(order, " "); got != "diff tool_request tool_result" {
-		t.Errorf("events %s", got)
-	}
+	expect.Is(t, strings.Join(order, " "), "diff tool_request tool_result", "events")
 	s.heard("diff", "note.txt\n@@ -0,0 +1 @@\n+a few words")
 }
 
@@ -339,12 +337,8 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 			}
 		}
 	}
-	if len(pids) != 1 {
-		t.Errorf("%d processes", len(pids))
-	}
+	expect.Is(t, len(pids), 1)
 	for _, r := range m.Requests() {
-		if r.Credential != modelKey {
-			t.Errorf("%s was asked with %q", r.Path, r.Credential)
-		}
+		expect.Is(t, r.Credential, modelKey, r.Path, "was asked with")
 	}
 }

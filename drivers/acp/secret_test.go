@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
@@ -28,9 +29,7 @@ func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 	s := open(t, r, a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "say it is "+value, `raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\u0067eheim\/value-of-the-test"}}`, "run env")
-	if asked["GIVEN"] != "@S" {
-		t.Errorf("asked for %q", asked)
-	}
+	expect.Is(t, asked["GIVEN"], "@S", "asked for", asked)
 	said := strings.Join(append(s.texts("message"), s.texts("log")...), "\n")
 	if strings.Contains(said, "geheim") || strings.Count(said, "[secret S]") < 3 || !strings.Contains(said, "GIVEN=[secret S]") {
 		t.Errorf("it said %q", said)

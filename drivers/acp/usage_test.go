@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // TestWhatPassedToTheModelTellsWhichSumAFigureIs has agents that count a turn, and
@@ -45,18 +46,14 @@ func TestASumGoesOnInAnotherProcess(t *testing.T) {
 	s.ends(task.Succeeded, "", "say one", strings.Replace(context, "%", "0.5", 1))
 	s.ends(task.Failed, "agent_killed", "crash")
 	a := s.handle.(*agent)
-	if got := a.place.recall().Spent.Cost; got != 0.5 {
-		t.Errorf("%g USD are remembered", got)
-	}
+	expect.Is(t, a.place.recall().Spent.Cost, 0.5, "USD are remembered")
 	s.forget()
 	s.ends(task.Succeeded, "", strings.Replace(context, "%", "0.75", 1))
 	var cost float64
 	for _, e := range s.of("usage") {
 		cost += e.CostUSD
 	}
-	if cost != 0.25 {
-		t.Errorf("%g USD more", cost)
-	}
+	expect.Is(t, cost, 0.25)
 }
 
 // TestAContextCountsWithinItsTurn has a budget see what is spent before the turn ends,
@@ -90,9 +87,7 @@ func TestTheSettingSaysWhichSumAFigureIs(t *testing.T) {
 		for _, e := range s.of("usage") {
 			sum += e.Tokens
 		}
-		if sum != want {
-			t.Errorf("%s: %d tokens, want %d", setting, sum, want)
-		}
+		expect.Is(t, sum, want, setting)
 	}
 }
 
@@ -105,8 +100,6 @@ func TestAFigureIsSplit(t *testing.T) {
 		{reported{Total: 200, Input: 100, Output: 20, Read: 80}, fleet.Split{Input: 180, Output: 20, Cached: 80}}, // beside it
 		{reported{Total: -1}, fleet.Split{}},
 	} {
-		if got := c.given.split(); got != c.want {
-			t.Errorf("%+v is %+v, want %+v", c.given, got, c.want)
-		}
+		expect.Is(t, c.given.split(), c.want, c.given, "is")
 	}
 }

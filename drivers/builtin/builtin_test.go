@@ -128,19 +128,13 @@ func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
 		schemaOf(t, s.ParametersSchema)
 		schemaOf(t, s.ReturnsSchema)
 	}
-	if got := strings.Join(names, " "); got != "echo sleep http-get file-read file-write json-query wait-for-message" {
-		t.Errorf("definitions %s", got)
-	}
+	expect.Is(t, strings.Join(names, " "), "echo sleep http-get file-read file-write json-query wait-for-message", "definitions")
 	for name, want := range map[string]string{"http-get": "[network]", "file-read": "[read]", "file-write": "[write]", "echo": "[]"} {
-		if got := fmt.Sprint(b.Effects(skill.Spec{Name: name})); got != want {
-			t.Errorf("%s has the effects %s, want %s", name, got, want)
-		}
+		expect.Is(t, fmt.Sprint(b.Effects(skill.Spec{Name: name})), want, name, "has the effects")
 	}
 	definitions := builtin.Definitions()
 	definitions[0].Name = "changed"
-	if builtin.Definitions()[0].Name != "echo" {
-		t.Error("a caller can change the definitions")
-	}
+	expect.Is(t, builtin.Definitions()[0].Name, "echo", "a caller can change the definitions")
 }
 
 func schemaOf(t *testing.T, raw core.Raw) *jsonschema.Schema {
@@ -251,9 +245,7 @@ func TestWaitForMessageAsksTheBus(t *testing.T) {
 			t.Errorf("%s: %+v %+v", params, o, o.Error)
 		}
 	}
-	if got := strings.Join(m.asked, "|"); got != "t_test agent-1 navigation.*|t_test agent-1 " {
-		t.Errorf("asked %q", got)
-	}
+	expect.Is(t, strings.Join(m.asked, "|"), "t_test agent-1 navigation.*|t_test agent-1 ", "asked")
 	for _, params := range []string{`{}`, `{"topic":"a","mailbox":true}`, `{"mailbox":false}`, `{"topic":"a","timeout":-1}`} {
 		b.fails("wait-for-message", params, "invalid_input", "")
 	}

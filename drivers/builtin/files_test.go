@@ -52,9 +52,7 @@ func (b *bench) tidy(want ...string) {
 	for _, e := range list {
 		names = append(names, e.Name())
 	}
-	if strings.Join(names, " ") != strings.Join(want, " ") {
-		b.t.Errorf("the directory has %v, want %v", names, want)
-	}
+	expect.Is(b.t, strings.Join(names, " "), strings.Join(want, " "), "the directory has", names, want)
 }
 
 func TestFilesAreWrittenInThreeModes(t *testing.T) {
@@ -158,7 +156,5 @@ func TestFilesAreReadWithinTheirBounds(t *testing.T) {
 	b.fails("file-read", map[string]any{"path": "big"}, "too_large", "longer than max_bytes, 262144")
 	b.fails("file-read", map[string]any{"path": "text", "max_bytes": 7}, "too_large", "longer than max_bytes, 7")
 	b.gives("file-read", map[string]any{"path": "big", "max_bytes": 1 << 20}, &r)
-	if r.Bytes != 300<<10 {
-		t.Errorf("big: %d bytes", r.Bytes)
-	}
+	expect.Is(t, r.Bytes, 300<<10, "big")
 }

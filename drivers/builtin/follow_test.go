@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestARedirectLeavesNeitherItsHostNorEncryption(t *testing.T) {
@@ -30,8 +32,6 @@ func TestARedirectLeavesNeitherItsHostNorEncryption(t *testing.T) {
 			}
 			via = append(via, r)
 		}
-		if (err == nil) != c.ok {
-			t.Errorf("%v: %v", c.hops, err)
-		}
+		expect.Is(t, err == nil, c.ok, c.hops, err)
 	}
 }

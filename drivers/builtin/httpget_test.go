@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func rawValue(s string) core.Raw { return core.Raw(s) }
@@ -142,9 +143,7 @@ func TestALargeOrEndlessBodyIsRefused(t *testing.T) {
 	b.fails("http-get", map[string]any{"url": url + "/exact", "max_bytes": 999}, "too_large", "999")
 	var a answer
 	b.gives("http-get", map[string]any{"url": url + "/exact", "max_bytes": 1000}, &a)
-	if len(*a.Body) != 1000 {
-		t.Errorf("%d bytes", len(*a.Body))
-	}
+	expect.Is(t, len(*a.Body), 1000)
 }
 
 func TestAHangingServerIsLeftAtOnce(t *testing.T) {

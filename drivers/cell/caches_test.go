@@ -35,16 +35,10 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	}
 	look := "cd ~/go/pkg/mod && cat x@v1/x.go && cat new 2>/dev/null; cat ~/.npm/_cacache/index; ls -A ~/.npm; cat ~/.npmrc 2>/dev/null; true"
 	for name, wall := range map[string]Wall{"gone with the run": {}, "kept": {Home: kept}} {
-		if got := run(wall, look+"; echo mine >new; echo other >x@v1/x.go; mkdir -p y@v1 && cat new x@v1/x.go"); got != "warm warm _cacache mine other" {
-			t.Errorf("%s: %q", name, got)
-		}
+		expect.Is(t, run(wall, look+"; echo mine >new; echo other >x@v1/x.go; mkdir -p y@v1 && cat new x@v1/x.go"), "warm warm _cacache mine other", name)
 	}
-	if got := run(Wall{}, look); got != "warm warm _cacache" {
-		t.Errorf("the next run has %q", got)
-	}
-	if got := run(Wall{Home: kept}, look+"; ls -A ~/.cache/*"); got != "other mine warm _cacache" {
-		t.Errorf("the next run of the same home has %q", got)
-	}
+	expect.Is(t, run(Wall{}, look), "warm warm _cacache", "the next run has")
+	expect.Is(t, run(Wall{Home: kept}, look+"; ls -A ~/.cache/*"), "other mine warm _cacache", "the next run of the same home has")
 	// One that works at the same time in the same home keeps its own apart.
 	p, err := s.Start(Spec{Run: "first", Argv: []string{"sh", "-c", "echo ready; read x; cat ~/go/pkg/mod/late 2>/dev/null; echo end"}, Dir: work, Wall: Wall{Home: kept}})
 	expect.No(t, err)
@@ -77,11 +71,7 @@ func TestCachesOfTheUserThatAreNotShown(t *testing.T) {
 	s := newSupervisor(t)
 	line := "cat ~/go/pkg/mod/x@v1/x.go 2>/dev/null; echo end"
 	for name, wall := range map[string]Wall{"hidden": {Hide: []string{filepath.Join(mine, "go")}}, "a reader": {Profile: Reader}} {
-		if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Wall: wall}); got != "end" {
-			t.Errorf("%s: %q", name, got)
-		}
+		expect.Is(t, printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Wall: wall}), "end", name)
 	}
-	if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: map[string]string{"HOME": work}}); got != "end" {
-		t.Errorf("another home: %q", got)
-	}
+	expect.Is(t, printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: map[string]string{"HOME": work}}), "end", "another home")
 }

@@ -110,9 +110,7 @@ func TestDefaultLimitsHoldARunAsAWhole(t *testing.T) {
 	p := start(t, s, Spec{Argv: []string{"cat"}, Limits: l})
 	<-p.apart // till then there is room for its init
 	for name, want := range map[string]string{"pids.max": strconv.FormatUint(l.RunProcesses, 10), "memory.oom.group": "1"} {
-		if got := switchOf(filepath.Join(p.group.path, name)); got != want {
-			t.Errorf("%s is %s, not %s", name, got, want)
-		}
+		expect.Is(t, switchOf(filepath.Join(p.group.path, name)), want, name, "is")
 	}
 	most, err := strconv.ParseUint(switchOf(filepath.Join(p.group.path, "memory.max")), 10, 64)
 	if err != nil || most > l.RunMemory || most < l.RunMemory-1<<16 { // in whole pages
@@ -194,8 +192,6 @@ func TestARunOverranItsMemoryWhenThatWasFullAndItsProcessesWereEnded(t *testing.
 		"":                                                             0,
 	} {
 		g := &cgroup{path: fake(t, map[string]string{"memory.events": events}), memory: 100}
-		if got := g.overran(); got != want {
-			t.Errorf("%q: %d", events, got)
-		}
+		expect.Is(t, g.overran(), want, events)
 	}
 }

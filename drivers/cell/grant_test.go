@@ -75,9 +75,7 @@ func TestRulesGiveARoleItsFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := shell(t, s, dir, c.role, c.wall, c.line+" 2>/dev/null")
-			if got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
+			expect.Is(t, got, c.want)
 		})
 	}
 }
@@ -88,9 +86,7 @@ func TestNoRuleAndNoOptionGivesTheEnginesOwn(t *testing.T) {
 	for _, name := range own {
 		path := filepath.Join(dir, name)
 		*places = filerules.Places{Read: []string{path}, Write: []string{path}}
-		if got := shell(t, s, dir, "coder", Wall{}, "cat "+name+" "+name+"/home/x "+name+"/other/home/x 2>/dev/null"); got != "" {
-			t.Errorf("%s by a rule: %q", name, got)
-		}
+		expect.Is(t, shell(t, s, dir, "coder", Wall{}, "cat "+name+" "+name+"/home/x "+name+"/other/home/x 2>/dev/null"), "", name, "by a rule")
 		for _, more := range []filerules.Places{{Read: []string{path}}, {Write: []string{path}}} {
 			if err := s.CheckPlaces("options.", more); !errors.Is(err, core.Kind(core.Denied)) {
 				t.Errorf("%s by an option: %v", name, err)
@@ -101,9 +97,7 @@ func TestNoRuleAndNoOptionGivesTheEnginesOwn(t *testing.T) {
 		}
 	}
 	*places = filerules.Places{Write: []string{dir}} // what lies around it is given without it
-	if got := shell(t, s, dir, "coder", Wall{}, "cat data.db data.db.agents/other/home/x lib/a 2>/dev/null"); got != "lib" {
-		t.Errorf("around: %q", got)
-	}
+	expect.Is(t, shell(t, s, dir, "coder", Wall{}, "cat data.db data.db.agents/other/home/x lib/a 2>/dev/null"), "lib", "around")
 }
 
 func TestRulesThatCantBeReadStartNothing(t *testing.T) {

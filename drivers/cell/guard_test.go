@@ -159,9 +159,7 @@ func TestWhatIsPutInTheWayOfAMountIsTold(t *testing.T) {
 		return told.all[path] != ""
 	})
 	said(t, p)
-	if len(told.all) != 1 {
-		t.Errorf("told %q", told.all)
-	}
+	expect.Is(t, len(told.all), 1, "told", told.all)
 }
 
 func TestWhatAProjectGuardsIsReadOnly(t *testing.T) {
@@ -190,9 +188,7 @@ func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
 		s, err := NewSupervisor(o)
 		expect.No(t, err)
 		out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`exec 2>&1; git config a.b c && echo x >>.envrc && echo done`)}))
-		if out != "done\n" {
-			t.Error(out)
-		}
+		expect.Is(t, out, "done\n")
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

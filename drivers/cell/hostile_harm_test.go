@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // harm is left behind: files that others run as their owner, and devices.
@@ -163,12 +165,8 @@ func TestNothingThatRunsAsItsOwnerIsLeft(t *testing.T) {
 				if s.without(layerSpaces) { // there no mode is changed
 					want = "1\n1\n1\n755\n600\n"
 				}
-				if out != want {
-					t.Errorf("it did %q", out)
-				}
-				if got := strings.Join(h.of("r"), " "); got != "device setid" {
-					t.Errorf("told %q", got)
-				}
+				expect.Is(t, out, want, "it did")
+				expect.Is(t, strings.Join(h.of("r"), " "), "device setid", "told")
 				_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 					if harms(path) {
 						t.Errorf("%s is left", path)

@@ -1,6 +1,10 @@
 package cell
 
-import "testing"
+import (
+	"testing"
+
+	"swarmdeck/expect"
+)
 
 func TestAWallWithAHoleSaysWhichItIs(t *testing.T) {
 	for _, c := range []struct {
@@ -16,8 +20,6 @@ func TestAWallWithAHoleSaysWhichItIs(t *testing.T) {
 		{Reader, []string{layerCgroup, layerSeccomp}, nil, "the wall around it has no seccomp"},
 		{Worker, nil, []string{"/srv/shared"}, "it may write /srv/shared as well"},
 	} {
-		if got := Loose(c.profile, c.missing, c.writes); got != c.want {
-			t.Errorf("%s without %v, writing %v: %q, want %q", c.profile, c.missing, c.writes, got, c.want)
-		}
+		expect.Is(t, Loose(c.profile, c.missing, c.writes), c.want, c.profile, "without", c.missing, "writing", c.writes)
 	}
 }

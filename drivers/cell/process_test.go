@@ -221,9 +221,7 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 			expect.No(t, p.Pause(context.Background()))
 			before := counted(dir)
 			time.Sleep(20 * time.Millisecond)
-			if after := counted(dir); after != before {
-				t.Errorf("it went on while paused: %v, then %v", before, after)
-			}
+			expect.Is(t, counted(dir), before, "it went on while paused")
 			expect.No(t, p.Resume(context.Background()))
 			eventually(t, "it counts on", func() bool { return past(dir, before) })
 		}

@@ -66,13 +66,9 @@ func TestProgramsThatAreLinksStart(t *testing.T) {
 		"cat " + home + "/.local/share/other 2>/dev/null || echo nothing": "nothing",
 		"cat " + home + "/.ssh/run 2>/dev/null || echo nothing":           "nothing",
 	} {
-		if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: env}); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		expect.Is(t, printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: env}), want, line)
 	}
-	if got := printed(t, s, Spec{Argv: []string{"ruff"}, Dir: work, Env: env}); got != "ruff works" {
-		t.Errorf("as its own program: %q", got)
-	}
+	expect.Is(t, printed(t, s, Spec{Argv: []string{"ruff"}, Dir: work, Env: env}), "ruff works", "as its own program")
 }
 
 func TestAPathGivesNothingThatIsHidden(t *testing.T) {
@@ -82,9 +78,7 @@ func TestAPathGivesNothingThatIsHidden(t *testing.T) {
 	for _, path := range []string{filepath.Join(home, ".ssh"), work, home + "/.ssh/../.ssh"} {
 		env := map[string]string{"PATH": path + ":" + defaultPath}
 		line := "cat " + home + "/.ssh/run " + home + "/.local/share/uv/tools/ruff/lib/data 2>/dev/null; echo nothing"
-		if got := printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: env}); got != "nothing" {
-			t.Errorf("PATH %s: %q", path, got)
-		}
+		expect.Is(t, printed(t, s, Spec{Argv: []string{"sh", "-c", line}, Dir: work, Env: env}), "nothing", "PATH", path)
 	}
 }
 

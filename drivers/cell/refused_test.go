@@ -105,9 +105,7 @@ func TestADeedIsToldOnceWithWhoTriedIt(t *testing.T) {
 			}
 			got.PID = 0
 			want := Refused{Run: "r", Whose: whose, Deed: "spaces", Tried: "make name spaces of its own", Usual: true, Call: "unshare", Program: "x[31my"}
-			if got != want {
-				t.Errorf("told %+v, want %+v", got, want)
-			}
+			expect.Is(t, got, want, "told")
 		})
 	}
 }

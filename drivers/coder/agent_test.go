@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // played is a deployment with one ready workspace, whose agent is an actor.
@@ -399,9 +400,7 @@ func TestTheKeyThatInterruptsIsTheOptions(t *testing.T) {
 		w.Interrupt()
 		<-done
 		p.actor.mu.Lock()
-		if p.keys != want {
-			t.Errorf("keys %q, want %q", p.keys, want)
-		}
+		expect.Is(t, p.keys, want, "keys")
 		p.actor.mu.Unlock()
 	}
 }

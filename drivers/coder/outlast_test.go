@@ -88,15 +88,11 @@ func TestWorkOutlivesItsEngine(t *testing.T) {
 			t.Errorf("round %d: %s", n, out.Output)
 		}
 	}
-	if n := p.users(); n != rounds {
-		t.Errorf("%d prompts were sent, of %d given", n, rounds)
-	}
+	expect.Is(t, p.users(), rounds)
 	if ends < rounds*3/2 {
 		t.Errorf("%d ends in %d rounds", ends, rounds)
 	}
 	p.actor.mu.Lock()
 	defer p.actor.mu.Unlock()
-	if p.keys != "" {
-		t.Errorf("it was interrupted by %q", p.keys)
-	}
+	expect.Is(t, p.keys, "", "it was interrupted by")
 }

@@ -114,9 +114,7 @@ func TestAnAgentThatIsLeftAloneIsNotOverheard(t *testing.T) {
 	if out, err := w.Prompt(context.Background(), w.prompt("say two")); err != nil || out.Status != task.Succeeded {
 		t.Errorf("%+v %v", out, err)
 	}
-	if got := said(); got != "message two" {
-		t.Errorf("said %q", got)
-	}
+	expect.Is(t, said(), "message two", "said")
 }
 
 // TestAnEngineThatDiesBeforeItKeepsAResultSendsNothingTwice has the same attempt come

@@ -87,9 +87,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	_, err = e.Fleet.Create(ctx, alice, ask)
 	expect.No(t, err)
 	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Succeeded })
-	if a.WorkspaceID != m.workspace(t).ID.String() {
-		t.Errorf("workspace %s", a.WorkspaceID)
-	}
+	expect.Is(t, a.WorkspaceID, m.workspace(t).ID.String(), "workspace")
 	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
 		t.Errorf("a second one of the name: %v", err)
 	}
@@ -137,9 +135,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		t.Error(err)
 	}
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
-	if got := lines(); got != "say first|first|say up\nhang|up" {
-		t.Errorf("log %q", got)
-	}
+	expect.Is(t, lines(), "say first|first|say up\nhang|up", "log")
 	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
 	if err != nil || len(history.Items) != 2 || history.Items[0].Message != "say up\nhang" || history.Items[0].Status != task.Cancelled {
 		t.Errorf("history %+v %v", history, err)

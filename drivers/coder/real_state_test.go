@@ -178,9 +178,7 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	}
 	w.await(fleet.Starting, "")
 	w.await(fleet.Idle, "")
-	if n := m.workspace(t).LatestBuild.BuildNumber; n != build+2 {
-		t.Errorf("build %d after %d, want a stop and a start", n, build)
-	}
+	expect.Is(t, m.workspace(t).LatestBuild.BuildNumber, build+2, "build", "after", build)
 }
 
 func TestRealDeleteDuringABuild(t *testing.T) {
@@ -228,9 +226,7 @@ func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if m.workspace(t).LatestBuild.Transition != codersdk.WorkspaceTransitionStart {
-		t.Error("a member could delete during a build")
-	}
+	expect.Is(t, m.workspace(t).LatestBuild.Transition, codersdk.WorkspaceTransitionStart, "a member could delete during a build")
 	next := newRuntime(t, opt)
 	if _, err := next.Open(context.Background(), rec, func(fleet.Health) {}); err == nil {
 		t.Error("an agent whose workspace goes can be opened")

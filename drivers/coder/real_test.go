@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
@@ -32,9 +33,7 @@ func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
 	if err != nil || out.Status != task.Succeeded || !strings.Contains(string(out.Output), "on") {
 		t.Errorf("outcome %+v %v", out, err)
 	}
-	if got := w.said(); got != "message hello|message on" {
-		t.Errorf("said %q", got)
-	}
+	expect.Is(t, w.said(), "message hello|message on", "said")
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}

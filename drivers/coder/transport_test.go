@@ -121,9 +121,7 @@ func TestTheTransportSendsNothingToOtherHosts(t *testing.T) {
 
 func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
 	s, _ := siteOf(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(codersdk.SessionTokenHeader) != secret {
-			t.Error("no token")
-		}
+		expect.Is(t, r.Header.Get(codersdk.SessionTokenHeader), secret, "no token")
 		if !strings.HasSuffix(r.URL.Path, "/there") {
 			http.Redirect(w, r, r.URL.Path+"/there", http.StatusTemporaryRedirect)
 			return
@@ -202,9 +200,7 @@ func TestALongRateLimitIsAnErrorAndSilence(t *testing.T) {
 			t.Errorf("%s %q", e.Code, e.Message)
 		}
 	}
-	if asked.Load() != 1 {
-		t.Errorf("%d requests", asked.Load())
-	}
+	expect.Is(t, asked.Load(), 1)
 }
 
 func TestRetryAfterIsSecondsOrADateWithinBounds(t *testing.T) {
@@ -215,9 +211,7 @@ func TestRetryAfterIsSecondsOrADateWithinBounds(t *testing.T) {
 		now.Add(-time.Hour).Format(http.TimeFormat):      0,
 		now.Add(time.Hour).Format(http.TimeFormat):       maxRetryAfter,
 	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
-		}
+		expect.Is(t, retryAfter(http.Header{"Retry-After": {value}}, now), want, value)
 	}
 }
 

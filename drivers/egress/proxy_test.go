@@ -58,9 +58,7 @@ func TestClientsOfEachKindReachAnAllowedHostAndNoOther(t *testing.T) {
 			case scheme != "http" && !strings.Contains(err.Error(), "not allowed by ruleset"):
 				t.Errorf("the client can't tell why: %v", err)
 			}
-			if w.names.asked != 1 {
-				t.Errorf("%d names were looked up; a refused one tells a name server nothing", w.names.asked)
-			}
+			expect.Is(t, w.names.asked, 1, "names were looked up; a refused one tells a name server nothing")
 		}
 	}
 }
@@ -142,9 +140,7 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 			conn = &chopped{conn, c.pieces}
 		}
 		err := tls.Client(conn, &tls.Config{ServerName: c.name, InsecureSkipVerify: true}).Handshake()
-		if (err == nil) != c.fine {
-			t.Errorf("%s as %q: %v", c.to, c.name, err)
-		}
+		expect.Is(t, err == nil, c.fine, c.to, "as", c.name, err)
 		conn.Close()
 		<-w.rules.over
 	}
@@ -219,9 +215,7 @@ func TestAServerMaySpeakFirstAndEachSideEndsForItself(t *testing.T) {
 		t.Errorf("%q %v", rest, err)
 	}
 	<-w.rules.over
-	if got := w.rules.used["8.8.8.8:22"]; got != [2]int64{11, 14} {
-		t.Errorf("bytes %v", got)
-	}
+	expect.Is(t, w.rules.used["8.8.8.8:22"], [2]int64{11, 14}, "bytes")
 }
 
 // tunnel opens one by CONNECT.

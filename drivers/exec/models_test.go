@@ -240,9 +240,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	if out.Error == nil || !strings.Contains(out.Error.Message, "connection refused") {
 		t.Errorf("%+v", out)
 	}
-	if n := len(m.Requests()); n != 1 {
-		t.Errorf("%d requests came to the model", n)
-	}
+	expect.Is(t, len(m.Requests()), 1, "requests came to the model")
 }
 
 func TestModelsAreRecordedOnlyWhereThatCanBe(t *testing.T) {

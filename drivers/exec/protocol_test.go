@@ -33,9 +33,7 @@ func TestEachKindOfLineBecomesItsEvent(t *testing.T) {
 		got := strings.Join(strings.Fields(strings.Join([]string{
 			e.Type, e.CallID, e.Tool, e.Status, string(e.Args), string(e.Output), e.Intent, e.Risk, e.Level, e.Text, e.Error,
 		}, " ")), " ")
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.line, got, c.want)
-		}
+		expect.Is(t, got, c.want, c.line)
 	}
 }
 

@@ -68,9 +68,7 @@ func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 	o := w.Outcome()
 	var out runOutput
 	expect.No(t, core.Decode(o.Output, &out), "output", o.Output)
-	if (o.Status == task.Succeeded) != (o.Error == nil) {
-		t.Errorf("status %s with error %+v", o.Status, o.Error)
-	}
+	expect.Is(t, o.Status == task.Succeeded, o.Error == nil, "status", o.Status, "with error", o.Error)
 	return o, out
 }
 
@@ -139,9 +137,7 @@ func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
 	if want := "one\ntwo\r\ny\n" + r.opt.Dir + "\n"; out.Stdout != want || out.Stderr != "no newline" {
 		t.Errorf("stdout %q, stderr %q", out.Stdout, out.Stderr)
 	}
-	if o.Text != out.Stdout+"\nno newline" {
-		t.Errorf("text %q", o.Text)
-	}
+	expect.Is(t, o.Text, out.Stdout+"\nno newline", "text")
 	got := strings.Join(l.lines, "|")
 	for _, want := range []string{"INFO one|", "INFO two|", "INFO y|", "WARN no newline"} {
 		if !strings.Contains(got+"|", want) {
@@ -235,9 +231,7 @@ func TestBinaryOutputAndHugeLinesBecomeValidText(t *testing.T) {
 func TestABackgroundProcessEndsWithItsTaskAndDoesNotHangIt(t *testing.T) {
 	mark := "300." + strconv.Itoa(os.Getpid())
 	o, _, _ := runShell(t, `setsid sleep `+mark+` & exit 0`)
-	if o.Status != task.Succeeded {
-		t.Errorf("outcome %+v", o)
-	}
+	expect.Is(t, o.Status, task.Succeeded, "outcome", o)
 	drivertest.Gone(t, mark)
 }
 
@@ -285,9 +279,7 @@ func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 	beats := l.beats
 	l.mu.Unlock()
 	eventually(t, "it beats on", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.beats > beats+1 })
-	if count() != before {
-		t.Error("it went on while paused")
-	}
+	expect.Is(t, count(), before, "it went on while paused")
 	expect.No(t, w.Resume(ctx))
 	eventually(t, "it counts on", func() bool { c := count(); return c != "" && c != before })
 	w.Cancel("")
@@ -313,9 +305,7 @@ func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 		if o.Status != task.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
 			t.Errorf("spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)
 		}
-		if kept := out.Spill != ""; kept != (c.spill == old) {
-			t.Errorf("spill %q: result names %q", c.spill, out.Spill)
-		}
+		expect.Is(t, out.Spill != "", c.spill == old, "spill", c.spill, "result names", out.Spill)
 	}
 	if info, err := os.Stat(old); err != nil || info.Size() != 3000000 || info.Mode().Perm() != 0o600 {
 		t.Errorf("the replaced file: %v, %v", info, err)

@@ -66,9 +66,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 	if o.Status != task.Succeeded || string(o.Output) != want || o.Error != nil {
 		t.Errorf("outcome %+v %+v\nwant %s", o, o.Error, want)
 	}
-	if got := strings.Join(l.lines, "|"); got != "WARN one|WARN two" {
-		t.Errorf("log %q", got)
-	}
+	expect.Is(t, strings.Join(l.lines, "|"), "WARN one|WARN two", "log")
 }
 
 func TestASkillWithoutParametersGetsEmptyObjects(t *testing.T) {
@@ -183,9 +181,7 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 	expect.No(t, w.Pause(t.Context()))
 	before := count()
 	time.Sleep(200 * time.Millisecond)
-	if now := count(); now != before {
-		t.Errorf("counted from %s to %s while paused", before, now)
-	}
+	expect.Is(t, count(), before, "counted from")
 	expect.No(t, w.Resume(t.Context()))
 	expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	if o := over(t, w); o.Status != task.Succeeded {

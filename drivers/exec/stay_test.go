@@ -84,9 +84,7 @@ func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
 		!strings.Contains(logs[keeper.MaxPromptLines+1], "lines are left out here") || !strings.Contains(logs[n-1], "flood 249999") {
 		t.Errorf("%d lines, the last %q", n, logs[n-1])
 	}
-	if n := len(w.texts("usage")); n != 1 {
-		t.Errorf("%d usage events, want 1 past the log's end", n)
-	}
+	expect.Is(t, len(w.texts("usage")), 1, "usage events, want 1 past the log's end")
 }
 
 func TestASlowLogSlowsTheAgentButNotItsCancel(t *testing.T) {
@@ -112,9 +110,7 @@ func TestASlowLogSlowsTheAgentButNotItsCancel(t *testing.T) {
 	h.Interrupt()
 	select {
 	case out := <-done:
-		if out.Status != task.Cancelled {
-			t.Errorf("outcome %s %+v", out.Status, out.Error)
-		}
+		expect.Is(t, out.Status, task.Cancelled, "outcome", out.Error)
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the cancel hangs behind the log")
 	}
@@ -159,9 +155,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
-	if now := w.last(); now != last {
-		t.Errorf("health %+v was reported after the context's end", now)
-	}
+	expect.Is(t, w.last(), last, "health")
 	if _, err := h.Prompt(context.Background(), w.prompt("two")); err == nil || core.AsError(err).Code != core.Unavailable {
 		t.Errorf("prompt after the end: %v", err)
 	}

@@ -147,9 +147,7 @@ func TestAChangeThatNoTimeTellsOfIsSeen(t *testing.T) {
 	time.Sleep(time.Second) // git compares whole seconds of what nobody can set
 	w.write("a", "xyz")
 	w.no(os.Chtimes(w.file("a"), then, then))
-	if got := w.show(w.state(), "a"); got != "xyz" {
-		t.Errorf("a change under the time of before is kept as %s", got)
-	}
+	expect.Is(t, w.show(w.state(), "a"), "xyz", "a change under the time of before is kept as")
 }
 
 // A crash leaves an index and a state that do not belong together, and a power failure
@@ -177,9 +175,7 @@ func TestAnIndexIsNotTakenForThatOfAnotherState(t *testing.T) {
 		},
 	} {
 		w.no(spoil())
-		if got := w.state(); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Is(t, w.state(), want, name)
 	}
 }
 

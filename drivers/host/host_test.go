@@ -93,9 +93,7 @@ func TestAProcessGoesOnWithoutALinkAndItsEndArrives(t *testing.T) {
 	if err := end(p); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Count(o.all(), "\n"); got != 2001 {
-		t.Errorf("%d lines", got)
-	}
+	expect.Is(t, strings.Count(o.all(), "\n"), 2001)
 }
 
 func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
@@ -119,9 +117,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	}
 	was := size()
 	time.Sleep(300 * time.Millisecond)
-	if size() != was {
-		t.Error("it goes on there")
-	}
+	expect.Is(t, size(), was, "it goes on there")
 	b.await("its keeper has gone", func() bool { return len(b.keepers("")) == 0 })
 	o.all()
 	if err := end(p); err != nil {
@@ -201,9 +197,7 @@ func TestAnotherStartOfTheEngineEndsWhatTheFormerLeft(t *testing.T) {
 	b.pool = b.again()
 	b.enter()
 	b.await("its keeper is the one that was there", func() bool { return fmt.Sprint(b.keepers("hold")) == fmt.Sprint(holder) })
-	if n := b.pool.Link("t_home", "box").Runs; n != 0 {
-		t.Error(n)
-	}
+	expect.Is(t, b.pool.Link("t_home", "box").Runs, 0)
 	b.agents = nil
 	b.leave()
 	b.enter()

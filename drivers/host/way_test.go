@@ -109,9 +109,7 @@ exec 4<>/dev/tcp/127.0.0.1/1080; echo socks >&4; read -r x <&4; echo "$x"
 (exec 5<>/dev/tcp/127.0.0.1/` + port + `) 2>/dev/null || echo nowhere else`)
 	p.CloseIO()
 	want := "http://127.0.0.1:3128\nheard hello\n1048582\nheard enough\nover\nheard socks\nnowhere else\n"
-	if said != want {
-		t.Errorf("%.300q", said)
-	}
+	expect.Is(t, said, want)
 	came := b.gate.all()
 	if len(came) != 2 || came[0].Port != cell.PortHTTP || came[1].Port != cell.PortSOCKS {
 		t.Fatalf("%+v", came)
@@ -134,9 +132,7 @@ func TestARunReachesThePortsOfTheEngineThatItWasGiven(t *testing.T) {
 	said, p := b.script(fmt.Sprintf(`exec 3<>/dev/tcp/127.0.0.1/%d; echo hello >&3; read -r x <&3; echo "$x"
 (exec 4<>/dev/tcp/127.0.0.1/%d) 2>/dev/null || echo refused`, given, other), given)
 	defer p.CloseIO()
-	if said != "hello\nrefused\n" {
-		t.Errorf("%q", said)
-	}
+	expect.Is(t, said, "hello\nrefused\n")
 }
 
 // echoing is a port that says again what it hears.
@@ -187,9 +183,7 @@ read -r go; exec 3<>/dev/tcp/127.0.0.1/3128; echo again >&3; read -r x <&3; echo
 	b.await("it is up", func() bool { return b.state() == "up" })
 	fmt.Fprintln(in, "go")
 	see("heard again")
-	if n := len(b.gate.all()); n != 2 {
-		t.Error("connections:", n)
-	}
+	expect.Is(t, len(b.gate.all()), 2, "connections:")
 }
 
 func TestARunHasNoMoreConnectionsThanItMay(t *testing.T) {

@@ -165,9 +165,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	if err := f.conn.Call(ctx, "work", struct{}{}, nil); err == nil || err.Error() != "work: enough" {
 		t.Errorf("call: %v", err)
 	}
-	if n := len(f.conn.calls); n != 0 {
-		t.Errorf("%d calls wait for an answer", n)
-	}
+	expect.Is(t, len(f.conn.calls), 0, "calls wait for an answer")
 	f.says(`{"jsonrpc":"2.0","id":1,"result":{}}`, "hello") // the answer comes late, which is no noise
 	next := f.conn.Start("more", struct{}{})
 	f.says(`{"jsonrpc":"2.0","id":2,"result":{}}`)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // kept is a keeper whose reports and tries are remembered.
@@ -29,16 +30,10 @@ func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
 			waits = append(waits, (<-tries).Sub(at))
 		}
 		for i, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
-			if waits[i] != want {
-				t.Errorf("try %d after %v, want %v", i, waits[i], want)
-			}
+			expect.Is(t, waits[i], want, "try", i, "after")
 		}
-		if last := waits[len(waits)-1]; last != lastBackoff {
-			t.Errorf("last try after %v, want %v", last, lastBackoff)
-		}
-		if h := (*health)[3]; h != (fleet.Health{Status: fleet.Offline, Reason: "it broke", PID: 5, Restarts: 7}) {
-			t.Errorf("report %+v", h)
-		}
+		expect.Is(t, waits[len(waits)-1], lastBackoff, "last try after")
+		expect.Is(t, (*health)[3], fleet.Health{Status: fleet.Offline, Reason: "it broke", PID: 5, Restarts: 7}, "report")
 		if h := (*health)[4]; h.Status != fleet.Failed || h.Reason != "it broke (failed 5 times in a row; trying on)" {
 			t.Errorf("report %+v", h)
 		}

@@ -37,9 +37,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	// done the token says.
 	var done cad.Done
 	use(t, cs, "cad_operation", map[string]any{"method": "workspace.list"}, &done)
-	if done.AgentID != "ann" {
-		t.Errorf("%+v", done)
-	}
+	expect.Is(t, done.AgentID, "ann", done)
 	use(t, cs, "cad_operation", map[string]any{"agent_id": "ann", "method": "workspace.list"}, &done)
 	if done.AgentID != "ann" || !strings.Contains(string(done.Data), `"ws_ann"`) || strings.Contains(string(done.Data), "eve") || done.DecisionID == "" {
 		t.Errorf("%+v", done)

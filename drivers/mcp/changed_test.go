@@ -184,8 +184,6 @@ func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{", `{"tools":7}`} {
 		expect.No(t, os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600))
-		if got := as(&definitions{state: dir}, s); got != before {
-			t.Errorf("%q: %s", bad, got)
-		}
+		expect.Is(t, as(&definitions{state: dir}, s), before, bad)
 	}
 }

@@ -51,9 +51,7 @@ func TestRequestsThatAreNoCallsAreRefusedAndAudited(t *testing.T) {
 		{"malformed", good, `{"jsonrpc":`, 400},
 	} {
 		before := len(h.events(t, lab, "mcp.refused"))
-		if got := post(t, url, c.token, c.body); got != c.status {
-			t.Errorf("%s: HTTP %d, want %d", c.name, got, c.status)
-		}
+		expect.Is(t, post(t, url, c.token, c.body), c.status, c.name, "HTTP")
 		events := h.events(t, lab, "mcp.refused")
 		if len(events) != before+1 || !strings.Contains(events[before], fmt.Sprint("HTTP ", c.status)) {
 			t.Errorf("%s: audited %v", c.name, events[before:])
@@ -140,9 +138,7 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 	expect.No(t, err)
 	l, err := g.Launch(a)
 	expect.No(t, err)
-	if got := post(t, first.Env["SWARMDECK_MCP_URL"], first.Env["SWARMDECK_MCP_TOKEN"], "{}"); got != 401 {
-		t.Errorf("the token before: HTTP %d", got)
-	}
+	expect.Is(t, post(t, first.Env["SWARMDECK_MCP_URL"], first.Env["SWARMDECK_MCP_TOKEN"], "{}"), 401, "the token before: HTTP")
 	for _, era := range eras {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
@@ -156,9 +152,7 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 		}
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
-		if list.Total != 1 {
-			t.Errorf("%+v", list)
-		}
+		expect.Is(t, list.Total, 1, list)
 		_ = cs.Close()
 		if err := <-relayed; err != nil {
 			t.Errorf("%s: %v", era, err)

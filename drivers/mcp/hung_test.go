@@ -122,9 +122,7 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 	if r.Error == nil || r.Error.Code != "timeout" || r.Error.Retryable || !strings.Contains(r.Error.Message, "server hangs gave no answer to slow within 1s; it still answers others") {
 		t.Errorf("%+v", r.Error)
 	}
-	if now := life(); now != first {
-		t.Errorf("%s, was %s: it was begun anew", now, first)
-	}
+	expect.Is(t, life(), first, "it was begun anew")
 	// It hears nothing any more.
 	if _, r = h.ends(t, alice, "hangs", "deaf", "{}"); r.Error == nil || r.Error.Code != "timeout" || r.Error.Retryable || !strings.Contains(r.Error.Message, "is begun anew") {
 		t.Errorf("%+v", r.Error)

@@ -68,9 +68,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 			<-sent
 			select {
 			case uri := <-updated:
-				if uri != rulesURI {
-					t.Error(uri)
-				}
+				expect.Is(t, uri, rulesURI)
 			case <-time.After(2 * time.Minute):
 				t.Fatal("no update")
 			}
@@ -101,9 +99,7 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 			if tool.effect == op.Reads || judgedApart || tool.effect == op.Writes && kind == core.Operator && tool.name != "create_agent" {
 				want = judge.Approve
 			}
-			if v.Decision != want {
-				t.Errorf("%s by %s: %s (%s), want %s", tool.name, kind, v.Decision, v.RuleID, want)
-			}
+			expect.Is(t, v.Decision, want, tool.name, "by", kind, v.RuleID)
 		}
 	}
 }
@@ -143,7 +139,5 @@ func TestManyClientsAtOnce(t *testing.T) {
 			seen[string(m.Payload)] = true
 		}
 	}
-	if len(seen) != clients*calls/5 {
-		t.Errorf("%d messages arrived, %d were sent", len(seen), clients*calls/5)
-	}
+	expect.Is(t, len(seen), clients*calls/5)
 }

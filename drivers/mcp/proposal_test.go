@@ -47,9 +47,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 			}
 			var rep judge.BacktestReport
 			use(t, cs, "backtest_policy", arg, &rep)
-			if rep.Version != made.Policy.Version {
-				t.Errorf("%+v", rep)
-			}
+			expect.Is(t, rep.Version, made.Policy.Version, rep)
 			before := h.eng.Judge.PolicyVersion(lab)
 			for _, name := range []string{"activate_policy", "restore_policy", "approve"} {
 				if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg}); err == nil {
@@ -82,9 +80,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 				t.Errorf("another's proposal: %+v", got)
 			}
 			use(t, cs, "withdraw_policy", arg, &gone)
-			if gone.Policy.Status != "withdrawn" {
-				t.Errorf("%+v", gone)
-			}
+			expect.Is(t, gone.Policy.Status, "withdrawn", gone)
 		})
 	}
 }
@@ -164,9 +160,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			if got := read(policiesURI); !strings.Contains(got, p.PolicyID) {
 				t.Error(got)
 			}
-			if got := read(p.URI); got != tinyPolicy {
-				t.Error(got)
-			}
+			expect.Is(t, read(p.URI), tinyPolicy)
 			if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"}); err == nil {
 				t.Error("read a proposal that is not there")
 			}

@@ -73,9 +73,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	sees("the-token-of-vera", "Sony")
 	sees("the-token-of-otto", "Papi")
 	before := len(one.events(t, lab, "mcp.refused"))
-	if got := post(t, url, "the-token-of-nobody", `{}`); got != http.StatusUnauthorized {
-		t.Errorf("a stranger: HTTP %d", got)
-	}
+	expect.Is(t, post(t, url, "the-token-of-nobody", `{}`), http.StatusUnauthorized, "a stranger: HTTP")
 	if n := len(one.events(t, lab, "mcp.refused")); n != before+1 {
 		t.Errorf("%d events tell of the stranger", n-before)
 	}

@@ -196,9 +196,7 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 	if err != nil || after.Info.Total != page.Info.Total {
 		t.Errorf("%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
 	}
-	if n := len(h.events(t, lab, "mcp.refused")); n != asked {
-		t.Errorf("%d refusals audited, want %d", n, asked)
-	}
+	expect.Is(t, len(h.events(t, lab, "mcp.refused")), asked)
 	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"}); err == nil {
 		t.Error("an unknown tool was called")
 	}
@@ -345,9 +343,7 @@ func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
 		}
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
-		if list.Total != 1 {
-			t.Errorf("%+v", list)
-		}
+		expect.Is(t, list.Total, 1, list)
 	}
 	violations := h.events(t, lab, "tenant.violation")
 	if len(violations) != 6 || !has(h.events(t, lab, "mcp.refused"), "belongs to another tenant") {

@@ -30,15 +30,11 @@ func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 		return n
 	}
 	const most = maxShare / maxAsked
-	if n := fill(hog); n != most {
-		t.Errorf("%d long bodies of one agent are kept, want %d", n, most)
-	}
+	expect.Is(t, fill(hog), most)
 	if !(&hold{of: hog[0].run}).grow(small) {
 		t.Error("a short one is not")
 	}
-	if n := fill(other); n != most {
-		t.Errorf("%d long bodies of another agent are kept, want %d", n, most)
-	}
+	expect.Is(t, fill(other), most)
 	for range maxHeld/maxShare - 2 {
 		fill(open())
 	}
@@ -49,12 +45,8 @@ func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 	for _, h := range all {
 		h.drop()
 	}
-	if n := p.held.Load() + hog[0].run.held.Load() + other[0].run.held.Load(); n != 0 {
-		t.Errorf("%d bytes are held by nobody", n)
-	}
-	if n := fill(last); n != most {
-		t.Errorf("%d long bodies are kept when there is room again, want %d", n, most)
-	}
+	expect.Is(t, p.held.Load()+hog[0].run.held.Load()+other[0].run.held.Load(), 0, "bytes are held by nobody")
+	expect.Is(t, fill(last), most)
 }
 
 func TestWhatIsTooLongHoldsNothing(t *testing.T) {
@@ -63,9 +55,7 @@ func TestWhatIsTooLongHoldsNothing(t *testing.T) {
 	for range maxAsked / small {
 		c.write(make([]byte, small))
 	}
-	if n := p.held.Load(); n != maxAsked-small {
-		t.Errorf("%d bytes are held of one that fits", n)
-	}
+	expect.Is(t, p.held.Load(), maxAsked-small, "bytes are held of one that fits")
 	c.write([]byte{0})
 	if data, why := c.plain(""); p.held.Load() != 0 || data != nil || why == "" {
 		t.Errorf("%d bytes are held of one that does not", p.held.Load())

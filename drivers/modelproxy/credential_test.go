@@ -197,9 +197,7 @@ func TestWhichVariablesHoldPlaceholders(t *testing.T) {
 			expect.No(t, err)
 			defer lines.Close()
 			env, names := lines.Conceal(c.env)
-			if got := strings.Join(names, " "); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
-			}
+			expect.Is(t, strings.Join(names, " "), c.want)
 			for name, value := range c.env {
 				if same := env[name] == value; same == slices.Contains(names, name) {
 					t.Errorf("%s holds %q, and held %q", name, env[name], value)

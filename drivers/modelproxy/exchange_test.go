@@ -21,9 +21,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if got := ask(gone); got != "hi" {
-		t.Errorf("with nobody before it: %s", got)
-	}
+	expect.Is(t, ask(gone), "hi", "with nobody before it")
 	for range maxRead {
 		p.reading <- struct{}{}
 	}
@@ -36,11 +34,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	case text := <-got:
 		t.Errorf("before its turn: %s", text)
 	case <-p.reading: // one is done
-		if text := <-got; text != "hi" {
-			t.Errorf("in its turn: %s", text)
-		}
+		expect.Is(t, <-got, "hi", "in its turn")
 	}
-	if len(p.reading) != maxRead-1 {
-		t.Errorf("%d are being read", len(p.reading))
-	}
+	expect.Is(t, len(p.reading), maxRead-1, "are being read")
 }

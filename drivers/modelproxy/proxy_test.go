@@ -59,9 +59,7 @@ func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 				if u := answered.Model.Tokens; u == nil || *u != (fleet.ModelTokens{Prompt: 100, Completion: 20, Total: 120}) {
 					t.Errorf("tokens: %+v", u)
 				}
-				if got := text(all[3].Model); got != "assistant[text:a text of more than one piece, for sure;]" {
-					t.Errorf("answered: %s", got)
-				}
+				expect.Is(t, text(all[3].Model), "assistant[text:a text of more than one piece, for sure;]", "answered")
 			})
 		}
 	}
@@ -75,9 +73,7 @@ func TestEachSideIsOnRecordBeforeTheOtherHasIt(t *testing.T) {
 			var r *rig
 			r = newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
 				readAll(t, req.Body, len(ask), asked)
-				if r.count() != 1 {
-					t.Error("the model has the request before it is on record")
-				}
+				expect.Is(t, r.count(), 1, "the model has the request before it is on record")
 				_, _ = io.WriteString(w, answer)
 				if !known {
 					w.(http.Flusher).Flush()
@@ -104,9 +100,7 @@ func TestEachSideIsOnRecordBeforeTheOtherHasIt(t *testing.T) {
 			r.no(err)
 			defer res.Body.Close()
 			readAll(t, res.Body, len(answer), answered)
-			if r.count() != 2 {
-				t.Error("the agent has the answer before it is on record")
-			}
+			expect.Is(t, r.count(), 2, "the agent has the answer before it is on record")
 			if all := r.events(2); all[1].Status != "ok" || text(all[1].Model) != "assistant[text:hi;]" {
 				t.Errorf("%+v", all[1])
 			}
@@ -183,9 +177,7 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 			first := make([]byte, 1)
 			_, err = io.ReadFull(res.Body, first)
 			r.no(err)
-			if r.count() != 2 {
-				t.Error("the agent has a call before the answer is on record")
-			}
+			expect.Is(t, r.count(), 2, "the agent has a call before the answer is on record")
 			rest, err := io.ReadAll(res.Body)
 			r.no(err)
 			if want := fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end); string(first)+string(rest) != want {
@@ -306,9 +298,7 @@ func TestErrorsOfTheModelAreTold(t *testing.T) {
 
 func TestCredentialsAreNotKept(t *testing.T) {
 	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
-		if req.Header.Get("Authorization") != "Bearer "+key {
-			t.Errorf("the model does not get the key: %v", req.Header)
-		}
+		expect.Is(t, req.Header.Get("Authorization"), "Bearer "+key, "the model does not get the key", req.Header)
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"your key is `+key+`","tool_calls":[{"id":"1","function":{"name":"x","arguments":"{\"k\":\"`+key+`\"}"}}]}}]}`)
 	}))
 	r.post("/chat/completions?key=another-secret", `{"model":"m","api_key":"in-the-body-too","messages":[{"role":"user","content":"I found `+key+` and another-secret"}],
@@ -342,9 +332,7 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 		res, err := http.DefaultClient.Do(req)
 		r.no(err)
 		_ = res.Body.Close()
-		if res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %d", address, res.StatusCode)
-		}
+		expect.Is(t, res.StatusCode, http.StatusNotFound, address)
 	}
 	try(at+"/chat/completions", "")
 	try(at+"/"+strings.Repeat("0", 52)+"/chat/completions", "")
@@ -356,9 +344,7 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 		_ = res.Body.Close()
 		t.Errorf("a closed line answers: %d", res.StatusCode)
 	}
-	if hits != 0 {
-		t.Errorf("%d requests came through", hits)
-	}
+	expect.Is(t, hits, 0, "requests came through")
 }
 
 func TestWhatIsNoTalkPassesUnseen(t *testing.T) {
@@ -409,9 +395,7 @@ func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
 	if says := text(all[0].Model); !strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(long))) || len(says) > 300 {
 		t.Errorf("%.300s", says)
 	}
-	if text(all[1].Model) != fmt.Sprintf("assistant[text:end;text:(%d bytes more are not kept);]", 5<<20+len("data: ")) {
-		t.Errorf("%.300s", text(all[1].Model))
-	}
+	expect.Is(t, text(all[1].Model), fmt.Sprintf("assistant[text:end;text:(%d bytes more are not kept);]", 5<<20+len("data: ")))
 }
 
 func TestWhatHasTooManyValuesIsCountedAndPassedOn(t *testing.T) {

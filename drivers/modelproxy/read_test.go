@@ -86,17 +86,13 @@ func TestAnAnswerWaitsForItsTurnToBeUnderstood(t *testing.T) {
 			t.Errorf("in its turn: %v %+v", err, x.a.call())
 		}
 	}
-	if len(p.reading) != maxRead-1 {
-		t.Errorf("%d are being read", len(p.reading))
-	}
+	expect.Is(t, len(p.reading), maxRead-1, "are being read")
 }
 
 func TestTheValuesOfAListAreCountedOneByOne(t *testing.T) {
 	piece := `{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"usageMetadata":{"totalTokenCount":7}},`
 	list := "[" + strings.Repeat(piece, 5000) + strings.TrimSuffix(piece, ",") + "]"
-	if n := items([]byte(list)); n != 9 {
-		t.Errorf("%d values in a piece", n)
-	}
+	expect.Is(t, items([]byte(list)), 9, "values in a piece")
 	x := &exchange{l: &line{p: New()}, a: newAnswer()}
 	expect.No(t, x.read([]byte(list), geminiWhole))
 	c := x.a.call()

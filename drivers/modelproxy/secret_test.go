@@ -22,9 +22,7 @@ func TestTextsBelowTheNameOfACredentialAreBlotted(t *testing.T) {
 		"properties in secret": {`{"secret":{"properties":{"a":"x"}}}`, `{"secret":{"properties":{"a":"[credential]"}}}`},
 		"a cache's key":        {`{"prompt_cache_key":"x"}`, `{"prompt_cache_key":"x"}`},
 	} {
-		if got := string(blotJSON([]byte(c.in), nil)); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		expect.Is(t, string(blotJSON([]byte(c.in), nil)), c.want, name)
 	}
 }
 
@@ -44,7 +42,5 @@ func TestBlanksAreNotBlottedAgain(t *testing.T) {
 	if got := blotted(text, secretsOf(r)); got != strings.Repeat(blank+" ", 100) {
 		t.Errorf("%d bytes: %.100s", len(got), got)
 	}
-	if got := blotted("long-secret-and-more long-secret", replacer([]string{"long-secret", "long-secret-and-more", "long-secret"})); got != blank+" "+blank {
-		t.Error(got)
-	}
+	expect.Is(t, blotted("long-secret-and-more long-secret", replacer([]string{"long-secret", "long-secret-and-more", "long-secret"})), blank+" "+blank)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestARequestSaysWhichSessionItIsPartOf(t *testing.T) {
@@ -25,8 +26,6 @@ func TestARequestSaysWhichSessionItIsPartOf(t *testing.T) {
 		{http.Header{"Session-Id": strings.Fields("a b c d e f g h i j")}, `{}`, "a b c d e f g h"},
 		{http.Header{"Authorization": {"Bearer x"}, "X-Session": {"y"}}, `{}`, ""},
 	} {
-		if got := strings.Join(sessionsOf(c.header, core.Raw(c.params)), " "); got != c.want {
-			t.Errorf("%v %s: %q, want %q", c.header, c.params, got, c.want)
-		}
+		expect.Is(t, strings.Join(sessionsOf(c.header, core.Raw(c.params)), " "), c.want, c.header, c.params)
 	}
 }

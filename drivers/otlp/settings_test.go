@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func getenv(pairs ...string) func(string) string {
@@ -95,7 +97,5 @@ func FuzzNotTakenReadsAnything(f *testing.F) {
 }
 
 func TestWhatACollectorDidNotTakeIsCounted(t *testing.T) {
-	if n := notTaken([]byte{10, 9, 18, 4, 'f', 'u', 'l', 'l', 8, 137, 1}); n != 137 {
-		t.Error(n)
-	}
+	expect.Is(t, notTaken([]byte{10, 9, 18, 4, 'f', 'u', 'l', 'l', 8, 137, 1}), 137)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/sse"
+	"swarmdeck/expect"
 )
 
 func TestEventsAreRead(t *testing.T) {
@@ -20,9 +21,7 @@ func TestEventsAreRead(t *testing.T) {
 		t.Errorf("%q %v", s, err)
 	}
 	enough := errors.New("enough")
-	if err := sse.Each(strings.NewReader("data: x\n\ndata: y\n\n"), 10, func(string, []byte) error { return enough }); err != enough {
-		t.Error(err)
-	}
+	expect.Is(t, sse.Each(strings.NewReader("data: x\n\ndata: y\n\n"), 10, func(string, []byte) error { return enough }), enough)
 }
 
 func TestAnEventThatIsTooLongIsRefused(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // A tree is its agent's: whatever that writes into its repository runs nothing of
@@ -76,9 +77,7 @@ func TestATreeIsMadeOfWorkTreesAndPackedBranchesToo(t *testing.T) {
 	beside := filepath.Join(r.base, "beside")
 	r.git(r.repo, "worktree", "add", "-q", beside, "side")
 	ada := r.tree("ada", beside)
-	if ada.Base != "side" {
-		t.Errorf("%+v", ada)
-	}
+	expect.Is(t, ada.Base, "side", ada)
 	r.write(ada.Path, "a", "hers\n")
 	out, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 	no(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // taken takes a tree over, and has the record of it say so.
@@ -92,9 +93,7 @@ func TestFilesThatGitCallsCleanAreClean(t *testing.T) {
 			no(t, os.Remove(filepath.Join(ada.Path, "gone.bat")))
 			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 			no(t, err)
-			if got := r.git(r.repo, "status", "--short"); got != "" {
-				t.Error(got)
-			}
+			expect.Is(t, r.git(r.repo, "status", "--short"), "")
 			if got := r.read(r.repo, "run.bat") + r.read(r.repo, "new.bat"); !strings.HasSuffix(got, "two\r\nthree\r\nnew\r\n") {
 				t.Errorf("%q", got)
 			}
@@ -127,16 +126,12 @@ func TestASparseCheckoutStaysSparse(t *testing.T) {
 			no(t, os.Remove(filepath.Join(ada.Path, "out/z")))
 			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 			no(t, err)
-			if got := r.git(r.repo, "status", "--short"); got != "" {
-				t.Error(got)
-			}
+			expect.Is(t, r.git(r.repo, "status", "--short"), "")
 			if _, err := os.Stat(filepath.Join(r.repo, "out")); err == nil || r.read(r.repo, "in/x") != "X\n" {
 				t.Error("other files are checked out than were wanted")
 			}
 			r.git(r.repo, "sparse-checkout", "disable")
-			if r.read(r.repo, "out/y")+r.read(r.repo, "out/new")+r.read(r.repo, "out/z") != "Y\nnew\n" {
-				t.Error("the files are not those of the merge")
-			}
+			expect.Is(t, r.read(r.repo, "out/y")+r.read(r.repo, "out/new")+r.read(r.repo, "out/z"), "Y\nnew\n", "the files are not those of the merge")
 		})
 	}
 }

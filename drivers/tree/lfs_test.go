@@ -16,6 +16,7 @@ import (
 	"swarmdeck/drivers/git/lfs"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // pointer is a content as it stands in a repository.
@@ -54,9 +55,7 @@ func TestAFileOfLFSIsFilledInWhereItsObjectIsThere(t *testing.T) {
 	r.large()
 	ada := r.tree("ada", r.repo)
 	gone, _ := pointer("nobody has it\n")
-	if got := r.read(ada.Path, "big.bin"); got != "old content\n" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, r.read(ada.Path, "big.bin"), "old content\n")
 	if got := r.read(ada.Path, "far.bin"); got != gone || ada.Pointers != (tree.Pointers{Files: 1, First: "far.bin"}) {
 		t.Errorf("%q, %+v", got, ada.Pointers)
 	}
@@ -91,12 +90,8 @@ func TestAChangedFileOfLFSIsTakenOverAsAnObject(t *testing.T) {
 			no(t, err)
 			text, object := pointer("new content\n")
 			more, second := pointer("more\n")
-			if got := r.git(r.repo, "cat-file", "blob", out.Commit+":big.bin") + "\n"; got != text {
-				t.Errorf("the commit holds %q", got)
-			}
-			if got := r.git(r.repo, "cat-file", "blob", out.Commit+":more.bin") + "\n"; got != more {
-				t.Errorf("the commit holds %q", got)
-			}
+			expect.Is(t, r.git(r.repo, "cat-file", "blob", out.Commit+":big.bin")+"\n", text, "the commit holds")
+			expect.Is(t, r.git(r.repo, "cat-file", "blob", out.Commit+":more.bin")+"\n", more, "the commit holds")
 			if r.read(r.repo, ".git/lfs/objects/"+object) != "new content\n" || r.read(r.repo, ".git/lfs/objects/"+second) != "more\n" {
 				t.Error("the objects are not in the repository")
 			}
@@ -104,9 +99,7 @@ func TestAChangedFileOfLFSIsTakenOverAsAnObject(t *testing.T) {
 				t.Error("the files are not laid out")
 			}
 			no(t, r.d.Land(t.Context(), ada, "t1", out.Commit, r.git(r.repo, "rev-parse", out.Commit+"^1"))) // the way back
-			if r.read(r.repo, "big.bin") != "old content\n" {
-				t.Errorf("%q", r.read(r.repo, "big.bin"))
-			}
+			expect.Is(t, r.read(r.repo, "big.bin"), "old content\n")
 		})
 	}
 }
@@ -120,9 +113,7 @@ func TestWorkOfTheOperatorInAFileOfLFSIsNotOverwritten(t *testing.T) {
 	if _, err := r.over(ada, tree.Join{Key: "t1"}); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "big.bin") {
 		t.Error(err)
 	}
-	if r.read(r.repo, "big.bin") != "mine\n" {
-		t.Error("it was overwritten")
-	}
+	expect.Is(t, r.read(r.repo, "big.bin"), "mine\n", "it was overwritten")
 }
 
 func TestContentThatBelongsToLFSIsNotTakenOverAsAFileOfGit(t *testing.T) {
@@ -202,25 +193,17 @@ func TestGitLFSItselfFindsItAllInOrder(t *testing.T) {
 	git(r.repo, "add", ".")
 	git(r.repo, "commit", "-q", "-m", "large")
 	ada := r.tree("ada", r.repo)
-	if said := git(ada.Path, "status", "--short"); said != "" {
-		t.Errorf("the agent's git says: %s", said)
-	}
+	expect.Is(t, git(ada.Path, "status", "--short"), "", "the agent's git says")
 	r.write(ada.Path, "big.bin", strings.Repeat("new\n", 50_000))
 	git(ada.Path, "commit", "-qam", "by git-lfs")
 	r.write(ada.Path, "big.bin", strings.Repeat("newer\n", 50_000))
 	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Rebase})
 	no(t, err)
-	if said := git(r.repo, "status", "--short"); said != "" {
-		t.Errorf("the operator's git says: %s", said)
-	}
+	expect.Is(t, git(r.repo, "status", "--short"), "", "the operator's git says")
 	git(r.repo, "lfs", "fsck")
-	if got := r.read(r.repo, "big.bin"); got != strings.Repeat("newer\n", 50_000) {
-		t.Errorf("%.40q", got)
-	}
+	expect.Is(t, r.read(r.repo, "big.bin"), strings.Repeat("newer\n", 50_000))
 	git(r.repo, "checkout", "-q", "HEAD^")
-	if got := r.read(r.repo, "big.bin"); got != strings.Repeat("new\n", 50_000) {
-		t.Errorf("what the agent's git-lfs committed in between: %.40q", got)
-	}
+	expect.Is(t, r.read(r.repo, "big.bin"), strings.Repeat("new\n", 50_000), "what the agent's git-lfs committed in between")
 }
 
 func TestObjectsOfLFSArePushedByTheOperatorsOwnGitLFS(t *testing.T) {

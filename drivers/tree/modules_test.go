@@ -31,9 +31,7 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 	r := newRig(t)
 	r.modules()
 	ada := r.tree("ada", r.repo)
-	if got := r.read(ada.Path, "deps/lib/l/one"); got != "one\n" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, r.read(ada.Path, "deps/lib/l/one"), "one\n")
 	now, err := r.d.Now(t.Context(), ada)
 	no(t, err)
 	all, err := r.d.Changes(t.Context(), ada, ada.Since, now.Commit)
@@ -41,9 +39,7 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 	if len(all) > 0 {
 		t.Errorf("nobody changed %v", all)
 	}
-	if said := r.git(ada.Path, "status", "--short"); said != "" {
-		t.Errorf("git says: %s", said)
-	}
+	expect.Is(t, r.git(ada.Path, "status", "--short"), "", "git says")
 	if ran, err := r.d.Run(t.Context(), ada, now.Commit, command(func(string) {}, "cat", "deps/lib/l/one")); err != nil || ran.Code != 0 {
 		t.Errorf("a check does not see it: %+v, %v", ran, err)
 	}
@@ -71,9 +67,7 @@ func TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs(t *testing.T) {
 	no(t, os.RemoveAll(filepath.Join(r.repo, "deps/lib")))
 	no(t, os.MkdirAll(filepath.Join(r.repo, "deps/lib"), 0o755))
 	ada := r.tree("ada", r.repo)
-	if fmt.Sprint(ada.Lacks) != "[deps/lib]" {
-		t.Errorf("%v", ada.Lacks)
-	}
+	expect.Is(t, fmt.Sprint(ada.Lacks), "[deps/lib]", ada.Lacks)
 	r.write(ada.Path, "a", "by ada\n")
 	_, err := r.over(ada, tree.Join{Key: "k", Mode: tree.Squash})
 	expect.No(t, err)

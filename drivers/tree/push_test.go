@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // Whatever an agent that shares a repository writes into its configuration, a push takes
@@ -37,9 +38,7 @@ func TestAPushHasNothingOfARepositorysConfiguration(t *testing.T) {
 	}
 	c.Ran()
 	no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: "swarmdeck/ada"}))
-	if got := r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"); got != out.Commit {
-		t.Error(got)
-	}
+	expect.Is(t, r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"), out.Commit)
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("programs of the repositories ran: %v", ran)
 	}
@@ -75,9 +74,7 @@ func TestAPushToARepositoryOfThisMachineRunsNothingOfIt(t *testing.T) {
 			branch = "swarmdeck/path"
 		}
 		no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: branch}))
-		if got := r.git(remote, "rev-parse", branch); got != out.Commit {
-			t.Error(got)
-		}
+		expect.Is(t, r.git(remote, "rev-parse", branch), out.Commit)
 	}
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("ran: %v", ran)
@@ -94,9 +91,7 @@ func TestAPushToARepositoryOfThisMachineRunsNothingOfIt(t *testing.T) {
 	r.write(remote, "objects/info/alternates", filepath.Join(other, "objects")+"\n")
 	r.write(remote, "commondir", other+"\n")
 	_ = r.d.Push(t.Context(), ada, tree.Push{URL: remote, Commit: out.Commit, Branch: "x"})
-	if r.git(other, "for-each-ref") != "" {
-		t.Error("another repository was written")
-	}
+	expect.Is(t, r.git(other, "for-each-ref"), "", "another repository was written")
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("ran: %v", ran)
 	}

@@ -134,9 +134,7 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	no(t, r.d.Remove(t.Context(), ada))
 	ada.CreatedAt = ada.CreatedAt.Add(1)
 	no(t, r.d.Make(t.Context(), ada))
-	if r.read(ada.Path, "mine") != "" {
-		t.Error("ada has the files of an earlier one")
-	}
+	expect.Is(t, r.read(ada.Path, "mine"), "", "ada has the files of an earlier one")
 	if packs, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*.git", "objects", "pack", "*.pack")); len(packs) > 0 {
 		t.Errorf("each look leaves a pack: %v", packs)
 	}

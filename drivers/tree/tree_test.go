@@ -151,21 +151,13 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	if ada.Dir() != filepath.Join(ada.Path, "sub") || ada.Base != "main" {
 		t.Errorf("%+v", ada)
 	}
-	if got := r.read(ada.Path, "a") + r.read(ada.Path, ".env") + r.read(ada.Path, "ignored"); got != "one\ntwo\nthree\nDB=1\n" {
-		t.Errorf("%q", got)
-	}
-	if got := ada.Included.Told("ada"); got != "the tree of ada has copies of files that git ignores: .env (5 bytes); 5 bytes in all" {
-		t.Error(got)
-	}
-	if got := r.git(ada.Path, "status", "--short", "--branch"); got != "## swarmdeck/ada" {
-		t.Error(got)
-	}
+	expect.Is(t, r.read(ada.Path, "a")+r.read(ada.Path, ".env")+r.read(ada.Path, "ignored"), "one\ntwo\nthree\nDB=1\n")
+	expect.Is(t, ada.Included.Told("ada"), "the tree of ada has copies of files that git ignores: .env (5 bytes); 5 bytes in all")
+	expect.Is(t, r.git(ada.Path, "status", "--short", "--branch"), "## swarmdeck/ada")
 	r.write(ada.Path, "a", "one\nTWO\nthree\n")
 	r.git(ada.Path, "commit", "-qam", "upper case")
 	r.git(ada.Path, "diff", "main")
-	if got := r.git(r.repo, "status", "--short"); got != "M .worktreeinclude" {
-		t.Error("the repository was changed:", got)
-	}
+	expect.Is(t, r.git(r.repo, "status", "--short"), "M .worktreeinclude", "the repository was changed:")
 	// The base may be gone from every branch: what the tree needs of it stays.
 	r.git(r.repo, "commit", "-q", "--amend", "-m", "another")
 	r.git(r.repo, "reflog", "expire", "--expire=now", "--all")
@@ -198,9 +190,7 @@ func TestWhatChangedIsListedAndShown(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	for n, c := range want {
-		if all[n] != c {
-			t.Errorf("%+v, not %+v", all[n], c)
-		}
+		expect.Is(t, all[n], c)
 	}
 	var b bytes.Buffer
 	no(t, r.d.Diff(t.Context(), ada, ada.Since, s.Commit, []string{"a"}, &b))
@@ -227,9 +217,7 @@ func TestChangesAreTakenOverWhereTheBranchIsCheckedOut(t *testing.T) {
 			if got := r.git(r.repo, "rev-parse", "HEAD"); got != out.Commit {
 				t.Fatal("HEAD is", got)
 			}
-			if got := r.git(r.repo, "status", "--short"); got != "?? mine" {
-				t.Error(got)
-			}
+			expect.Is(t, r.git(r.repo, "status", "--short"), "?? mine")
 			if r.read(r.repo, "a")+r.read(r.repo, "deep/new")+r.read(r.repo, "gone")+r.read(r.repo, "sub/b") != "one\nTWO\nthree\nnew\nB\n" {
 				t.Error("the files are not those of the merge")
 			}
@@ -306,9 +294,7 @@ func TestADirectoryWithoutGitHasTreesToo(t *testing.T) {
 	r.write(dir, "mine", "mine\n")
 	out, err := r.over(ada, tree.Join{Key: "t1"})
 	no(t, err)
-	if r.read(dir, "a")+r.read(dir, "c/d")+r.read(dir, "mine")+r.read(dir, "sub/b") != "A\nd\nmine\nb\n" {
-		t.Error("the files are not those of both")
-	}
+	expect.Is(t, r.read(dir, "a")+r.read(dir, "c/d")+r.read(dir, "mine")+r.read(dir, "sub/b"), "A\nd\nmine\nb\n", "the files are not those of both")
 	_ = out
 }
 
@@ -335,9 +321,7 @@ func TestACommitIsPushed(t *testing.T) {
 	out, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 	no(t, err)
 	no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: "swarmdeck/ada"}))
-	if got := r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"); got != out.Commit {
-		t.Error(got)
-	}
+	expect.Is(t, r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"), out.Commit)
 }
 
 // An agent chooses the ids of its calls: none of them passes for a task.

@@ -85,9 +85,7 @@ func TestWhatWasPublishedIsReadBack(t *testing.T) {
 			w.no(err)
 			got := strings.Join(notes, "|")
 			want := map[string]string{witness.File: note(0) + "|" + note(1) + "|" + note(2) + "|" + note(7), witness.Git: note(2) + "|" + note(1) + "|" + note(0)}[kind]
-			if got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			expect.Is(t, got, want)
 		})
 	}
 }

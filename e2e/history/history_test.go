@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // line is one call of a hand-made history; from and to are in seconds.
@@ -154,7 +156,5 @@ func TestACallThatNobodyHeardOfStaysOpen(t *testing.T) {
 	if err := Check(calls, time.Minute); err != nil {
 		t.Error(err)
 	}
-	if got := calls[0].String(); got != "1s to …, client 1: dispatch : unknown" {
-		t.Error(got)
-	}
+	expect.Is(t, calls[0].String(), "1s to …, client 1: dispatch : unknown")
 }

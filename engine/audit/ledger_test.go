@@ -81,9 +81,7 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 			return err
 		})
 		expect.No(t, err)
-		if string(again) != string(stored) {
-			t.Errorf("stored  %s\nencoded %s", stored, again)
-		}
+		expect.Is(t, string(again), string(stored), "stored", stored, "encoded", again)
 	}
 }
 
@@ -218,9 +216,7 @@ func TestTimeGoesOnAfterTheClockWasSetBack(t *testing.T) {
 		if e, err := l.Get(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq)); err != nil || e.CreatedAt.Sub(first) != c.want {
 			t.Errorf("clock at %s: recorded at %s (%v), want %s", c.set, e.CreatedAt.Sub(first), err, c.want)
 		}
-		if now := l.Clock().Now().Sub(first); now != c.want {
-			t.Errorf("clock at %s: it is %s, want %s", c.set, now, c.want)
-		}
+		expect.Is(t, l.Clock().Now().Sub(first), c.want, "clock at", c.set, "it is")
 	}
 }
 
@@ -315,9 +311,7 @@ func TestTrailFollowsTheSubject(t *testing.T) {
 	for _, e := range events {
 		got = append(got, e.EventType)
 	}
-	if strings.Join(got, " ") != "step.5 step.4 step.3 step.2" {
-		t.Errorf("trail %v", got)
-	}
+	expect.Is(t, strings.Join(got, " "), "step.5 step.4 step.3 step.2", "trail", got)
 }
 
 func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {

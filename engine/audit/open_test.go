@@ -103,9 +103,7 @@ func (h *house) verify(saved []byte) audit.Report {
 	h.t.Helper()
 	r, err := h.Verify(h.t.Context(), acme, saved)
 	expect.No(h.t, err)
-	if r.OK != (len(r.Problems) == 0) {
-		h.t.Errorf("report says ok=%v with problems %q", r.OK, r.Problems)
-	}
+	expect.Is(h.t, r.OK, len(r.Problems) == 0, "report says ok", "with problems", r.Problems)
 	return r
 }
 

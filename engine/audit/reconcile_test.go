@@ -83,9 +83,7 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("rows that differ: %+v", rows)
 			}
 			got = slices.DeleteFunc(got, func(d audit.Delta) bool { return d.Field == "row" })
-			if fmt.Sprint(got) != fmt.Sprint(c.want) {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
+			expect.Is(t, fmt.Sprint(got), fmt.Sprint(c.want), got, c.want)
 		})
 	}
 }

@@ -149,18 +149,14 @@ func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
 		t.Error(err)
 	}
 	cause := core.Errorf(core.Denied, "no")
-	if err := l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause); err != cause {
-		t.Errorf("refusal in read-only: %v", err)
-	}
+	expect.Is[error](t, l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause), cause, "refusal in read-only")
 }
 
 func TestKeyFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "deep", "audit.key")
 	first := openSealer(t, path).Verifier(acme)
-	if again := openSealer(t, path).Verifier(acme); again != first {
-		t.Error("the key changed")
-	}
+	expect.Is(t, openSealer(t, path).Verifier(acme), first, "the key changed")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v", info.Mode(), err)

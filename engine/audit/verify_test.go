@@ -133,9 +133,7 @@ func TestVerifyFindsEveryTampering(t *testing.T) {
 			h.record(1, 4, 6, 2)
 			h.tamper(c.do)
 			got := h.verify(nil).Problems
-			if len(got) != len(c.want) {
-				t.Errorf("%d problems, want %d", len(got), len(c.want))
-			}
+			expect.Is(t, len(got), len(c.want))
 			for i, want := range c.want {
 				if i < len(got) && !strings.Contains(got[i], want) {
 					t.Errorf("problem %d: %q, want %q", i, got[i], want)

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // rig is a world with budgets, and what draws on them.
@@ -182,9 +183,7 @@ func TestRunningTimeCountsWhileItRunsAndOnce(t *testing.T) {
 		r.No(r.Ledger.Append(t.Context(), enginetest.Alice(), fn))
 	}
 	do(func(tx *audit.Tx) error { return r.budgets.Note(tx, 1, ada, 20*time.Second) })
-	if got := r.one("agent:ada").Used.WallMS; got != 20_000 {
-		t.Errorf("noted %d ms, want 20000", got)
-	}
+	expect.Is(t, r.one("agent:ada").Used.WallMS, 20_000, "noted")
 	r.Reopen() // what was noted is all that is known of an attempt whose engine died
 	do(func(tx *audit.Tx) error { return r.budgets.Bill(tx, 1, ada, -1) })
 	do(func(tx *audit.Tx) error { return r.budgets.Bill(tx, 2, ada, 45*time.Second) })

@@ -98,9 +98,7 @@ func TestWhatIsWrongWithAMessageIsNamed(t *testing.T) {
 	if f := r.figures(); f.Messages != 0 || f.Open != 0 || f.Unanswered != 0 {
 		t.Errorf("something was left: %+v", f)
 	}
-	if n := len(r.events("tenant.violation")); n != 4 {
-		t.Errorf("%d tenant violations audited, want 4", n)
-	}
+	expect.Is(t, len(r.events("tenant.violation")), 4, "tenant violations audited, want 4")
 	r.whole()
 }
 
@@ -139,18 +137,14 @@ func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
 			t.Errorf("%d: peeked %s, read %s %s", i, peeked[i].MessageID, m.MessageID, m.Status)
 		}
 	}
-	if order != "140352" {
-		t.Errorf("order %s, want 140352", order)
-	}
+	expect.Is(t, order, "140352", "order")
 	if more := r.read("bob", 1); len(more) > 0 {
 		t.Errorf("read twice: %v", more)
 	}
 	if got := r.get(got[0].MessageID); got.Status != bus.Taken || len(got.Deliveries) != 1 || got.Deliveries[0].At.IsZero() {
 		t.Errorf("after the reading: %s", core.MustEncode(got))
 	}
-	if n := len(r.events("message.read")); n != 2 {
-		t.Errorf("%d reads audited, want 2", n)
-	}
+	expect.Is(t, len(r.events("message.read")), 2, "reads audited, want 2")
 	r.whole()
 }
 

@@ -39,9 +39,7 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	if f := r.figures(); f.Open != 0 || f.Unanswered != 0 {
 		t.Errorf("%+v", f)
 	}
-	if n := len(r.events("message.dead")); n != 2 {
-		t.Errorf("%d deaths audited, want 2", n)
-	}
+	expect.Is(t, len(r.events("message.dead")), 2, "deaths audited, want 2")
 	for status, want := range map[string]int{"expired": 1, "unanswered": 1, "refused": 0, "resent": 0} {
 		if got := r.dead(core.Filter{Status: status}); len(got) != want {
 			t.Errorf("%s: %d, want %d", status, len(got), want)
@@ -118,9 +116,7 @@ func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 				t.Errorf("%s", core.MustEncode(d))
 			}
 		}
-		if got != want {
-			t.Errorf("%s: dead %s, want %s", name, got, want)
-		}
+		expect.Is(t, got, want, name, "dead")
 	}
 	inHand.Ack()
 	for _, s := range []*bus.Subscription{here, passing, r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "away"})} {

@@ -17,9 +17,7 @@ func TestADeepPayloadIsReadAgainOrRefused(t *testing.T) {
 		payload := core.Raw(`{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
 		m, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "ann", Payload: payload})
 		if err != nil {
-			if code(err) != core.InvalidInput {
-				t.Errorf("%d: %v", depth, err)
-			}
+			expect.Is(t, code(err), core.InvalidInput, depth, err)
 			continue
 		}
 		_, err = r.Get(t.Context(), acme, m.MessageID)

@@ -219,9 +219,7 @@ func (r *rig) whole() {
 			}
 		}
 		if !found.Info.Next {
-			if letters != found.Info.Total {
-				r.T.Errorf("%d dead letters, the total says %d", letters, found.Info.Total)
-			}
+			expect.Is(r.T, letters, found.Info.Total)
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestListsPageFilterAndCount(t *testing.T) {
@@ -63,9 +64,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 				t.Errorf("%s: %s", name, core.MustEncode(m))
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		expect.Is(t, got, c.want, name)
 		if total := len(c.want); c.q.Size == 0 && page.Info.Total != total {
 			t.Errorf("%s: total %d, want %d", name, page.Info.Total, total)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestPatternsSelectTopics(t *testing.T) {
@@ -79,9 +80,7 @@ func FuzzPatternsMatchLikeTheirRegularExpression(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, topic string) {
 		p, err := bus.ParsePattern(pattern)
 		if err != nil {
-			if code(err) != core.InvalidInput {
-				t.Errorf("%q: %v", pattern, err)
-			}
+			expect.Is(t, code(err), core.InvalidInput, pattern, err)
 			return
 		}
 		got := p.Match(topic) // never panics, whatever the topic
@@ -92,8 +91,6 @@ func FuzzPatternsMatchLikeTheirRegularExpression(f *testing.F) {
 		if strings.HasPrefix(topic, "sys.") && !strings.HasPrefix(pattern, "sys.") && pattern != "sys" {
 			want = false
 		}
-		if got != want {
-			t.Errorf("%s selects %s: %v, want %v", pattern, topic, got, want)
-		}
+		expect.Is(t, got, want, pattern, "selects", topic)
 	})
 }

@@ -18,9 +18,7 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 	f.Fuzz(func(t *testing.T, topic, sender, recipient, payload string, ttl, priority int) {
 		d := &draft{Send: Send{Topic: topic, Sender: sender, Recipient: recipient, Payload: core.Raw(payload), TTL: ttl, Priority: priority}}
 		if err := d.check(); err != nil {
-			if core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("%v", err)
-			}
+			expect.Is(t, core.AsError(err).Code, core.InvalidInput, err)
 			return
 		}
 		for _, s := range []string{sender, recipient} { // names are checked against the directory
@@ -67,9 +65,7 @@ func FuzzDecodingNeverPanics(f *testing.F) {
 		}
 		s, err := ParseSend(data)
 		if err != nil {
-			if core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("%v", err)
-			}
+			expect.Is(t, core.AsError(err).Code, core.InvalidInput, err)
 			return
 		}
 		again, err := ParseSend(core.MustEncode(s))

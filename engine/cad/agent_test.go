@@ -66,9 +66,7 @@ func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 			t.Errorf("%s: %v (%s, %s)", name, err, e.Code, field)
 		}
 	}
-	if w.events("tenant.violation") != 1 {
-		t.Error("the foreign workspace was not audited")
-	}
+	expect.Is(t, w.events("tenant.violation"), 1, "the foreign workspace was not audited")
 	if page, err := w.cad.Workspaces(t.Context(), home, core.Filter{}); err != nil || page.Info.Total != 1 {
 		t.Errorf("a refusal made a workspace: %+v, %v", page, err)
 	}

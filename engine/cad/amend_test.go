@@ -27,14 +27,10 @@ func TestOperatorsUndoAndRedo(t *testing.T) {
 	if done, err := w.cad.Redo(ctx, alice, "ws_ann"); err != nil || strings.Join(done.Entities, " ") != "p" || w.ids("ws_ann") != "p" {
 		t.Errorf("redo: %+v, %v; there is %q", done, err, w.ids("ws_ann"))
 	}
-	if n := w.now("ann").OperationCount; n != before {
-		t.Errorf("the agent counts %d operations, want %d: these were not its own", n, before)
-	}
+	expect.Is(t, w.now("ann").OperationCount, before, "the agent counts")
 	w.sound()
 	w.again()
-	if w.ids("ws_ann") != "p" {
-		t.Errorf("after a restart there is %q", w.ids("ws_ann"))
-	}
+	expect.Is(t, w.ids("ws_ann"), "p", "after a restart there is")
 }
 
 // collided makes two workspaces with a point p each, of different places, and
@@ -124,9 +120,7 @@ func TestAWorkerThatIsLostChangesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.pool.on(nil, nil)
-	if w.ids("ws_ann") != "p" {
-		t.Errorf("there is %q", w.ids("ws_ann"))
-	}
+	expect.Is(t, w.ids("ws_ann"), "p", "there is")
 	if _, err := w.cad.Undo(ctx, alice, "ws_ann"); err != nil || w.ids("ws_ann") != "" {
 		t.Errorf("the next try: %v", err)
 	}

@@ -224,17 +224,13 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 		why, err := w.swarm.Why(t.Context(), home, a.SwarmTask)
 		return err == nil && why.Kind == "pause"
 	})
-	if got := w.ids("ws_mona"); got != "p1" {
-		t.Errorf("under the pause: %s", got)
-	}
+	expect.Is(t, w.ids("ws_mona"), "p1", "under the pause")
 	_, err = w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask)
 	expect.No(t, err)
 	w.await("its end", func() bool {
 		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 		return err == nil && a.Status == cad.Completed
 	})
-	if got := w.ids("ws_mona"); got != "p1 p2" {
-		t.Errorf("at its end: %s", got)
-	}
+	expect.Is(t, w.ids("ws_mona"), "p1 p2", "at its end")
 	w.sound()
 }

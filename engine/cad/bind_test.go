@@ -39,9 +39,7 @@ func TestAnAgentOfTheFleetActsAsTheCADAgentItIsBoundTo(t *testing.T) {
 	if _, err := point(robot, "nobody"); code(err) != core.NotFound {
 		t.Errorf("as nobody: %v", err)
 	}
-	if n := w.events("cad.agent.refused"); n != 3 {
-		t.Errorf("%d refusals are audited", n)
-	}
+	expect.Is(t, w.events("cad.agent.refused"), 3, "refusals are audited")
 	if a := w.now("bob"); a.OperationCount != 0 || a.RoleViolations != 0 {
 		t.Errorf("what another tried counts: %+v", a)
 	}
@@ -109,12 +107,8 @@ func TestATaskThatAnAgentGivesIsDoneInItsOwnName(t *testing.T) {
 			a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 			return err == nil && a.Over()
 		})
-		if a.Status != want {
-			t.Errorf("as %s: %s %s", id, a.Status, a.Result)
-		}
+		expect.Is(t, a.Status, want, "as", id, a.Result)
 	}
-	if w.now("bob").OperationCount != 0 {
-		t.Error("bob worked at another's word")
-	}
+	expect.Is(t, w.now("bob").OperationCount, 0, "bob worked at another's word")
 	w.sound()
 }

@@ -119,9 +119,7 @@ func TestAnEditIsCheckedLikeTheOperationItself(t *testing.T) {
 	}
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`)}))
 	expect.No(t, <-over)
-	if got := w.ids("ws_ann"); got != "ws_cat_line_1" {
-		t.Errorf("merged %s", got)
-	}
+	expect.Is(t, w.ids("ws_ann"), "ws_cat_line_1", "merged")
 	w.sound()
 }
 
@@ -321,9 +319,7 @@ func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
 	expect.No(t, os.WriteFile(filepath.Join(dir, "a.stl"), []byte("by hand, and longer than it was"), 0o600))
 	retry()
 	ap := w.question()
-	if ap.ReasonCode != "cad.overwrite" {
-		t.Errorf("%+v", ap)
-	}
+	expect.Is(t, ap.ReasonCode, "cad.overwrite", ap)
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}))
 	if flow = w.over(flow.WorkflowID); w.pool.of("file.export") != 2 {
 		t.Errorf("%+v", flow.Failures)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
@@ -38,9 +39,7 @@ func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
 		for _, task := range s.Tasks {
 			ids = append(ids, task.TaskID)
 		}
-		if got := strings.Join(ids, " "); got != c.tasks {
-			t.Errorf("%s: tasks %s, want %s", c.goal, got, c.tasks)
-		}
+		expect.Is(t, strings.Join(ids, " "), c.tasks, c.goal, "tasks")
 		text := strings.ReplaceAll(string(core.MustEncode(s)), `\u003e`, ">")
 		for _, want := range c.has {
 			if !strings.Contains(text, want) {

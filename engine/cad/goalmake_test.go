@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // cyl is the volume of a cylinder by its diameter.
@@ -166,9 +167,7 @@ func TestAGoalMakesWhatItSaysOrIsRefused(t *testing.T) {
 	for goal, want := range goals() {
 		s, err := planFor(goal)
 		if err != nil {
-			if core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("%s: %v", goal, err)
-			}
+			expect.Is(t, core.AsError(err).Code, core.InvalidInput, goal, err)
 			continue
 		}
 		makes++

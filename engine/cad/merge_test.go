@@ -29,35 +29,29 @@ func TestConflictsOfAMergeStayOpenUntilTheyAreResolved(t *testing.T) {
 			t.Fatalf("%+v, %v, counted %d", all, err, w.space("ws_ann").Conflicts)
 		}
 		for _, c := range all {
-			if c.Type != model.IDCollision {
-				t.Errorf("%+v", c)
-			}
+			expect.Is(t, c.Type, model.IDCollision, c)
 			ids += c.EntityID
 		}
 		return ids
 	}
-	expect := func(after, want string) {
+	conflicts := func(after, want string) {
 		t.Helper()
-		if got := open(); got != want {
-			t.Errorf("after %s %q are open, want %q", after, got, want)
-		}
+		expect.Is(t, open(), want, "after", after)
 		w.sound()
 	}
 	w.do("ann", "workspace.merge", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann"}`)
-	expect("the merge", "pq")
-	if got := w.ids("ws_ann"); got != "p q ws_ann_line_1 ws_bob_line_1" {
-		t.Errorf("merged %s", got)
-	}
+	conflicts("the merge", "pq")
+	expect.Is(t, w.ids("ws_ann"), "p q ws_ann_line_1 ws_bob_line_1", "merged")
 	w.do("ann", "workspace.resolve_conflict", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann","entity_id":"p","strategy":"keep_source"}`)
-	expect("one decision", "q")
+	conflicts("one decision", "q")
 	w.do("ann", "history.undo", `{}`)
-	expect("taking it back", "pq")
+	conflicts("taking it back", "pq")
 	w.do("ann", "history.undo", `{}`)
-	expect("taking the merge back", "")
+	conflicts("taking the merge back", "")
 	w.do("ann", "history.redo", `{}`)
 	w.do("ann", "history.redo", `{}`)
-	expect("doing both again", "q")
+	conflicts("doing both again", "q")
 	w.again()
 	w.do("ann", "workspace.resolve_conflict", `{"source_workspace_id":"ws_bob","target_workspace_id":"ws_ann","entity_id":"q","strategy":"keep_target"}`)
-	expect("the other decision", "")
+	conflicts("the other decision", "")
 }

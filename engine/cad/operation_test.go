@@ -66,18 +66,14 @@ func TestUndoAndRedoAreOperationsToo(t *testing.T) {
 	for range 3 {
 		w.do("ann", "history.undo", `{}`)
 	}
-	if got := w.ids("ws_ann"); got != "" {
-		t.Errorf("after undoing all: %s", got)
-	}
+	expect.Is(t, w.ids("ws_ann"), "", "after undoing all")
 	if _, err := w.try("ann", "history.undo", `{}`); class(err) != cad.WorkspaceError || code(err) != core.Conflict {
 		t.Errorf("%v", err)
 	}
 	w.again() // another process replays it
 	w.do("ann", "history.redo", `{}`)
 	w.do("ann", "history.redo", `{}`)
-	if got := w.ids("ws_ann"); got != "ws_ann_line_1 ws_ann_point_1" {
-		t.Errorf("after redoing two: %s", got)
-	}
+	expect.Is(t, w.ids("ws_ann"), "ws_ann_line_1 ws_ann_point_1", "after redoing two")
 	w.sound()
 }
 
@@ -121,9 +117,7 @@ func TestBadParametersAreRefusedByName(t *testing.T) {
 			t.Errorf("%s %.60s: not counted: %+v", c.method, c.params, a)
 		}
 	}
-	if len(w.pool.calls) != 0 {
-		t.Errorf("the worker was asked %d times", len(w.pool.calls))
-	}
+	expect.Is(t, len(w.pool.calls), 0, "the worker was asked")
 	if _, err := w.try("bob", "entity.list", `{"workspace_id":"theirs"}`); !errors.Is(err, core.ErrForeign) || w.events("tenant.violation") != 1 {
 		t.Errorf("another tenant's workspace: %v", err)
 	}

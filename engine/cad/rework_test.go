@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // across is a design that a review rejects after others have made something of
@@ -57,9 +58,7 @@ func TestWhatWasMadeOfRejectedWorkIsMadeAnewBeforeItIsReviewedAgain(t *testing.T
 			w.pool.mu.Unlock()
 			const want = "entity.create_point workspace.merge entity.create_point measure.mass " +
 				"entity.create_point entity.create_point workspace.merge entity.create_point measure.mass entity.create_point"
-			if got := strings.Join(done, " "); got != want {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
+			expect.Is(t, strings.Join(done, " "), want)
 			if all, marks := w.ids("ws_all"), w.ids("ws_marks"); all != "hole lighter part" || marks != "mark_1 mark_2" {
 				t.Errorf("merged are %s, marks are %s", all, marks)
 			}

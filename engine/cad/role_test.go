@@ -38,9 +38,7 @@ func TestTheBuiltInRolesAreThoseOfTheContract(t *testing.T) {
 		}
 		for _, m := range cad.MethodNames() {
 			parent := slices.ContainsFunc(r.AllowedOperations, func(a string) bool { return strings.HasPrefix(m, a+".") })
-			if r.Allows(m) != (slices.Contains(r.AllowedOperations, m) || parent) {
-				t.Errorf("%s: Allows(%s) = %t", r.Name, m, r.Allows(m))
-			}
+			expect.Is(t, r.Allows(m), slices.Contains(r.AllowedOperations, m) || parent, r.Name, "Allows", m)
 		}
 	}
 }

@@ -158,9 +158,7 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 		if c.wrong == "" && len(problems) > 0 || c.wrong != "" && (len(problems) == 0 || !strings.Contains(problems[0].err.Error(), c.wrong)) {
 			t.Errorf("%s: %v", c.name, problems)
 		}
-		if got := strings.Join(s.Tasks[len(s.Tasks)-1].Dependencies, " "); got != c.after {
-			t.Errorf("%s: waits for %q, want %q", c.name, got, c.after)
-		}
+		expect.Is(t, strings.Join(s.Tasks[len(s.Tasks)-1].Dependencies, " "), c.after, c.name, "waits for")
 	}
 }
 
@@ -185,9 +183,7 @@ func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
 			t.Errorf("%s: %+v", pair, got.Agents)
 		}
 	}
-	if s.seat("lid_designer").RoleName != "modeler" {
-		t.Error("the scenario itself was changed")
-	}
+	expect.Is(t, s.seat("lid_designer").RoleName, "modeler", "the scenario itself was changed")
 }
 
 func FuzzScenarioFile(f *testing.F) {

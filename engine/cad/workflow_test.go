@@ -106,9 +106,7 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 	if m.TotalOperations != 12 || m.Successful != 12 || m.Failed != 0 || m.AgentsUsed != 5 || m.Completed != 5 || m.TotalDuration <= 0 {
 		t.Errorf("metrics %+v", m)
 	}
-	if got := w.ids("ws_all"); got != "a1 a2 b1 b2 c1 c2 d1 d2" {
-		t.Errorf("ws_all has %s", got)
-	}
+	expect.Is(t, w.ids("ws_all"), "a1 a2 b1 b2 c1 c2 d1 d2", "ws_all has")
 	for _, a := range flow.Assignments {
 		st, err := w.tasks.Get(t.Context(), home, a.SwarmTask)
 		if err != nil || st.Status != task.Succeeded || st.Agent != a.AgentID || st.TraceID != flow.TraceID || st.Kind != cad.KindAssignment {

@@ -122,9 +122,7 @@ func TestCanonicalRefusesNumbersThatLoseDigits(t *testing.T) {
 		if err != nil {
 			continue // the oracle takes no top-level scalars
 		}
-		if string(got) != string(want) {
-			t.Errorf("Canonical(%s) = %s, oracle %s", in, got, want)
-		}
+		expect.Is(t, string(got), string(want), "Canonical", in, got, "oracle", want)
 	}
 }
 
@@ -172,9 +170,7 @@ func TestCanonicalFormIsTakenAsItIs(t *testing.T) {
 		if err != nil {
 			got = Raw("error")
 		}
-		if string(got) != want {
-			t.Errorf("Canonical(%s) = %s, want %s", in, got, want)
-		}
+		expect.Is(t, string(got), want, "Canonical", in, got)
 	}
 	deep := []byte(strings.Repeat("[", 500) + strings.Repeat("]", 500))
 	if got, err := Canonical(deep); err != nil || string(got) != string(deep) {
@@ -197,9 +193,7 @@ func FuzzCanonicalAgreesWithOracle(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if string(got) != string(want) {
-			t.Errorf("Canonical(%q) = %s, oracle %s", in, got, want)
-		}
+		expect.Is(t, string(got), string(want), "Canonical", in, got, "oracle", want)
 	})
 }
 

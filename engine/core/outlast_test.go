@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func TestWhatIsLeftToDoHasTimeFromTheEndOn(t *testing.T) {
@@ -19,8 +21,6 @@ func TestWhatIsLeftToDoHasTimeFromTheEndOn(t *testing.T) {
 		end()
 		ended := time.Now()
 		<-last.Done()
-		if took := time.Since(ended); took != time.Second {
-			t.Errorf("it ended after %v", took)
-		}
+		expect.Is(t, time.Since(ended), time.Second, "it ended after")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestEmittingAgainIsTheSameEvent(t *testing.T) {
@@ -164,9 +165,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 			}
 		}
 	}
-	if total != 320 {
-		t.Errorf("%d events", total)
-	}
+	expect.Is(t, total, 320)
 }
 
 func TestTheAuditLogKnowsEveryStream(t *testing.T) {
@@ -242,7 +241,5 @@ func TestEveryResourceOfAnEventIsThere(t *testing.T) {
 		ids = append(ids, res.ID)
 	}
 	slices.Sort(ids)
-	if got := strings.Join(ids, " "); got != "a b c d" {
-		t.Errorf("there are %s", got)
-	}
+	expect.Is(t, strings.Join(ids, " "), "a b c d", "there are")
 }

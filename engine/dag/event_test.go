@@ -22,9 +22,7 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 		e, err := dag.Parse(v.Event)
 		expect.No(t, err, v.Name)
 		kinds[e.Kind] = true
-		if e.EventID != v.EventID {
-			t.Errorf("%s: id %s, want %s", v.Name, e.EventID, v.EventID)
-		}
+		expect.Is(t, e.EventID, v.EventID, v.Name, "id")
 		expect.No(t, r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 			_, err := r.ObserveIn(tx, e)
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // says records a message of an agent in a run of its own.
@@ -49,15 +50,9 @@ func TestAForkKnowsThePastOfItsOwnOriginAlone(t *testing.T) {
 			e := r.says("x", "by the second x")
 			third := r.at.Add(time.Millisecond)
 			plain := r.says("x", "by the third x")
-			if got := r.past(e, second); got != "by bob, by the second x" {
-				t.Errorf("the second x knows %q", got)
-			}
-			if got := r.past(first, began); got != "by ada, by the first x" {
-				t.Errorf("the first x knows %q", got)
-			}
-			if got := r.past(plain, third); got != "by the third x" {
-				t.Errorf("the third x, which is no fork, knows %q", got)
-			}
+			expect.Is(t, r.past(e, second), "by bob, by the second x", "the second x knows")
+			expect.Is(t, r.past(first, began), "by ada, by the first x", "the first x knows")
+			expect.Is(t, r.past(plain, third), "by the third x", "the third x, which is no fork, knows")
 		})
 	}
 	t.Run("a parent whose name another had before", func(t *testing.T) {
@@ -70,9 +65,7 @@ func TestAForkKnowsThePastOfItsOwnOriginAlone(t *testing.T) {
 		x := r.says("x", "by x")
 		made3 := r.at.Add(time.Millisecond)
 		r.forks(x, "y", made2)
-		if got := r.past(r.says("y", "by y"), made3); got != "by ada, by x, by y" {
-			t.Errorf("y knows %q", got)
-		}
+		expect.Is(t, r.past(r.says("y", "by y"), made3), "by ada, by x, by y", "y knows")
 	})
 	t.Run("a fork that somebody tells of later", func(t *testing.T) {
 		r := newRig(t)
@@ -84,12 +77,8 @@ func TestAForkKnowsThePastOfItsOwnOriginAlone(t *testing.T) {
 		r.says("z", "by z")
 		r.forks(eve, "x", made) // they have begun
 		r.forks(eve, "z", made)
-		if got := r.past(r.says("x", "and again x"), made); got != "by ada, by x, and again x" {
-			t.Errorf("x knows %q", got)
-		}
-		if got := r.past(r.says("z", "and again z"), made); got != "by z, and again z" {
-			t.Errorf("z, which is no fork, knows %q", got)
-		}
+		expect.Is(t, r.past(r.says("x", "and again x"), made), "by ada, by x, and again x", "x knows")
+		expect.Is(t, r.past(r.says("z", "and again z"), made), "by z, and again z", "z, which is no fork, knows")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // story is a run with a request, an answer, a call that is edited, its result,
@@ -258,9 +259,7 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 				got += fmt.Sprintf(" %s %s %s", m.Holder, m.Mode, m.Mount)
 			}
 		}
-		if got != want {
-			t.Errorf("at %d: %q, want %q", sec, got, want)
-		}
+		expect.Is(t, got, want, "at", sec)
 		mounts, err := r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(sec)})
 		r.No(err)
 		if n := strings.Count(want, " r"); len(mounts.Items) != n {

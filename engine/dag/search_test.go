@@ -240,14 +240,10 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 		r.No(err)
 		return n + p.Info.Total
 	}
-	if n := find(); n != 900 {
-		t.Errorf("%d are found without rows, want 900", n)
-	}
+	expect.Is(t, find(), 900, "are found without rows, want 900")
 	for range 5 {
 		r.emit(r.head("ada", "run-old"), &dag.HistoryAppend{List: "main", MessageRef: "m"})
-		if n := find(); n != 900 {
-			t.Errorf("%d are found with some, want 900", n)
-		}
+		expect.Is(t, find(), 900, "are found with some, want 900")
 	}
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
 	if r.No(err); len(deltas) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // axis is a timeline in lines: kind, what it begins or ends, how long that took.
@@ -75,9 +76,7 @@ func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
 	for _, m := range page.Items[1:5] {
 		got = append(got, m.Status)
 	}
-	if strings.Join(got, " ") != "error error ok ok" {
-		t.Errorf("two requests and their responses are %q", got)
-	}
+	expect.Is(t, strings.Join(got, " "), "error error ok ok", "two requests and their responses are", got)
 	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
 		page, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: string(dag.KindModelResponse), Status: string(s)}})
 		r.No(err)

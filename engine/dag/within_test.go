@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // within tells something of a run in a transaction.
@@ -103,9 +104,7 @@ func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
 	})
 	next := r.record()
 	want := "run_started history_append tool_call tool_result ok history_append history_append interruption run_finished"
-	if got := strings.Join(r.kinds(run), " "); got != want {
-		t.Errorf("%s", got)
-	}
+	expect.Is(t, strings.Join(r.kinds(run), " "), want)
 	r.No(next.Rest(ctx))
 	if _, task := r.openRuns("ada", "task-1"); task != next.RunID() {
 		t.Errorf("the attempt is %q", task)

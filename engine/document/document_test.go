@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/expect"
 )
 
 const most = 64 << 10
@@ -123,9 +124,7 @@ nothing: 1
 			t.Errorf("%s:\n got %s\nwant %s", file, strings.Join(lines, "\n     "), strings.Join(c.want, "\n     "))
 		}
 		problems, _ := e.Details["problems"].([]document.Problem)
-		if len(problems) != len(lines) {
-			t.Errorf("%+v", e.Details)
-		}
+		expect.Is(t, len(problems), len(lines), e.Details)
 	}
 }
 

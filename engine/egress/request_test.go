@@ -39,9 +39,7 @@ func TestARequestIsWrittenInOneWay(t *testing.T) {
 		{"GET", "/v1/ghp_abcdefghijklmnopqrstuvwx/me", "", "GET /v1/…/me"},
 	} {
 		r := request(t, c.method, c.path, c.query)
-		if got := r.Method + " " + r.Shown(); got != c.want {
-			t.Errorf("%s %s?%s is %q, want %q", c.method, c.path, c.query, got, c.want)
-		}
+		expect.Is(t, r.Method+" "+r.Shown(), c.want, c.method, c.path, "?", c.query, "is")
 	}
 	for _, method := range []string{"", "get", "CONNECT", "G ET", strings.Repeat("X", 33)} {
 		if _, err := egress.NewRequest(target(t, "api.example", 443), method, "/", ""); err == nil {

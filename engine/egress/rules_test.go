@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 func TestAHostIsWrittenInOneWay(t *testing.T) {
@@ -37,9 +38,7 @@ func TestPatternsOfRules(t *testing.T) {
 		"*": "", "*.com": "", "*.10.0.0.1": "", "a.*.com": "", "*example.com": "", "example.com:": "", "example.com:0": "", "example.com:65536": "", "https://example.com": "", "": "", ":443": "",
 	} {
 		r, err := egress.NewRule(egress.Allow, given)
-		if got := map[bool]string{true: r.Where()}[err == nil]; got != want {
-			t.Errorf("%q is %q, %v; want %q", given, got, err, want)
-		}
+		expect.Is(t, map[bool]string{true: r.Where()}[err == nil], want, given, "is", err)
 	}
 }
 
@@ -92,9 +91,7 @@ func TestClosedAddressesInEveryForm(t *testing.T) {
 		"::7f00:1": "reserved", "64:ff9b:1::7f00:1": "reserved", "2001:0:a01:203::1": "reserved", "192.88.99.1": "reserved", "255.255.255.255": "reserved", "198.18.0.1": "reserved",
 		"8.8.8.8": "", "1.1.1.1": "", "172.32.0.1": "", "2606:4700::1": "", "64:ff9b::808:808": "", "2002:808:808::1": "",
 	} {
-		if got := egress.Closed(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s is %q, want %q", text, got, want)
-		}
+		expect.Is(t, egress.Closed(netip.MustParseAddr(text)), want, text, "is")
 	}
 	if egress.Closed(netip.Addr{}) == "" {
 		t.Error("no address at all is let through")

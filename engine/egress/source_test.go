@@ -250,9 +250,7 @@ func TestOfASharedProcessOnlyWhatIsKnownIsSaid(t *testing.T) {
 	if a.TaskID != "" || a.During[0] != want[0] || a.During[1] != want[1] {
 		t.Errorf("both work: %+v", a)
 	}
-	if got := a.During[0].String(); got != "ada, "+first+": tells of no call" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, a.During[0].String(), "ada, "+first+": tells of no call")
 	w.agents.end <- struct{}{}
 	w.over(first)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/egress"
+	"swarmdeck/expect"
 )
 
 func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
@@ -29,9 +30,7 @@ func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
 		{Target: target(t, "open.example", 443), Sum: egress.Sum{Connections: 1, Sent: 3, Received: 4}},
 		{Target: target(t, "bad.example", 443), Sum: egress.Sum{Refused: 1}},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	expect.Is(t, fmt.Sprint(got), fmt.Sprint(want), got, want)
 	next := w.Egress.Tally(acme, "ada", "")
 	open()
 	overIdle()

@@ -56,12 +56,8 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 		put(t, e, files.Write, "/data/x", "coder", "")
 		put(t, e, files.Hide, "/data/x", "", "ada")
 		put(t, e, files.Write, "/data/y", "tester", "")
-		if got := put(t, e, files.Write, "/data/y", "tester", ""); got != "unchanged" {
-			t.Errorf("the same again: %s", got)
-		}
-		if got := put(t, e, files.Hide, "/data/y", "tester", ""); got != "changed" {
-			t.Errorf("another effect: %s", got)
-		}
+		expect.Is(t, put(t, e, files.Write, "/data/y", "tester", ""), "unchanged", "the same again")
+		expect.Is(t, put(t, e, files.Hide, "/data/y", "tester", ""), "changed", "another effect")
 	})
 	e := open(t, path) // the next engine has them too
 	for _, c := range []struct {

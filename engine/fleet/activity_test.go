@@ -48,9 +48,7 @@ func TestWhatARunDoesIsKeptApart(t *testing.T) {
 		calls = append(calls, fmt.Sprintf("%s %s %v %s %s ended=%v", c.CallID, c.Tool, c.Asked, c.State, c.Error, !c.Ended.IsZero()))
 	}
 	want := "c1 read false ok  ended=true|c2 read true error no such file ended=true|c3 remove true denied never remove ended=true|c4 fetch false ok  ended=true"
-	if got := strings.Join(calls, "|"); got != want {
-		t.Errorf("calls %s\nwant  %s", got, want)
-	}
+	expect.Is(t, strings.Join(calls, "|"), want, "calls")
 	if a.Calls[1].Args != `{"path":"b"}` || a.Calls[1].Title != "read b" {
 		t.Errorf("%+v", a.Calls[1])
 	}

@@ -97,9 +97,7 @@ func TestARejectedResultIsTriedAgainWithTheFeedback(t *testing.T) {
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v", r)
 	}
-	if first := <-asked; first != "guess" {
-		t.Errorf("first asked %q", first)
-	}
+	expect.Is(t, <-asked, "guess", "first asked")
 	if second := <-asked; !strings.HasPrefix(second, "guess\n\nYour last result was rejected: say what you are sure of") {
 		t.Errorf("then asked %q", second)
 	}
@@ -198,9 +196,7 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != task.Succeeded {
 			t.Errorf("item %d: %+v", i, item)
 		}
-		if item.NeedsUserAttention != (n == 3) {
-			t.Errorf("task %d needs attention: %v", n, item.NeedsUserAttention)
-		}
+		expect.Is(t, item.NeedsUserAttention, n == 3, "task", n, "needs attention")
 	}
 	past, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Page: 9})
 	if err != nil || len(past.Items) != 0 || past.Info.Total != 5 {
@@ -223,9 +219,7 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 	if err != nil || a.LastTask != "look around" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if got := <-ran; got != "look around" {
-		t.Errorf("was told %q", got)
-	}
+	expect.Is(t, <-ran, "look around", "was told")
 	w.awaitStatus("bob", fleet.Idle)
 }
 
@@ -366,9 +360,7 @@ func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	expect.No(t, err)
 	tk, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
 	expect.No(t, err, "the agent was made, nothing runs")
-	if tk.Status != task.Queued {
-		t.Errorf("task: %+v", tk)
-	}
+	expect.Is(t, tk.Status, task.Queued, "task", tk)
 	w.Close()
 	w.Open()
 	w.run()

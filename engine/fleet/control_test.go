@@ -51,9 +51,7 @@ func TestSameHealthIsNotWrittenAgain(t *testing.T) {
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 200})
 	w.Await("the new pid", func() bool { return w.agent("bob").PID == 200 })
-	if n := len(w.events("agent.*")) - before; n != 1 {
-		t.Errorf("%d events for one change", n)
-	}
+	expect.Is(t, len(w.events("agent.*"))-before, 1, "events for one change")
 }
 
 func TestAgentThatCannotBeOpenedRecovers(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 )
 
 // glass is a runtime whose agents have a terminal in which what is typed is shown.
@@ -138,9 +139,7 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	if err := typeIn(w, b, "rm"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "alice types") {
 		t.Errorf("bob typed: %v", err)
 	}
-	if text(b) != "ls hunter2<enter>" {
-		t.Errorf("bob sees %q", text(b))
-	}
+	expect.Is(t, text(b), "ls hunter2<enter>", "bob sees")
 	w.No(a.Leave(t.Context()))
 	if d := b.Desk(); !d.Mine || d.Asks != "" {
 		t.Errorf("after alice let go: %+v", d)
@@ -158,9 +157,7 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 			said = append(said, l.Message)
 		}
 	}
-	if got := strings.Join(said, "|"); got != "typed by bob: pwd<enter>|typed by alice: ls [secret PW]<enter>" {
-		t.Errorf("log %q", got)
-	}
+	expect.Is(t, strings.Join(said, "|"), "typed by bob: pwd<enter>|typed by alice: ls [secret PW]<enter>", "log")
 	var events []string
 	page, err := w.Ledger.List(t.Context(), home, core.Filter{Size: 100})
 	w.No(err)
@@ -189,9 +186,7 @@ func TestAPasswordIsInNoLog(t *testing.T) {
 	if all := fmt.Sprint(lines.Items); strings.Contains(all, "geheim") || !strings.Contains(all, "6 characters") {
 		t.Errorf("log %s", all)
 	}
-	if text(a) != "sudo<enter>geheim<enter>" {
-		t.Errorf("typed %q", text(a))
-	}
+	expect.Is(t, text(a), "sudo<enter>geheim<enter>", "typed")
 	if got := terminal.Shown([]terminal.Input{{Text: "geheim"}, {Key: "enter"}}, true); strings.Contains(got, "geheim") || !strings.Contains(got, "6 characters") || !strings.Contains(got, "<enter>") {
 		t.Errorf("shown %q", got)
 	}
@@ -214,9 +209,7 @@ func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
 	if err := typeIn(w, a, "z"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "emergency stop") {
 		t.Errorf("estop: %v", err)
 	}
-	if text(a) != "y<enter>" {
-		t.Errorf("typed %q", text(a))
-	}
+	expect.Is(t, text(a), "y<enter>", "typed")
 	agent := alice
 	agent.Kind = core.Agent
 	s, err := w.fleet.Attach(t.Context(), agent, "it")
@@ -235,9 +228,7 @@ func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {
 	}
 	pic, err := b.Screen(0, 0)
 	w.No(err)
-	if pic.Text() != strings.Repeat("k", 50) {
-		t.Errorf("sees %q", pic.Text())
-	}
+	expect.Is(t, pic.Text(), strings.Repeat("k", 50), "sees")
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
 	if err := b.Wait(ctx, pic.Rev, b.Desk()); err == nil {

@@ -58,9 +58,7 @@ func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 0 {
 		t.Errorf("result: %+v", r)
 	}
-	if n := len(w.events("tool.requested")); n != 1 {
-		t.Errorf("%d events of the request", n)
-	}
+	expect.Is(t, len(w.events("tool.requested")), 1, "events of the request")
 }
 
 func TestCallDeniedByRuleIsToldAndCounted(t *testing.T) {
@@ -248,12 +246,8 @@ func TestACallIDOfAnOpenCallIsNotTakenTwice(t *testing.T) {
 	) {
 		words = append(words, a.Decision)
 	}
-	if strings.Join(words, " ") != "approve deny  approve" {
-		t.Errorf("answers: %q", words)
-	}
-	if n := len(w.events("tool.result")); n != 1 {
-		t.Errorf("%d results audited", n)
-	}
+	expect.Is(t, strings.Join(words, " "), "approve deny  approve", "answers", words)
+	expect.Is(t, len(w.events("tool.result")), 1)
 }
 
 // witness writes down what an observer is told of tool calls.

@@ -108,9 +108,7 @@ func TestProjectsAndRolesAreLearnedFromARuntimesServer(t *testing.T) {
 	if err != nil || len(roles) != 2 || roles[0].ID != "r1" || roles[1].Name != "reader" || roles[1].ProjectID != "p1" || strings.Contains(all[0].Description, "\x1b") {
 		t.Errorf("projects %+v, roles %+v, %v", all, roles, err)
 	}
-	if string(l.asked) != `{"at":"here"}` {
-		t.Errorf("asked with %s", l.asked)
-	}
+	expect.Is(t, string(l.asked), `{"at":"here"}`, "asked with", l.asked)
 	if _, err := w.fleet.Offers(t.Context(), alice, "none", nil); err == nil || !strings.HasPrefix(err.Error(), "runtime:") {
 		t.Errorf("an unknown runtime: %v", err)
 	}

@@ -125,9 +125,7 @@ func TestHostileTextsAreBoundedAndValid(t *testing.T) {
 		t.Fatalf("%+v", r.Error)
 	}
 	p := w.log("bob", core.Filter{Size: 100})
-	if p.Info.Total != 10 {
-		t.Errorf("%d lines", p.Info.Total)
-	}
+	expect.Is(t, p.Info.Total, 10)
 	for _, l := range p.Items {
 		if !utf8.ValidString(l.Message) || len(l.Message) > 65<<10 {
 			t.Errorf("line of %d bytes: %.40q", len(l.Message), l.Message)

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestMentionsAreWordsThatBeginWithAnAt(t *testing.T) {
@@ -20,9 +21,7 @@ func TestMentionsAreWordsThatBeginWithAnAt(t *testing.T) {
 		"line\n@e\t@f":                "e|f",
 		fleet.Mention("a b") + " " + fleet.Mention("c"): "a b|c",
 	} {
-		if got := strings.Join(fleet.Mentions(text), "|"); got != want {
-			t.Errorf("%q mentions %q, want %q", text, got, want)
-		}
+		expect.Is(t, strings.Join(fleet.Mentions(text), "|"), want, text, "mentions")
 	}
 }
 

@@ -65,8 +65,6 @@ func TestACallThatIsTakenBackBeforeAnybodyWasAskedWaitsForNobody(t *testing.T) {
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("%+v", r)
 	}
-	if n := len(w.events("approval.withdrawn")); n != 1 {
-		t.Errorf("%d were withdrawn", n)
-	}
+	expect.Is(t, len(w.events("approval.withdrawn")), 1)
 	w.consistent()
 }

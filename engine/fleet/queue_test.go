@@ -26,9 +26,7 @@ func (w *world) texts(name string) (all []string) {
 	queue, err := w.fleet.Queue(w.T.Context(), home, name)
 	w.No(err)
 	for i, m := range queue {
-		if m.Place != i+1 {
-			w.T.Errorf("%s is at place %d, shown as %d", m.Text, m.Place, i+1)
-		}
+		expect.Is(w.T, m.Place, i+1, m.Text, "is at place")
 		all = append(all, m.Text)
 	}
 	return all
@@ -101,9 +99,7 @@ func TestMessagesForABusyAgentAreGivenInTheirOrder(t *testing.T) {
 	w.awaitGiven("bob", 4)
 	same(t, "given", w.given("bob"), []string{"first", "a", "b\n\tsecond line", "c"})
 	same(t, "left", w.texts("bob"), nil)
-	if n := len(w.events("agent.message_given")); n != 3 {
-		t.Errorf("%d events of messages given", n)
-	}
+	expect.Is(t, len(w.events("agent.message_given")), 3, "events of messages given")
 	w.consistent()
 }
 
@@ -131,9 +127,7 @@ func TestAMessageIsMovedAndWithdrawn(t *testing.T) {
 	w.awaitGiven("bob", 4)
 	same(t, "given", w.given("bob"), []string{"first", "c", "d", "a"})
 	for kind, n := range map[string]int{"agent.message_queued": 4, "agent.message_moved": 2, "agent.message_withdrawn": 1} {
-		if got := len(w.events(kind)); got != n {
-			t.Errorf("%d events %s, want %d", got, kind, n)
-		}
+		expect.Is(t, len(w.events(kind)), n, "events", kind)
 	}
 	w.consistent()
 }
@@ -221,8 +215,6 @@ func TestAMessageThatIsRefusedWaitsAndTheNextIsGiven(t *testing.T) {
 	if err != nil || len(queue) != 1 || queue[0].MessageID != id || queue[0].Held == "" {
 		t.Errorf("held: %+v %v", queue, err)
 	}
-	if n := len(w.events("agent.message_held")); n != 1 {
-		t.Errorf("%d events of a message held", n)
-	}
+	expect.Is(t, len(w.events("agent.message_held")), 1, "events of a message held")
 	w.consistent()
 }

@@ -136,9 +136,7 @@ func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	if a.State() != "offline" || a.Status != fleet.Offline || a.Waiting != "" || a.TaskID != "" || a.PID != 0 || a.Reason == "" {
 		t.Errorf("its engine is dead: %+v", a)
 	}
-	if a.LastTaskID != task.TaskID {
-		t.Errorf("what it had in hand: %+v", a)
-	}
+	expect.Is(t, a.LastTaskID, task.TaskID, "what it had in hand", a)
 	page, err := w.fleet.Agents(t.Context(), home, core.Filter{Status: string(fleet.Offline)})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("listed as %+v, %v", page.Items, err)

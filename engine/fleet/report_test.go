@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestWhatAnAgentDoesWithoutAskingIsShownAsSuch(t *testing.T) {
@@ -29,9 +30,7 @@ func TestWhatAnAgentDoesWithoutAskingIsShownAsSuch(t *testing.T) {
 		"INFO task x", "DEBUG thought let me see", "INFO plan [ ] look", "INFO tool runs read look into a",
 		"INFO diff a\n-x\n+y", `INFO tool read look into a (not asked) c1: ok {"n":1}`,
 	}
-	if strings.Join(lines, "|") != strings.Join(want, "|") {
-		t.Errorf("log %q, want %q", lines, want)
-	}
+	expect.Is(t, strings.Join(lines, "|"), strings.Join(want, "|"), "log", lines, want)
 	if got := w.events("tool.result"); len(got) != 1 || !strings.Contains(string(got[0].Payload), `"asked":false`) {
 		t.Errorf("events %+v", got)
 	}

@@ -53,9 +53,7 @@ func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 			refused(t, err, c.code, c.detail, c.value)
 		})
 	}
-	if n := len(w.fleet.Live(home)); n != 1 {
-		t.Errorf("%d agents after refusals", n)
-	}
+	expect.Is(t, len(w.fleet.Live(home)), 1, "agents after refusals")
 	w.consistent()
 }
 
@@ -153,9 +151,7 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 		}
 		n++
 	}
-	if got := len(w.events("tenant.violation")) - before; got != n {
-		t.Errorf("%d violations audited for %d attempts", got, n)
-	}
+	expect.Is(t, len(w.events("tenant.violation"))-before, n)
 	// Names are unique in a tenant, not across: home may have a spy of its own.
 	_, err = w.fleet.Create(t.Context(), alice, c)
 	expect.No(t, err)

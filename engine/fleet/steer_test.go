@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentAtWorkIsToldAtOnce(t *testing.T) {
@@ -73,9 +74,7 @@ func TestAnAgentThatHearsBetweenItsTurnsIsToldInTheSameTask(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	close(turn)
-	if s := <-heard; s != "and the docs" {
-		t.Errorf("heard %q", s)
-	}
+	expect.Is(t, <-heard, "and the docs", "heard")
 	w.awaitGiven("bob", 1)
 	same(t, "given", w.given("bob"), []string{"first"})
 	same(t, "left", w.texts("bob"), nil)
@@ -87,9 +86,7 @@ func TestWhatWasToldInAFailedAttemptIsToldInTheNext(t *testing.T) {
 	w.tell("bob", "and the docs", true)
 	close(turn)
 	for range 2 {
-		if s := <-heard; s != "and the docs" {
-			t.Errorf("heard %q", s)
-		}
+		expect.Is(t, <-heard, "and the docs", "heard")
 	}
 	w.awaitGiven("bob", 1)
 	same(t, "left", w.texts("bob"), nil)

@@ -156,9 +156,7 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 				next <- struct{}{}
 				next <- struct{}{}
 				a := w.awaitStuck("bob", fleet.Loop)
-				if a.Stuck.Text != c.text {
-					t.Errorf("%q", a.Stuck.Text)
-				}
+				expect.Is(t, a.Stuck.Text, c.text)
 				next <- struct{}{} // the fourth time is nothing new
 				other.Store(true)
 				next <- struct{}{}

@@ -206,9 +206,7 @@ func (w *world) consistent() {
 	})
 	expect.No(w.T, err)
 	for s, n := range counts {
-		if n != 0 {
-			w.T.Errorf("counter of %s agents is %d off", s, n)
-		}
+		expect.Is(w.T, n, 0, "counter of", s, "agents is")
 	}
 	deltas, err := w.Ledger.Reconcile(w.T.Context(), home)
 	expect.No(w.T, err)

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestEachRuleSaysWhenAndNamesPathsBelowADirectory(t *testing.T) {
@@ -54,8 +56,6 @@ func TestWhenFindsAPathAnywhereInAChange(t *testing.T) {
 		"src/.claude":                  "you start Claude Code there",
 		"src/notclaude/.claudeish/x.y": "",
 	} {
-		if got := When(file, nil); got != want {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
+		expect.Is(t, When(file, nil), want, file)
 	}
 }

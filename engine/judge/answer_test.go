@@ -20,9 +20,7 @@ func TestApproveReleasesExactlyWhatWasAsked(t *testing.T) {
 	if a.Status != judge.Open || a.Risk != judge.High || a.ReasonCode != "destructive" || a.RequestedBy != "robot" || a.AtDeadline != "deny" {
 		t.Fatalf("opened %+v", a)
 	}
-	if got := a.DeadlineAt.Sub(a.CreatedAt); got != 10*time.Minute {
-		t.Errorf("deadline after %v", got)
-	}
+	expect.Is(t, a.DeadlineAt.Sub(a.CreatedAt), 10*time.Minute, "deadline after")
 	f.clock.pass(time.Minute)
 	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{
 		Approve: true, Reason: "it is rebuilt anyway", Digest: a.Digest, ShownAt: a.CreatedAt.Add(30 * time.Second),

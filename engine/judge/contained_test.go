@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestContainedEffectsAskNobodyWhateverTheToolIsCalled(t *testing.T) {
@@ -105,8 +106,6 @@ func TestOutsideNamesAPathThatIsNotTheAgentsOwn(t *testing.T) {
 		`{"path":"/tmp/x","dir":"/home/h"}`:                   "",
 		`{"command":"cat /etc/hosts"}`:                        "",
 	} {
-		if got := judge.Outside(core.Raw(args), "/w/t", "/home/h", "", "/tmp"); got != want {
-			t.Errorf("%s: %q, want %q", args, got, want)
-		}
+		expect.Is(t, judge.Outside(core.Raw(args), "/w/t", "/home/h", "", "/tmp"), want, args)
 	}
 }

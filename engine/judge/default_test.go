@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // quoted makes exec.run arguments from a plain command line.
@@ -192,9 +193,7 @@ func TestDefaultRulesForCommands(t *testing.T) {
 	} {
 		for by, reason := range map[core.Caller]string{alice: want.operator, robot: want.agent} {
 			v := f.Evaluate(t.Context(), acme, execBy(by, args))
-			if v.ReasonCode != reason {
-				t.Errorf("%s by %s: %s (%s), want %s", args, by.Kind, v.ReasonCode, v.Rationale, reason)
-			}
+			expect.Is(t, v.ReasonCode, reason, args, "by", by.Kind, v.Rationale)
 		}
 	}
 }
@@ -304,8 +303,6 @@ func TestResultBandsAndTopics(t *testing.T) {
 		if v.Decision != c.want || v.ReasonCode != c.reason || v.Retry != c.retry {
 			t.Errorf("%s: %s %s retry=%v", name, v.Decision, v.ReasonCode, v.Retry)
 		}
-		if (v.Confidence == nil) != (c.confidence == nil) {
-			t.Errorf("%s: confidence %v", name, v.Confidence)
-		}
+		expect.Is(t, v.Confidence == nil, c.confidence == nil, name, "confidence", v.Confidence)
 	}
 }

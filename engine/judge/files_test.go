@@ -29,9 +29,7 @@ func TestADigestBindsEveryFile(t *testing.T) {
 			t.Errorf("another %s has the same digest", name)
 		}
 	}
-	if digest(with(func(f *File) { f.Text, f.Diff, f.Note = "x", "y", "z" })) != base {
-		t.Error("what the card shows is bound too")
-	}
+	expect.Is(t, digest(with(func(f *File) { f.Text, f.Diff, f.Note = "x", "y", "z" })), base, "what the card shows is bound too")
 }
 
 func TestACardSaysWhatCannotBePromised(t *testing.T) {

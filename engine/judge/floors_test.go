@@ -193,9 +193,7 @@ rules:
 		_, deferred := f.Defer(ctx, by, id, time.Minute)
 		_, escalated := f.Escalate(ctx, by, id, by.Name, "mine")
 		for what, err := range map[string]error{"answer": answered, "deny": denied, "defer": deferred, "escalate": escalated} {
-			if code(err) != core.Denied {
-				t.Errorf("%s could %s: %v", by.Name, what, err)
-			}
+			expect.Is(t, code(err), core.Denied, by.Name, "could", what, err)
 		}
 	}
 	carol := named(bob, "carol")

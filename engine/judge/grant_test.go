@@ -87,9 +87,7 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 	if d, _ := f.commit(write); d.Decision != judge.HITL {
 		t.Errorf("after the last use: %s", d.Decision)
 	}
-	if n := len(slices.DeleteFunc(f.events(), func(e string) bool { return e != "rule.used" })); n != 2 {
-		t.Errorf("%d uses are in the log", n)
-	}
+	expect.Is(t, len(slices.DeleteFunc(f.events(), func(e string) bool { return e != "rule.used" })), 2, "uses are in the log")
 	f.healthy()
 }
 
@@ -186,9 +184,7 @@ func TestAgentsAskForThemselves(t *testing.T) {
 		"the engine doesn't": {core.Self(acme, "x"), func(*judge.Grant) {}, core.Denied},
 	} {
 		_, err := f.RequestGrant(t.Context(), judge.Ask{By: c.by, Session: "se_1"}, writing(c.change))
-		if code(err) != c.want {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Is(t, code(err), c.want, name, err)
 	}
 	f.healthy()
 }

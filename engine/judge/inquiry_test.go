@@ -46,9 +46,7 @@ func TestAPersonAsksBeforeTheyAnswer(t *testing.T) {
 		}
 	}
 	for event, n := range map[string]int{"approval.inquired": 10, "approval.replied": 1} {
-		if got := count(f.events(), event); got != n {
-			t.Errorf("%d of %s", got, event)
-		}
+		expect.Is(t, count(f.events(), event), n, "of", event)
 	}
 	f.healthy()
 }

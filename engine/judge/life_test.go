@@ -112,12 +112,8 @@ func TestDeadlinesAreByRisk(t *testing.T) {
 			t.Errorf("deadlines %v, %v", medium.DeadlineAt, high.DeadlineAt)
 		}
 		time.Sleep(10*time.Minute + time.Second)
-		if got := f.approval(high.ApprovalID).Status; got != judge.Expired {
-			t.Errorf("high: %s", got)
-		}
-		if got := f.approval(medium.ApprovalID).Status; got != judge.Open {
-			t.Errorf("medium: %s", got)
-		}
+		expect.Is(t, f.approval(high.ApprovalID).Status, judge.Expired, "high")
+		expect.Is(t, f.approval(medium.ApprovalID).Status, judge.Open, "medium")
 	})
 }
 
@@ -210,9 +206,7 @@ func TestShownIsTheFirstTime(t *testing.T) {
 			n++
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d events for one first look", n)
-	}
+	expect.Is(t, n, 1, "events for one first look")
 }
 
 func TestShowingWhatWasAnsweredMeanwhileIsNoMistake(t *testing.T) {
@@ -237,28 +231,20 @@ func TestAnUnsettledExpiryIsTriedAgain(t *testing.T) {
 		stuck := f.opened(call("rm", `{}`))
 		other := f.opened(execBy(robot, rmBuild))
 		time.Sleep(10*time.Minute + 30*time.Second)
-		if got := f.approval(other.ApprovalID).Status; got != judge.Expired {
-			t.Errorf("the other one: %s", got)
-		}
-		if got := f.approval(stuck.ApprovalID).Status; got != judge.Open {
-			t.Errorf("the stuck one: %s", got)
-		}
+		expect.Is(t, f.approval(other.ApprovalID).Status, judge.Expired, "the other one")
+		expect.Is(t, f.approval(stuck.ApprovalID).Status, judge.Open, "the stuck one")
 		broken.mu.Lock()
 		broken.broken = nil
 		broken.mu.Unlock()
 		time.Sleep(time.Minute)
-		if got := f.approval(stuck.ApprovalID).Status; got != judge.Expired {
-			t.Errorf("once it can be settled: %s", got)
-		}
+		expect.Is(t, f.approval(stuck.ApprovalID).Status, judge.Expired, "once it can be settled")
 		n := 0
 		for _, e := range f.events() {
 			if e == "approval.unsettled" {
 				n++
 			}
 		}
-		if n != 1 {
-			t.Errorf("%d events about one trouble", n)
-		}
+		expect.Is(t, n, 1, "events about one trouble")
 	})
 }
 

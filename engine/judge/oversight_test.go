@@ -50,9 +50,7 @@ func TestR7CriticalNeedsTwoOthers(t *testing.T) {
 	if !f.start(a.ApprovalID, ask) {
 		t.Error("two were not enough")
 	}
-	if n := count(f.events(), "approval.refused"); n != 2 {
-		t.Errorf("%d refusals audited", n)
-	}
+	expect.Is(t, count(f.events(), "approval.refused"), 2)
 	f.healthy()
 }
 
@@ -162,9 +160,7 @@ func TestOnlyOperatorsAnswer(t *testing.T) {
 	if got := f.approval(a.ApprovalID); got.Status != judge.Open || !got.ShownAt.IsZero() || !got.DeadlineAt.Equal(a.DeadlineAt) {
 		t.Errorf("changed: %+v", got)
 	}
-	if n := count(f.events(), "approval.refused"); n != 16 {
-		t.Errorf("%d refusals audited, want 16", n)
-	}
+	expect.Is(t, count(f.events(), "approval.refused"), 16, "refusals audited, want 16")
 	f.healthy()
 }
 
@@ -183,9 +179,7 @@ func TestAnotherTenantsApprovalIsRefusedAndAudited(t *testing.T) {
 	if _, err := f.RevokeRule(t.Context(), alice, core.NewID(core.RulePrefix, "t_other", 1)); !errors.Is(err, core.ErrForeign) {
 		t.Errorf("revoked: %v", err)
 	}
-	if n := count(f.events(), "tenant.violation"); n != 4 {
-		t.Errorf("%d violations audited", n)
-	}
+	expect.Is(t, count(f.events(), "tenant.violation"), 4)
 	if _, err := f.Answer(t.Context(), alice, "ap_bogus", judge.Answer{Reason: "no"}); code(err) != core.InvalidInput {
 		t.Errorf("a malformed id: %v", err)
 	}

@@ -99,24 +99,16 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 	if f.start(ap.ApprovalID, call("fs.write", `{"path":"a"}`)) {
 		t.Error("an approval under the former policy let an effect start")
 	}
-	if got := f.PolicyVersion("t_other"); got != before {
-		t.Error("the policy rules in another tenant")
-	}
+	expect.Is(t, f.PolicyVersion("t_other"), before, "the policy rules in another tenant")
 	f.healthy()
 	f.world.Reopen()
-	if got := f.PolicyVersion(acme); got != p.Version {
-		t.Errorf("after a restart %s rules, want %s", got, p.Version)
-	}
+	expect.Is(t, f.PolicyVersion(acme), p.Version, "after a restart")
 	_, err = f.Restore(context.Background(), bob, judge.BasePolicy)
 	expect.No(t, err)
-	if f.PolicyVersion(acme) != before {
-		t.Error("the embedded policy does not rule after its restoration")
-	}
+	expect.Is(t, f.PolicyVersion(acme), before, "the embedded policy does not rule after its restoration")
 	_, err = f.Restore(context.Background(), bob, p.PolicyID)
 	expect.No(t, err)
-	if f.PolicyVersion(acme) != p.Version {
-		t.Error("the older policy does not rule after its restoration")
-	}
+	expect.Is(t, f.PolicyVersion(acme), p.Version, "the older policy does not rule after its restoration")
 	f.healthy()
 	for _, want := range []string{"policy.proposed", "policy.activated", "policy.retired", "policy.restored"} {
 		if !slices.Contains(f.events(), want) {
@@ -266,9 +258,7 @@ func TestAnAgentRunsNoProgramWithoutAJail(t *testing.T) {
 	if _, err := f.BacktestPolicy(context.Background(), robot, p.PolicyID, 0); code(err) != core.Denied {
 		t.Errorf("backtest: %v", err)
 	}
-	if s.asked != "" {
-		t.Error("it ran")
-	}
+	expect.Is(t, s.asked, "", "it ran")
 	if p, _, err := f.TestPolicy(context.Background(), alice, p.PolicyID); err != nil || p.TestsSummary.Passed != 1 {
 		t.Errorf("an operator: %+v %v", p, err)
 	}

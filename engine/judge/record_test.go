@@ -37,9 +37,7 @@ func TestCommitBindsTheTaskThatEvaluateDidNotKnow(t *testing.T) {
 	ask := execBy(robot, rmBuild)
 	ask.TaskID = ""
 	v := f.Evaluate(t.Context(), acme, ask)
-	if v.Digest != "" {
-		t.Errorf("a digest without a task: %s", v.Digest)
-	}
+	expect.Is(t, v.Digest, "", "a digest without a task")
 	ask.TaskID = taskID
 	var d judge.GateDecision
 	err := f.ledger.Update(t.Context(), robot, func(tx *audit.Tx) (err error) {
@@ -57,9 +55,7 @@ func TestCommitTakesOnlyTheVerdictOfItsAsk(t *testing.T) {
 	ask := execBy(robot, argv("ls"))
 	v := f.Evaluate(t.Context(), acme, ask)
 	other := f.Evaluate(t.Context(), acme, execBy(robot, `{"n":1e400}`))
-	if other.Decision != judge.Deny {
-		t.Errorf("unbindable arguments: %s", other.Decision)
-	}
+	expect.Is(t, other.Decision, judge.Deny, "unbindable arguments")
 	swapped, later := ask, ask
 	swapped.Action.Args = core.Raw(argv("rm x"))
 	later.Attempt++
@@ -81,9 +77,7 @@ func TestCommitTakesOnlyTheVerdictOfItsAsk(t *testing.T) {
 		}
 	}
 	for _, args := range []string{`{"n":9007199254740993.0}`, `{"n":1e400}`, `[]`, `{`, `{"a":1,"a":2}`, `"x"`, `{} {}`} {
-		if code(judge.CheckArgs(core.Raw(args))) != core.InvalidInput {
-			t.Errorf("%s can be bound", args)
-		}
+		expect.Is(t, code(judge.CheckArgs(core.Raw(args))), core.InvalidInput, args)
 	}
 	if err := judge.CheckArgs(nil); err != nil {
 		t.Errorf("no arguments: %v", err)
@@ -105,9 +99,7 @@ func TestDecisionsReadAsTheyWereMade(t *testing.T) {
 	for _, d := range made {
 		got := f.decision(d.DecisionID)
 		a, b := core.MustEncode(got), core.MustEncode(d)
-		if string(a) != string(b) {
-			t.Errorf("read\n %s\nmade\n %s", a, b)
-		}
+		expect.Is(t, string(a), string(b), "read", a, "made", b)
 		if d.Rationale == "" || d.PolicyVersion == "" || d.TenantID != acme || d.CreatedAt.IsZero() {
 			t.Errorf("incomplete: %s", a)
 		}
@@ -118,9 +110,7 @@ func TestDecisionsReadAsTheyWereMade(t *testing.T) {
 func TestAnApproveByPolicyIsFoldedIntoTheCallersEvent(t *testing.T) {
 	f := setup(t)
 	d, _ := f.commit(execBy(alice, argv("ls")))
-	if n := count(f.events(), "judge.outcome"); n != 0 {
-		t.Errorf("%d events of its own", n)
-	}
+	expect.Is(t, count(f.events(), "judge.outcome"), 0, "events of its own")
 	page, err := f.ledger.List(t.Context(), acme, core.Filter{Kind: "task.queued"})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(page, err)
@@ -132,19 +122,13 @@ func TestAnApproveByPolicyIsFoldedIntoTheCallersEvent(t *testing.T) {
 	for name, want := range map[string]string{
 		"decision_id": d.DecisionID, "decision": "approve", "reason_code": "exec.read_only", "rule_id": "exec.read-only", "digest": d.Digest,
 	} {
-		if payload.Detail[name] != want {
-			t.Errorf("%s is %q, want %q", name, payload.Detail[name], want)
-		}
+		expect.Is(t, payload.Detail[name], want, name, "is")
 	}
 	f.commit(execBy(alice, argv("rm -rf /")))
 	f.commit(execBy(robot, rmBuild))
 	f.commit(call("read_file", `{}`))
-	if n := count(f.events(), "judge.outcome"); n != 3 {
-		t.Errorf("%d events for a denial, an ask and a tool call", n)
-	}
-	if n := count(f.events(), "policy.active"); n != 1 {
-		t.Errorf("%d events about one policy", n)
-	}
+	expect.Is(t, count(f.events(), "judge.outcome"), 3, "events for a denial, an ask and a tool call")
+	expect.Is(t, count(f.events(), "policy.active"), 1, "events about one policy")
 	f.healthy()
 }
 

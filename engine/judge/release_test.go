@@ -20,9 +20,7 @@ func TestAProgramThatRulesNoMoreIsReleased(t *testing.T) {
 	name := acme + "/" + p.Version
 	releasedBy := func(what string, want bool) {
 		t.Helper()
-		if got := slices.Contains(s.released, name); got != want {
-			t.Errorf("%s released it: %v, want %v", what, got, want)
-		}
+		expect.Is(t, slices.Contains(s.released, name), want, what, "released it")
 		s.released = nil
 	}
 	_, _, err := f.TestPolicy(ctx, robot, p.PolicyID)

@@ -49,9 +49,7 @@ func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 		if a != nil || d.Decision != judge.Approve || d.ReasonCode != "always.rule" || d.RuleID != r.RuleID {
 			t.Fatalf("use %d: %+v", i+1, d)
 		}
-		if got := f.rule().Uses; got != i+1 {
-			t.Errorf("%d uses counted after %d", got, i+1)
-		}
+		expect.Is(t, f.rule().Uses, i+1)
 	}
 	if d, _ := f.commit(ask); d.Decision != judge.HITL {
 		t.Errorf("after the last use: %s %s", d.Decision, d.ReasonCode)
@@ -271,7 +269,5 @@ func TestBacktestCountsWhatTheRuleWouldFlip(t *testing.T) {
 	a := f.opened(ask)
 	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always})
 	expect.No(t, err)
-	if got := f.rule().Backtest; got != (judge.Backtest{Checked: 5, Flips: 2}) {
-		t.Errorf("the rule keeps %+v", got)
-	}
+	expect.Is(t, f.rule().Backtest, judge.Backtest{Checked: 5, Flips: 2}, "the rule keeps")
 }

@@ -165,9 +165,7 @@ func TestPolicyVersionIsOfTheMeaning(t *testing.T) {
 	if b := version(policy(ruleLine("a", "true", "hitl"))); a == b {
 		t.Error("a decision did not change the version")
 	}
-	if len(a) != 64 {
-		t.Errorf("version %q", a)
-	}
+	expect.Is(t, len(a), 64, "version", a)
 }
 
 func FuzzPolicy(f *testing.F) {

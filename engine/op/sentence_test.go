@@ -24,6 +24,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/expect"
 )
 
 func TestAChangeIsToldInASentence(t *testing.T) {
@@ -85,9 +86,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"cad decompose", Decomposed{Workflow: cad.Workflow{WorkflowID: "wf_1", Assignments: make([]cad.TaskAssignment, 3)}}, "workflow wf_1: 3 tasks wait for an agent"},
 		{"cad assign", cad.TaskAssignment{TaskID: "box", AgentID: "ann", Brief: cad.Brief{Description: "A box"}}, "gave ann task box: A box"},
 	} {
-		if got := Find(c.op).Sentence(c.out); got != c.want {
-			t.Errorf("%s: %q, want %q", c.op, got, c.want)
-		}
+		expect.Is(t, Find(c.op).Sentence(c.out), c.want, c.op)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestEveryOperationIsWhole(t *testing.T) {
 			if o.Short == "" || o.run == nil || o.Out == nil {
 				t.Errorf("%s is not described", o.Name)
 			}
-			if (o.Effect == Reads || o.Streams) != (o.Done == "") {
-				t.Errorf("%s: effect %s with the sentence %q", o.Name, o.Effect, o.Done)
-			}
+			expect.Is(t, o.Effect == Reads || o.Streams, o.Done == "", o.Name, "effect", o.Effect, "with the sentence", o.Done)
 			if o.Undo != "" && Find(o.Undo) == nil {
 				t.Errorf("%s: is undone by %q, which is no operation", o.Name, o.Undo)
 			}

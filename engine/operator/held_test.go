@@ -55,9 +55,7 @@ func TestWhatARunWasRefusedIsToldInWords(t *testing.T) {
 			all := told(tenant)
 			switch more := len(all) - before[tenant]; {
 			case !slices.Contains(c.in, tenant):
-				if more != 0 {
-					t.Errorf("%s was told of %+v", tenant, c.run)
-				}
+				expect.Is(t, more, 0, tenant, "was told of", c.run)
 			case more != 1:
 				t.Errorf("%s: %d events of %+v", tenant, more, c.run)
 			case operator.HeldIn(&all[0]) != c.says || all[0].Actor != c.actor || !strings.Contains(string(all[0].Payload), `"severity":"`+string(c.held.Severity)):

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/queue"
+	"swarmdeck/expect"
 )
 
 // rig is a world with a queue.
@@ -108,15 +109,9 @@ func TestAClosedLaneHoldsItsTasksAndNoOthers(t *testing.T) {
 	r.put(queue.Lane{Session: "s_1"}, 100, 1)
 	r.put(queue.Lane{}, 10, 2)
 	running := func(l queue.Lane) bool { return l.Session == "" }
-	if seq := r.claim(running); seq != 2 {
-		t.Errorf("claimed %d, want the task of the open lane", seq)
-	}
-	if seq := r.claim(running); seq != 0 {
-		t.Errorf("claimed %d from a closed lane", seq)
-	}
-	if seq := r.claim(anyLane); seq != 1 {
-		t.Errorf("claimed %d once the lane was open, want 1", seq)
-	}
+	expect.Is(t, r.claim(running), 2, "claimed")
+	expect.Is(t, r.claim(running), 0, "claimed")
+	expect.Is(t, r.claim(anyLane), 1, "claimed")
 }
 
 func TestMemoryFollowsCommitsOnly(t *testing.T) {

@@ -271,9 +271,7 @@ func TestAFileHasNoNameUntilItIsWhole(t *testing.T) {
 	p.no(err)
 	_, err = at.Put([]byte("1"), func(*os.File) error {
 		now, err := os.ReadDir(p.at("work"))
-		if len(now) != len(before) {
-			t.Errorf("%v while it is written", now)
-		}
+		expect.Is(t, len(now), len(before), now)
 		return err
 	})
 	p.no(err)

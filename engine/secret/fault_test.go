@@ -16,14 +16,10 @@ func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
 		}
 		return ""
 	}
-	if said := fault(); said != "" {
-		t.Error("without a secret:", said)
-	}
+	expect.Is(t, fault(), "", "without a secret:")
 	w.set("ONE", "first-value")
 	w.set("TWO", "second-value")
-	if said := fault(); said != "" {
-		t.Error("with the key:", said)
-	}
+	expect.Is(t, fault(), "", "with the key:")
 	kept, err := os.ReadFile(w.key)
 	if err == nil {
 		err = os.Remove(w.key)

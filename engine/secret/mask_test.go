@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/secret"
+	"swarmdeck/expect"
 )
 
 const canary = `p@ss/w0rd+"q' é&<1>?`
@@ -69,9 +70,7 @@ func TestWhatIsNoValueStays(t *testing.T) {
 		"abcdef-secreabcdef-secret":  "abcdef-secre[secret A]",
 		"plain \x00 \xff text":       "plain \x00 \xff text",
 	} {
-		if got := m.String(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
+		expect.Is(t, m.String(text), want, text, "is shown as")
 	}
 	var none *secret.Mask
 	if none.String("x") != "x" || secret.NewMask(map[string]string{"A": "short"}) != nil {
@@ -81,9 +80,7 @@ func TestWhatIsNoValueStays(t *testing.T) {
 
 func TestOverlappingValuesAreOne(t *testing.T) {
 	m := secret.NewMask(map[string]string{"A": "abcdef", "B": "cdefghij", "C": "xabcdefy"})
-	if got := m.String("..abcdefghij..xabcdefy.."); got != "..[secret B]..[secret C].." {
-		t.Error(got)
-	}
+	expect.Is(t, m.String("..abcdefghij..xabcdefy.."), "..[secret B]..[secret C]..")
 	long := secret.NewMask(map[string]string{"A": "aaaaaa"})
 	if got := long.String(strings.Repeat("a", 1<<20)); got != "[secret A]" {
 		t.Errorf("%d bytes", len(got))
@@ -112,12 +109,8 @@ func TestBrokenBase64IsMasked(t *testing.T) {
 func TestLinesOfAValueAreMasked(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----\n"
 	m := secret.NewMask(map[string]string{"KEY": key})
-	if got := m.String("a\n" + key + "b"); got != "a\n[secret KEY]\nb" {
-		t.Errorf("%q", got)
-	}
-	if got := m.String("  AASCBKcwggSjAgEAAoIBAQC7\r\n"); got != "  [secret KEY]\r\n" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, m.String("a\n"+key+"b"), "a\n[secret KEY]\nb")
+	expect.Is(t, m.String("  AASCBKcwggSjAgEAAoIBAQC7\r\n"), "  [secret KEY]\r\n")
 }
 
 func TestJSONEscapesHideNothing(t *testing.T) {
@@ -232,14 +225,10 @@ func TestTheEndOfAValueIsMaskedWhereItsBeginningIsNot(t *testing.T) {
 		"correct horse battery":              "[secret KEY]",
 		"":                                   "",
 	} {
-		if got := string(m.Rest([]byte(text))); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		expect.Is(t, string(m.Rest([]byte(text))), want, text)
 	}
 	if got := (*secret.Mask)(nil).Rest([]byte("x")); string(got) != "x" {
 		t.Errorf("%q", got)
 	}
-	if again := secret.NewMask(m.Values()).String("correct horse battery"); again != "[secret KEY]" {
-		t.Errorf("%q", again)
-	}
+	expect.Is(t, secret.NewMask(m.Values()).String("correct horse battery"), "[secret KEY]")
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/session"
+	"swarmdeck/expect"
 )
 
 // rig is a world with sessions, and what runs in them.
@@ -142,9 +143,7 @@ func TestAStopThatWasCutShortIsFinishedAfterARestart(t *testing.T) {
 	if want := []string{s.SessionID + ": session stopped: done"}; !slices.Equal(r.canceled, want) {
 		t.Errorf("cancelled %v, want %v, once", r.canceled, want)
 	}
-	if state := r.all.State(enginetest.Acme, s.SessionID); state != "" {
-		t.Errorf("a stopped session is %s in memory", state)
-	}
+	expect.Is(t, r.all.State(enginetest.Acme, s.SessionID), "", "a stopped session is")
 	r.Proven(enginetest.Acme)
 }
 

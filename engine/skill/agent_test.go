@@ -217,9 +217,7 @@ func TestAMissingParameterStartsNothing(t *testing.T) {
 	if r := result(); r.Status != task.Failed || !strings.Contains(r.Error.Message, "${file}: file has no value") {
 		t.Errorf("result %+v %+v", r, r.Error)
 	}
-	if len(d.asked) != 0 {
-		t.Errorf("asked %q", d.asked)
-	}
+	expect.Is(t, len(d.asked), 0, "asked", d.asked)
 }
 
 // busy is an agent at work until it is interrupted.

@@ -176,9 +176,7 @@ func TestAPauseStopsTheClockOfASleep(t *testing.T) {
 		if o := ended(t, w); o.Status != task.Succeeded {
 			t.Fatalf("outcome %+v", o)
 		}
-		if took := time.Since(began); took != 3*time.Hour+10*time.Second {
-			t.Errorf("took %s, want 10 s beside the pauses", took)
-		}
+		expect.Is(t, time.Since(began), 3*time.Hour+10*time.Second, "took")
 		if err := w.Pause(t.Context()); err != nil {
 			t.Error("what is over stands still:", err)
 		}
@@ -208,9 +206,7 @@ func TestAPauseIsInEffectOnlyAtAPausePoint(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if steps != 1 {
-			t.Errorf("%d steps while paused, want 1", steps)
-		}
+		expect.Is(t, steps, 1, "steps while paused, want 1")
 		w.Cancel("enough")
 		if o := ended(t, w); o.Status != task.Cancelled {
 			t.Errorf("a paused function was not cancelled: %+v", o)

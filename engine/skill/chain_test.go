@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // fetch loads the model's example: navigate → detect → grasp.
@@ -71,9 +72,7 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 		if e.DurationMS != e.CompletedAt.Sub(e.StartedAt).Milliseconds() || e.CompletedAt.Before(e.StartedAt) {
 			t.Errorf("%s took %d ms from %s to %s", e.SkillName, e.DurationMS, e.StartedAt, e.CompletedAt)
 		}
-		if string(e.Result) != string(a.Results[e.SkillName]) {
-			t.Errorf("%s: result %s", e.SkillName, e.Result)
-		}
+		expect.Is(t, string(e.Result), string(a.Results[e.SkillName]), e.SkillName, "result", e.Result)
 	}
 	if want := []string{
 		`navigate success {"location":"kitchen","speed":1.0}`, `detect success {"area":"kitchen"}`, `grasp success {"object_id":"cup"}`,

@@ -24,8 +24,6 @@ func TestHowAStepFailedIsKnownAfterAKill(t *testing.T) {
 		expect.No(t, core.DecodeStored(stored, &e))
 		got := failureOf(&e)
 		f.step, f.skill, f.execution = "fetch/look", "look@1.0.0", "x"
-		if *got != f {
-			t.Errorf("%+v came back as %+v", f, *got)
-		}
+		expect.Is(t, *got, f)
 	}
 }

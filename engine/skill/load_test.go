@@ -58,9 +58,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 	if !reflect.DeepEqual(have, want) {
 		t.Errorf("\n got %+v\nwant %+v", have, want)
 	}
-	if have.Area() != "navigation" {
-		t.Errorf("area %q", have.Area())
-	}
+	expect.Is(t, have.Area(), "navigation", "area")
 	if got := s.load(path); !reflect.DeepEqual(got.actions(), []string{"unchanged navigate@1.0.0"}) {
 		t.Errorf("again: %+v", got)
 	}

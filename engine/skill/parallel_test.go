@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 )
 
 // TestFiftyAtOnceEachForItself: one panics, one hangs, one floods its log; the
@@ -63,9 +64,7 @@ func fiftyAtOnce(t *testing.T) {
 				t.Errorf("the hang: %s %q after %s", a.State, a.Error, took)
 			}
 		default:
-			if a.State != skill.Completed {
-				t.Errorf("%s: %s %q", a.Name, a.State, a.Error)
-			}
+			expect.Is(t, a.State, skill.Completed, a.Name, a.Error)
 		}
 	}
 	w.whole()

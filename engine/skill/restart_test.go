@@ -259,9 +259,7 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 				}
 				for step, n := range done {
 					key := dir + " " + a.AgentID + " " + step
-					if n != 1 {
-						t.Errorf("%s succeeded %d times", key, n)
-					}
+					expect.Is(t, n, 1, key, "succeeded")
 					if was, ok := seen[key]; ok && starts[key] != was {
 						t.Errorf("%s had succeeded after %d starts and was started again: %d", key, was, starts[key])
 					}
@@ -373,9 +371,7 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 		}
 		n := ticks.Load()
 		time.Sleep(100 * time.Millisecond)
-		if ticks.Load() != n {
-			t.Error("it went on under the stop")
-		}
+		expect.Is(t, ticks.Load(), n, "it went on under the stop")
 		_, err = w.swarm.EStops.Thaw(t.Context(), alice, "test")
 		expect.No(t, err)
 		if a = w.over(a.AgentID); a.State != skill.Completed {

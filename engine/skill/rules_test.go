@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // base is a valid file, one field a line, that the cases below break.
@@ -161,9 +162,7 @@ func TestEveryRuleOfASkillFile(t *testing.T) {
 					t.Errorf("allowed %q is not in %q", p.Allowed, p.Message)
 				}
 			}
-			if len(s.Catalog(home)) != 1 {
-				t.Errorf("%d skills", len(s.Catalog(home)))
-			}
+			expect.Is(t, len(s.Catalog(home)), 1)
 		})
 	}
 }

@@ -62,9 +62,7 @@ func TestAChangedFileIsLoadedByItself(t *testing.T) {
 
 	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 61", 1))
 	s.until("changed", func() bool { now, _ := s.Skill(home, "navigate"); return now.Timeout == 61 })
-	if before.Timeout != 60 {
-		t.Error("what was held has changed")
-	}
+	expect.Is(t, before.Timeout, 60, "what was held has changed")
 
 	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 9999", 1))
 	s.until("refused", func() bool { return len(s.Problems(home)) == 1 })
@@ -106,9 +104,7 @@ func TestEditorsReplaceFiles(t *testing.T) {
 		draft := s.file("one.yaml.tmp", skillText("one", v))
 		expect.No(t, os.Rename(draft, path))
 		s.until("replaced", s.has("one@"+v))
-		if len(s.Catalog(home)) != i+2 {
-			t.Errorf("%d skills", len(s.Catalog(home)))
-		}
+		expect.Is(t, len(s.Catalog(home)), i+2)
 	}
 }
 

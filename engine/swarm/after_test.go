@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // TestManyThatWaitForOneGoOnInBatches has more of them than one transaction lets
@@ -27,9 +28,7 @@ func TestManyThatWaitForOneGoOnInBatches(t *testing.T) {
 		return n
 	}
 	r.complete(r.claim(), ok(`{}`))
-	if n := pending(); n != 150 {
-		t.Errorf("%d still wait", n)
-	}
+	expect.Is(t, pending(), 150)
 	r.Close()
 	r.Open()
 	r.run()

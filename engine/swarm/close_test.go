@@ -173,9 +173,7 @@ func TestManyDispatchesOfOneKeyMakeOneTask(t *testing.T) {
 		}
 		wg.Wait()
 		for _, id := range ids {
-			if id != ids[0] {
-				t.Errorf("%s beside %s", id, ids[0])
-			}
+			expect.Is(t, id, ids[0])
 		}
 		r.whole()
 	})

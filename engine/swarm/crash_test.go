@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
 )
@@ -139,9 +140,7 @@ func (r *rig) holds(step []string) {
 	}
 	switch step[0] {
 	case "dispatched":
-		if string(t.Input) != step[2] {
-			r.T.Errorf("%v: input is %s", step, t.Input)
-		}
+		expect.Is(r.T, string(t.Input), step[2], step, "input is", t.Input)
 	case "claimed":
 		// Its lease died with the process: it is over, or went on to a new attempt.
 		if t.Status == task.Running {

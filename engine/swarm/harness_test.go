@@ -183,9 +183,7 @@ func (r *rig) whole() {
 		r.T.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
 	}
 	for _, st := range task.Statuses() {
-		if real[st] != counts.ByStatus[st] {
-			r.T.Errorf("counter of %s is %d, the records say %d", st, counts.ByStatus[st], real[st])
-		}
+		expect.Is(r.T, real[st], counts.ByStatus[st], "counter of", st, "is")
 		list, err := r.tasks.List(ctx, acme, core.Filter{Status: string(st)})
 		if err != nil || int64(list.Info.Total) != real[st] {
 			r.T.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])

@@ -184,14 +184,10 @@ func TestOneAttemptDoesNotStartBesideAnother(t *testing.T) {
 			return got.Attempt == 1 && got.Status == task.Running
 		})
 		time.Sleep(1200 * time.Millisecond) // longer than a lease: waiting for it costs no attempt
-		if len(r.runner.started) != 0 {
-			t.Error("the second attempt runs beside the first")
-		}
+		expect.Is(t, len(r.runner.started), 0, "the second attempt runs beside the first")
 		w.end(ok(`{"first":true}`))
 		w = <-r.runner.started
-		if w.job.Task.Attempt != 1 {
-			t.Errorf("attempt %d", w.job.Task.Attempt)
-		}
+		expect.Is(t, w.job.Task.Attempt, 1, "attempt")
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
 		r.whole()

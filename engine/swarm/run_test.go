@@ -252,9 +252,7 @@ func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
 	r.status(other.TaskID, task.Succeeded)
 	r.answer(a.ApprovalID, judge.Answer{Approve: true})
 	w := <-r.runner.started
-	if w.job.Task.TaskID != a.TaskID {
-		t.Errorf("started %s", w.job.Task.TaskID)
-	}
+	expect.Is(t, w.job.Task.TaskID, a.TaskID, "started")
 	w.end(failure(true))
 	// The approval was for that attempt: the next one asks anew.
 	r.Await("a new approval", func() bool {
@@ -340,9 +338,7 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	w.job.Use(99, 0.5)
 	w.job.Use(2, 0)
 	ap := r.openApproval()
-	if ap.Gate != judge.GateBudget {
-		t.Errorf("gate %s", ap.Gate)
-	}
+	expect.Is(t, ap.Gate, judge.GateBudget, "gate")
 	r.Await("the work to freeze", w.isPaused)
 	b := r.dispatch(`{}`)
 	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "budget" {

@@ -175,9 +175,7 @@ func TestRetryingByHandKeepsTheStartDeadline(t *testing.T) {
 		r := newRig(t)
 		r.run()
 		task := r.dispatch(`{"ask":1}`, within)
-		if task.StartTimeoutS != 1 {
-			t.Errorf("start_timeout_s %d", task.StartTimeoutS)
-		}
+		expect.Is(t, task.StartTimeoutS, 1, "start_timeout_s")
 		r.lateStart("the first", task.TaskID)
 		again, err := r.swarm.Retry(t.Context(), alice, task.TaskID)
 		if err != nil || again.StartTimeoutS != 1 || !again.StartBy().Equal(again.CreatedAt.Add(time.Second)) {

@@ -109,9 +109,7 @@ func TestOfTwoSessionsAtOnceOneGetsTheName(t *testing.T) {
 			t.Errorf("%v, want CONFLICT", err)
 		}
 	}
-	if made != 1 {
-		t.Errorf("%d sessions have the name", made)
-	}
+	expect.Is(t, made, 1, "sessions have the name")
 	if _, err := r.swarm.Sessions.Create(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77)); !hasCode(err, core.InvalidInput) {
 		t.Errorf("a name that reads like an id: %v", err)
 	}
@@ -186,9 +184,7 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 		if took := time.Since(start); err != nil || took > 20*time.Second {
 			t.Errorf("took %s, %v", took, err)
 		}
-		if fmt.Sprint(st.Waiting) != fmt.Sprint([]string{tk.TaskID, "stuck-agent"}) {
-			t.Errorf("waiting: %v", st.Waiting)
-		}
+		expect.Is(t, fmt.Sprint(st.Waiting), fmt.Sprint([]string{tk.TaskID, "stuck-agent"}), "waiting", st.Waiting)
 		w.with(func(w *fakeWork) { w.stuck = 0 })
 		r.Await("the late acknowledgement", w.isPaused)
 		w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
@@ -282,9 +278,7 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 		f.frozen = make(chan string, 1)
 		r.swarm.EStops.Freezer(f)
 		r.run()
-		if got := <-f.frozen; got != acme {
-			t.Errorf("froze %s", got)
-		}
+		expect.Is(t, <-f.frozen, acme, "froze")
 		r.swarm.Wake() // an agent was made under the stop
 		<-f.frozen
 		r.dispatch(`{}`)
@@ -292,9 +286,7 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		time.Sleep(50 * time.Millisecond)
-		if len(r.runner.started) != 0 {
-			t.Error("a task started")
-		}
+		expect.Is(t, len(r.runner.started), 0, "a task started")
 	})
 }
 

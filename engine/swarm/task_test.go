@@ -65,9 +65,7 @@ func TestDispatchFillsTheSeedsFields(t *testing.T) {
 		t.Errorf("record: %+v", tk)
 	}
 	got := r.task(tk.TaskID)
-	if string(got.Input) != `{"n":1}` {
-		t.Errorf("input read back: %s", got.Input)
-	}
+	expect.Is(t, string(got.Input), `{"n":1}`, "input read back", got.Input)
 	child := r.dispatch(`{}`, func(d *swarm.Dispatch) {
 		d.Parent, d.Trace = tk.TaskID, "00-"+strings.Repeat("cd", 16)+"-0123456789abcdef-01" // of the dispatching process
 	})
@@ -94,9 +92,7 @@ func TestHigherPriorityGoesFirstAndEqualsInOrder(t *testing.T) {
 		got = append(got, string(r.task(r.claim().TaskID).Input))
 	}
 	want := `[{"i":6} {"i":2} {"i":4} {"i":0} {"i":3} {"i":1} {"i":5}]`
-	if fmt.Sprint(got) != want {
-		t.Errorf("order %v, want %s", got, want)
-	}
+	expect.Is(t, fmt.Sprint(got), want, "order", got)
 }
 
 func TestAResultIsCommittedOnce(t *testing.T) {
@@ -157,9 +153,7 @@ func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
 	}
 	r.run()
 	w := <-r.runner.started
-	if w.job.Task.Attempt != 1 {
-		t.Errorf("second run is attempt %d", w.job.Task.Attempt)
-	}
+	expect.Is(t, w.job.Task.Attempt, 1, "second run is attempt")
 	w.end(failure(true))
 	done := r.status(tk.TaskID, task.Failed)
 	if done.CompletedAt.IsZero() || done.Attempt != 1 {

@@ -88,9 +88,7 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 		}
 		return nil
 	}))
-	if more := r.asked.Load() - asked; more != 0 {
-		t.Errorf("%d bytes were said to the server", more)
-	}
+	expect.Is(t, r.asked.Load()-asked, 0, "bytes were said to the server")
 	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for name := range sizes() {
 			if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {

@@ -170,9 +170,7 @@ func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
 			if v, err := tx.Get("b", []byte("first")); v != nil || err != nil {
 				t.Errorf("a view from before sees %q, %v", v, err)
 			}
-			if n := tx.Counter("n"); n != 1 {
-				t.Errorf("a view from before counts %d", n)
-			}
+			expect.Is(t, tx.Counter("n"), 1, "a view from before counts")
 			return nil
 		})
 	}()

@@ -96,9 +96,7 @@ func TestWhoFollowsHearsOfACommitAtOnce(t *testing.T) {
 	// A bell that is lost, with the connection that listens to it.
 	const listens = "from pg_stat_activity where query = 'listen swarmdeck'"
 	for range 3 {
-		if n := cluster.SQL(t, "heard", "select count(*) "+listens); n != "1" {
-			t.Errorf("%s connections listen", n)
-		}
+		expect.Is(t, cluster.SQL(t, "heard", "select count(*) "+listens), "1")
 		cluster.SQL(t, "heard", "select pg_terminate_backend(pid) "+listens)
 		f.commit()
 		for end := time.Now().Add(20 * time.Second); cluster.SQL(t, "heard", "select count(*) "+listens) != "1"; time.Sleep(20 * time.Millisecond) {
@@ -122,9 +120,7 @@ func TestWhoFollowsThroughAPoolerLooks(t *testing.T) {
 	if took := f.median(); took > time.Second {
 		t.Errorf("half of the commits are seen after %v", took)
 	}
-	if n := cluster.SQL(t, "pooled", "select count(*) from pg_stat_activity where query like 'listen%'"); n != "0" {
-		t.Errorf("%s connections of the pool listen", n)
-	}
+	expect.Is(t, cluster.SQL(t, "pooled", "select count(*) from pg_stat_activity where query like 'listen%'"), "0", "connections of the pool listen")
 }
 
 func TestAStandbyIsFollowedAndTakesNoWrites(t *testing.T) {

@@ -48,9 +48,7 @@ func TestAViewKeepsItsMomentWhateverIsCommitted(t *testing.T) {
 		if err := db.View(t.Context(), acme, func(tx store.Tx) error {
 			n := 0
 			see := func(_, v []byte) (bool, error) {
-				if string(v) != "1" {
-					t.Errorf("memory %d: the view sees %s", memory, v)
-				}
+				expect.Is(t, string(v), "1", "memory", memory, "the view sees", v)
 				if n++; n%70 == 0 {
 					write(n)
 				}
@@ -59,9 +57,7 @@ func TestAViewKeepsItsMomentWhateverIsCommitted(t *testing.T) {
 			if err := tx.Scan("b", nil, nil, false, see); err != nil {
 				return err
 			}
-			if n != 300 {
-				t.Errorf("%d records", n)
-			}
+			expect.Is(t, n, 300)
 			return tx.Scan("b", []byte("0100"), nil, true, see)
 		}); err != nil {
 			t.Error(err)
@@ -131,7 +127,5 @@ func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if have := cluster.SQL(t, "within", "select string_agg(convert_from(key, 'UTF8'), ',' order by key) from kv where bucket = 'b'"); have != "again,kept" {
-		t.Errorf("%s", have)
-	}
+	expect.Is(t, cluster.SQL(t, "within", "select string_agg(convert_from(key, 'UTF8'), ',' order by key) from kv where bucket = 'b'"), "again,kept")
 }

@@ -139,9 +139,7 @@ func TestMigrationsRunOncePerTenant(t *testing.T) {
 		}
 		err := db.View(t.Context(), acme, func(tx store.Tx) error {
 			for i, want := range []int64{0, min(int64(round), 1), min(int64(round), 1)} {
-				if got := tx.Counter(fmt.Sprint("step", i)); got != want {
-					t.Errorf("round %d: step %d ran %d times, want %d", round, i, got, want)
-				}
+				expect.Is(t, tx.Counter(fmt.Sprint("step", i)), want, "round", round, "step", i, "ran")
 			}
 			return nil
 		})

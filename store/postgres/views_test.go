@@ -29,9 +29,7 @@ func TestAViewShowsTextAsItIs(t *testing.T) {
 		return nil
 	})))
 	want := "plain\n\"quoted\"\nÄÖ 你好 🐝\nä 😀\n\ufffd\na\ufffd\ufffdb\n\\u0000\n\\\ufffd\n\\\\u0000 \n\t\n''; drop table kv"
-	if got := cluster.SQL(t, "views", "select title from swarmdeck_tasks"); got != want {
-		t.Errorf("titles: %q, want %q", got, want)
-	}
+	expect.Is(t, cluster.SQL(t, "views", "select title from swarmdeck_tasks"), want, "titles")
 	if got := cluster.SQL(t, "views", "select distinct tenant_id, priority, created_at at time zone 'UTC', completed_at is null from swarmdeck_tasks"); got != "t_acme|50|2026-11-27 11:44:00.123456|t" {
 		t.Error(got)
 	}
@@ -56,8 +54,6 @@ func TestARoleMaySeeTheViewsAlone(t *testing.T) {
 		"update swarmdeck_tasks set task_id = ''": false,
 	} {
 		err := cluster.Try(t, as(dsn, "analyst"), statement)
-		if (err == nil) != allowed {
-			t.Errorf("%s: %v", statement, err)
-		}
+		expect.Is(t, err == nil, allowed, statement, err)
 	}
 }

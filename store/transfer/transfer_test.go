@@ -236,9 +236,7 @@ func TestAMoveLosesNothingThatWasAcknowledged(t *testing.T) {
 			t.Errorf("%d keys were written meanwhile, proved %d times", len(w.good), proved)
 		}
 		for key, value := range w.good {
-			if got[key] != value {
-				t.Errorf("%s: %q was acknowledged, %q is there", key, value, got[key])
-			}
+			expect.Is(t, got[key], value, key)
 		}
 		if len(got) < 9000 {
 			t.Errorf("%d records", len(got))

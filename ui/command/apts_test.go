@@ -70,9 +70,7 @@ func gateShows(t *testing.T, d *deck) {
 	}
 	d.line("approval deny " + id + " --reason 'not this one'" + bob)
 	for _, event := range []string{"approval.opened", "approval.deferred", "approval.escalated", "approval.denied"} {
-		if len(d.objects("audit list --kind "+event)) != 1 {
-			t.Errorf("%s is not on record", event)
-		}
+		expect.Is(t, len(d.objects("audit list --kind "+event)), 1, event)
 	}
 }
 
@@ -164,14 +162,10 @@ func pauses(t *testing.T, d *deck) {
 	d.untilIt("agent show counter", "paused, and acknowledged", func(a map[string]any) bool {
 		return a["paused"] == true && a["pausing"] == nil
 	})
-	if why := str(d.object("task why " + str(d.object("task list --status running")["task_id"]))["text"]); why != "agent counter is paused" {
-		t.Errorf("why it waits: %q", why)
-	}
+	expect.Is(t, str(d.object("task why " + str(d.object("task list --status running")["task_id"]))["text"]), "agent counter is paused", "why it waits")
 	was := counted()
 	time.Sleep(100 * time.Millisecond)
-	if now := counted(); now != was {
-		t.Errorf("it went on while it was shown as paused: %d, then %d", was, now)
-	}
+	expect.Is(t, counted(), was, "it went on while it was shown as paused")
 	d.line("agent resume counter")
 }
 
@@ -260,9 +254,7 @@ func blanket(t *testing.T, d *deck) {
 	}
 	d.line("grant revoke " + str(grant["rule_id"]))
 	for _, event := range []string{"rule.added", "rule.revoked"} {
-		if len(d.objects("audit list --kind "+event)) != 1 {
-			t.Errorf("%s is not on record", event)
-		}
+		expect.Is(t, len(d.objects("audit list --kind "+event)), 1, event)
 	}
 }
 

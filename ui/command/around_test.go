@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestACardTellsWhatWaitsAndWhatCameOfTheSameBefore(t *testing.T) {
@@ -22,8 +24,6 @@ func TestACardTellsWhatWaitsAndWhatCameOfTheSameBefore(t *testing.T) {
 	}
 	past := around["past"].([]any)[0].(map[string]any)
 	for field, want := range map[string]any{"approval_id": first, "status": "denied", "by": "alice", "reason": "not now", "same": true, "came": "blocked"} {
-		if past[field] != want {
-			t.Errorf("%s is %v, want %v", field, past[field], want)
-		}
+		expect.Is(t, past[field], want, field, "is")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // destructive dispatches a command that a person is asked about, and returns
@@ -111,9 +112,7 @@ func TestAnExactRuleDoesNotCoverAnotherContent(t *testing.T) {
 	d.until("task show "+task, "status", "succeeded")
 	input := core.MustEncode(map[string]any{"argv": []string{"sh", "-c", "rm -rf gone; sh job.sh"}})
 	again := d.object(fmt.Sprintf("task dispatch --kind exec.run --input '%s' --wait", input))
-	if again["status"] != "succeeded" {
-		t.Errorf("the rule does not cover the same content: %v", again)
-	}
+	expect.Is(t, again["status"], "succeeded", "the rule does not cover the same content", again)
 	d.job("echo two\n")
 	d.destructive("", "sh", "-c", "rm -rf gone; sh job.sh")
 }

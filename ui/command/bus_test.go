@@ -194,9 +194,7 @@ func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
 			}
 		}
 		cancel()
-		if code := <-done; code != 130 {
-			t.Errorf("%s: exit %d", line, code)
-		}
+		expect.Is(t, <-done, 130, line, "exit")
 	}
 	if got := d.object("bus subscriptions"); got["name"] != "reader" || got["lag"] != 0.0 || got["open"] != false {
 		t.Errorf("%v", got)

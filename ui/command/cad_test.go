@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -161,9 +162,7 @@ func TestMarkingMessagesReadIsAChange(t *testing.T) {
 	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read"); code == 0 || out != "" || !strings.Contains(stderr, "needs the role operator") {
 		t.Errorf("a viewer marks: exit %d %q %q", code, out, stderr)
 	}
-	if out := d.line("cad messages vera --mark-read -o sentence"); out != "messages marked as read: 1\n" {
-		t.Errorf("%q", out)
-	}
+	expect.Is(t, d.line("cad messages vera --mark-read -o sentence"), "messages marked as read: 1\n")
 }
 
 func TestCADCommandsCompleteWhatThereIs(t *testing.T) {
@@ -176,8 +175,6 @@ func TestCADCommandsCompleteWhatThereIs(t *testing.T) {
 		"cad workspace show ws":       "ws_mona",
 		"cad message mona broad":      "broadcast",
 	} {
-		if got := strings.Join(d.complete(line), " "); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		expect.Is(t, strings.Join(d.complete(line), " "), want, line)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -183,9 +184,7 @@ runner: {kind: cad, method: entity.create_circle}
 	d.no(d.eng.Audit.View(t.Context(), "t_default", func(tx *audit.Tx) error {
 		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) (bool, error) { marks++; return true, nil })
 	}))
-	if marks != 0 {
-		t.Errorf("%d marks are left of a task that is over", marks)
-	}
+	expect.Is(t, marks, 0, "marks are left of a task that is over")
 	args, err := command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`)
 	d.no(err)
 	if code, out, _ := d.run(args...); code != command.ExitFailed || !strings.Contains(out, "INVALID_GEOMETRY") {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -79,9 +80,7 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 	if got := d.object("cad view ws_ann --angle 30,20"); got["view"] != "yaw 30 pitch 20" {
 		t.Errorf("an angle: %v", got["view"])
 	}
-	if out := d.line("cad view ws_bob"); out != "workspace ws_bob has no solid\n" {
-		t.Errorf("an empty workspace: %q", out)
-	}
+	expect.Is(t, d.line("cad view ws_bob"), "workspace ws_bob has no solid\n", "an empty workspace")
 	env := d.env
 	env.Getenv = func(name string) string {
 		return map[string]string{"LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}[name]

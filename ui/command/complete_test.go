@@ -146,9 +146,7 @@ func TestDescribeSaysWhatALineWouldDo(t *testing.T) {
 		expect.No(t, err)
 		got := command.Describe(words)
 		got.Short, got.Use = "", ""
-		if got != want {
-			t.Errorf("%s: %+v, want %+v", line, got, want)
-		}
+		expect.Is(t, got, want, line)
 	}
 	for _, info := range command.Commands() {
 		if info.Short == "" || strings.HasSuffix(info.Short, ".") || info.Role == "" {

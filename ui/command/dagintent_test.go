@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/expect"
 )
 
 // wishes is an effect that does what its arguments say.
@@ -63,9 +64,7 @@ func (w *walk) intents() {
 	}
 	w.do("dag intent wait " + next)
 	again := w.do("dag intent retry " + never)
-	if again["retry_of"] != never {
-		t.Errorf("retry: %v", again)
-	}
+	expect.Is[any](t, again["retry_of"], never, "retry", again)
 	if code, _, _ := w.run("dag", "intent", "wait", str(again["intent_id"])); code != 1 {
 		t.Errorf("wait: exit %d", code)
 	}

@@ -22,9 +22,7 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v: it holds a password", info.Mode(), err)
 	}
-	if other := e.dataPath("postgres://you@db.example/swarm"); other != path {
-		t.Errorf("another user's is %s", other)
-	}
+	expect.Is(t, e.dataPath("postgres://you@db.example/swarm"), path, "another user's is")
 	for _, other := range []string{"postgres://me@db.example/other", "postgres://me@elsewhere/swarm", "postgres:///swarm?host=/run"} {
 		if e.dataPath(other) == path {
 			t.Errorf("%s has the same file", other)
@@ -40,8 +38,6 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	plain := filepath.Join(home, "plain")
 	for _, content := range []string{"", "hello\n", named + "\n" + named, "\x00\x01"} {
 		expect.No(t, os.WriteFile(plain, []byte(content), 0o600))
-		if got := DatabaseIn(plain); got != "" {
-			t.Errorf("%q points to %q", content, got)
-		}
+		expect.Is(t, DatabaseIn(plain), "", content, "points to")
 	}
 }

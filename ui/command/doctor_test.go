@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -43,9 +44,7 @@ func TestDoctorFailsForWhatItsProfileNeeds(t *testing.T) {
 	if _, out, _ := d.run("doctor"); !strings.HasPrefix(out, "MISSING  name spaces") {
 		t.Error(out)
 	}
-	if len(d.needs) != 0 {
-		t.Errorf("it opened the data file: %+v", d.needs)
-	}
+	expect.Is(t, len(d.needs), 0, "it opened the data file", d.needs)
 }
 
 func (w *walk) doctor() {

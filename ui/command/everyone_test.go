@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/ui/keyring"
 )
 
@@ -392,9 +393,7 @@ func (w *walk) retention() {
 	w.do("tenant retention list")
 	w.text("tenant retention list", "tasks", "720h0m0s", "left")
 	w.do("tenant retention apply")
-	if n := len(w.objects("decision list --page-size 100")); n != 3 {
-		t.Errorf("%d decisions are left", n)
-	}
+	expect.Is(t, len(w.objects("decision list --page-size 100")), 3, "decisions are left")
 	if n := w.do("audit list --page 1 --page-size 1")["total_count"].(float64); n >= events {
 		t.Errorf("%v events, %v before some left", n, events)
 	}
@@ -443,9 +442,7 @@ func (w *walk) queue() {
 	first := w.do("agent tell hearer first")
 	w.do("agent move hearer " + str(first["message_id"]) + " 1")
 	all := w.objects("agent queue hearer")
-	if len(all) != 3 {
-		w.t.Errorf("queue: %v", all)
-	}
+	expect.Is(w.t, len(all), 3, "queue", all)
 	w.do("agent queue hearer")
 	w.text("agent queue hearer", "PLACE", "and then", "told", "after")
 	if shown := w.do("agent show hearer"); len(shown["queue"].([]any)) != 3 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // told are the events of a query in their order, each by its kind and what tells it apart.
@@ -117,12 +119,8 @@ func TestEveryAnswerLeadsBackToWhoAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds, all := d.told(c.query())
-			if got := strings.Join(kinds, ", "); got != c.want {
-				t.Errorf("%s", got)
-			}
-			if by := str(all[0]["asked_by"]); by != c.who {
-				t.Errorf("asked by %q", by)
-			}
+			expect.Is(t, strings.Join(kinds, ", "), c.want)
+			expect.Is(t, str(all[0]["asked_by"]), c.who, "asked by")
 			d.leadsBack(all[len(all)-1], all)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // The other rules of docs/requirements.md on approvals are tested beside the judge, as
@@ -18,9 +19,7 @@ func TestR8WaitingHoldsNoSlot(t *testing.T) {
 		d.destructive("", "rm", "-r", "x")
 	}
 	task := d.object("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}' --wait")
-	if task["status"] != "succeeded" {
-		t.Errorf("%v", task)
-	}
+	expect.Is(t, task["status"], "succeeded", task)
 	if open := d.objects("approval list --open"); len(open) != 5 {
 		t.Errorf("%d wait", len(open))
 	}
@@ -41,9 +40,7 @@ func TestR10AnAnswerIsRecordedWhole(t *testing.T) {
 		"key": "e", "door": "script", "digest": str(a["digest"]), "prior_digest": str(shown["digest"]), "rule_id": "exec.destructive",
 		"policy_version": str(a["policy_version"]), "approval_id": id,
 	} {
-		if got[field] != want {
-			t.Errorf("%s is %v, want %s", field, got[field], want)
-		}
+		expect.Is[any](t, got[field], want, field, "is")
 	}
 	if !strings.HasPrefix(str(got["proof"]), "SHA256:") || got["shown_at"] == nil || got["created_at"] == nil {
 		t.Errorf("%v", got)

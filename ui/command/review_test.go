@@ -135,9 +135,7 @@ func (w *walk) trees() {
 	w.fails(1, fmt.Sprintf("merge undo %v", part["task_id"])) // which failed
 	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
 	w.fails(1, fmt.Sprintf("merge undo %v", merged["task_id"]))
-	if log := w.git("log", "--format=%s"); log != "Only a\nfirst" {
-		w.t.Error(log)
-	}
+	expect.Is(w.t, w.git("log", "--format=%s"), "Only a\nfirst")
 	w.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
 	w.do("review update tess")
 	w.text("review update tess", "up to date")
@@ -260,9 +258,7 @@ func TestAgentsThatChangeTheSameFunctionAreToldSo(t *testing.T) {
 		w.do(fmt.Sprintf("agent create %s --project p --dir %s --tree -- sh -c %q", name, repo, "read l; sed -i "+script+" a.go"))
 		w.do("agent assign " + name + " 'another number' --wait")
 	}
-	if all := fmt.Sprint(w.do("review show ada")["overlap"]); all != "[bob: a.go (func Foo) eve: a.go (other symbols)]" {
-		t.Error(all)
-	}
+	expect.Is(t, fmt.Sprint(w.do("review show ada")["overlap"]), "[bob: a.go (func Foo) eve: a.go (other symbols)]")
 	if told := fmt.Sprint(w.objects("bus read bob --peek")); !strings.Contains(told, "with func Foo in a.go") || !strings.Contains(told, "map[a.go:[func Foo]]") {
 		t.Error(told)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -233,9 +234,7 @@ func TestTenantIsChosenInOrder(t *testing.T) {
 	if code, message, _ := d.fails(1, "--read-only task list"); code != "NOT_FOUND" || !strings.Contains(message, "no tenant") {
 		t.Errorf("%s %s", code, message)
 	}
-	if got := d.object("session create")["tenant_id"]; got != "t_default" {
-		t.Errorf("made %v", got)
-	}
+	expect.Is(t, d.object("session create")["tenant_id"], "t_default", "made")
 	d.line("tenant create t_other")
 	_, message, details := d.fails(2, "task list")
 	if !strings.Contains(message, "t_default, t_other") || details["field"] != "tenant" {
@@ -248,16 +247,10 @@ func TestTenantIsChosenInOrder(t *testing.T) {
 		}
 		return env(name)
 	}
-	if got := d.object("session create")["tenant_id"]; got != "t_other" {
-		t.Errorf("environment: %v", got)
-	}
+	expect.Is(t, d.object("session create")["tenant_id"], "t_other", "environment")
 	d.env.Caller.Tenant = "t_default"
-	if got := d.object("session create")["tenant_id"]; got != "t_default" {
-		t.Errorf("door: %v", got)
-	}
-	if got := d.object("session create --tenant t_other")["tenant_id"]; got != "t_other" {
-		t.Errorf("flag: %v", got)
-	}
+	expect.Is(t, d.object("session create")["tenant_id"], "t_default", "door")
+	expect.Is(t, d.object("session create --tenant t_other")["tenant_id"], "t_other", "flag")
 }
 
 func TestWaitEndsWithTheTask(t *testing.T) {
@@ -317,9 +310,7 @@ func TestManyLinesRunAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(d.objects("session list")); n != 8 {
-		t.Errorf("%d sessions, want 8", n)
-	}
+	expect.Is(t, len(d.objects("session list")), 8, "sessions, want 8")
 }
 
 func TestInputsComeFromLiteralFileAndStdin(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // lined is an agent that adds each message to a file in its tree.
@@ -70,9 +72,7 @@ func TestAnEmergencyStopHoldsWhatRunsInATree(t *testing.T) {
 				return
 			}
 		}
-		if moved := size() > was; moved != want {
-			t.Errorf("the setup moves: %v, want %v", moved, want)
-		}
+		expect.Is(t, size() > was, want, "the setup moves")
 	}
 	moves(true)
 	d.line("estop on --reason test")

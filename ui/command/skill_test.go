@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -138,9 +139,7 @@ func TestASwarmFileBringsSkills(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, x := range d.objects("up deck") {
-		if x["action"] != "unchanged" {
-			t.Errorf("again: %v", x)
-		}
+		expect.Is(t, x["action"], "unchanged", "again", x)
 	}
 	if got := d.object("skill show look"); got["source"] != d.dir+"/deck/swarm.yaml" {
 		t.Errorf("%v", got)

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/examples"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -57,9 +58,7 @@ budgets:
 	if got := d.applied("swarm.yaml"); !slices.Equal(got, unchanged) {
 		t.Errorf("again: %q", got)
 	}
-	if got := d.line("up swarm.yaml -o sentence"); got != "applied swarm.yaml: 0 created, 0 changed, 6 as they were\n" {
-		t.Errorf("in a sentence: %q", got)
-	}
+	expect.Is(t, d.line("up swarm.yaml -o sentence"), "applied swarm.yaml: 0 created, 0 changed, 6 as they were\n", "in a sentence")
 	if all := d.objects("session list"); len(all) != 2 || all[1]["name"] != "day" || all[1]["state"] != "running" || all[0]["state"] != "created" {
 		t.Errorf("sessions: %v", all)
 	}

@@ -3,6 +3,8 @@ package command_test
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 const (
@@ -52,9 +54,7 @@ func TestUpRefusesABadPolicy(t *testing.T) {
 			d.write("p.jsonl", put(fineCases, c.cases))
 			d.write("swarm.yaml", put("tenant: t_up\nsessions: [{name: day}]\npolicy:\n  file: p.yaml\n  tests: p.jsonl\n", c.swarm))
 			code, message, _ := d.fails(1, "up swarm.yaml")
-			if code != "INVALID_INPUT" {
-				t.Errorf("code %s", code)
-			}
+			expect.Is(t, code, "INVALID_INPUT", "code")
 			for _, want := range c.want {
 				if !strings.Contains(message, want) {
 					t.Errorf("%s\nwants %q", message, want)

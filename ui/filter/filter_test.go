@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/filter"
 )
 
@@ -16,9 +17,7 @@ func TestMatch(t *testing.T) {
 		"scout run": true, "scout fail": false, `"scout two"`: true, `"scout  two"`: false, `agent:"scout two"`: true, `"!run"`: false,
 		"12:30": true, "nocol:run": false, "!": true, "~": true, "status:": true, "status:!": false, "s:run": false, "ta:01j": true, `"unfinished`: false,
 	} {
-		if got := filter.Parse(text, columns).Match(row); got != want {
-			t.Errorf("%q passes: %v", text, got)
-		}
+		expect.Is(t, filter.Parse(text, columns).Match(row), want, text, "passes")
 	}
 	var none *filter.Filter
 	if !none.Match(row) || !none.Empty() || none.String() != "" {
@@ -43,9 +42,7 @@ func TestIndexFindsWhateverTheCase(t *testing.T) {
 func TestMatchingAllocatesNothing(t *testing.T) {
 	f := filter.Parse("run !fail ~st agent:sc", []string{"task", "status", "agent"})
 	row := []string{"t_01J9", "Running", "scout"}
-	if n := testing.AllocsPerRun(100, func() { f.Match(row) }); n != 0 {
-		t.Errorf("%v allocations a row", n)
-	}
+	expect.Is(t, testing.AllocsPerRun(100, func() { f.Match(row) }), 0, "allocations a row")
 }
 
 func FuzzMatch(f *testing.F) {

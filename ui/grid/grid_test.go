@@ -10,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
 )
@@ -68,23 +69,13 @@ func TestSelectionAndMarksHaveRolesAndSigns(t *testing.T) {
 	g.Do("mark")
 	c := screen.New(14, 4)
 	g.Draw(c, c.Bounds(), true)
-	if got := strings.Join(c.Plain(), "|"); got != "  TASK| ■t_0|▸ t_1|  t_2" {
-		t.Errorf("text is %s", got)
-	}
-	if got := strings.Join(c.Roles(), "|"); got != "..tttttttttttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaaaaaaaaaa" {
-		t.Errorf("roles are %s", got)
-	}
+	expect.Is(t, strings.Join(c.Plain(), "|"), "  TASK| ■t_0|▸ t_1|  t_2", "text is")
+	expect.Is(t, strings.Join(c.Roles(), "|"), "..tttttttttttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaaaaaaaaaa", "roles are")
 	g.Draw(c, c.Bounds(), false)
-	if got := c.Roles()[2]; got != "SSSSSSSSSSSSSS" {
-		t.Errorf("without focus the roles are %s", got)
-	}
-	if got := fmt.Sprint(g.Targets()); got != "[t_0]" {
-		t.Errorf("targets are %s", got)
-	}
+	expect.Is(t, c.Roles()[2], "SSSSSSSSSSSSSS", "without focus the roles are")
+	expect.Is(t, fmt.Sprint(g.Targets()), "[t_0]", "targets are")
 	g.Do("clear-marks")
-	if got := fmt.Sprint(g.Targets()); got != "[t_1]" {
-		t.Errorf("targets are %s", got)
-	}
+	expect.Is(t, fmt.Sprint(g.Targets()), "[t_1]", "targets are")
 }
 
 func TestSelectionFollowsTheID(t *testing.T) {
@@ -134,9 +125,7 @@ func TestAListThatGrowsAtItsTopKeepsNewRowsInSight(t *testing.T) {
 		for _, row := range strings.Split(grow("new_"+strconv.Itoa(i)), "\n")[1:] {
 			ids = append(ids, strings.Fields(strings.TrimSuffix(row, "● running   42"))...)
 		}
-		if got := strings.Join(ids, " "); got != want {
-			t.Errorf("after row %d came: %s, want %s", i, got, want)
-		}
+		expect.Is(t, strings.Join(ids, " "), want, "after row", i, "came")
 	}
 	g.Do("top")
 	shown(g, 30, 4)

@@ -40,9 +40,7 @@ func TestInnerScopesWin(t *testing.T) {
 		if got.Binding != nil {
 			what = got.Binding.What()
 		}
-		if what != tt.want {
-			t.Errorf("%s in %s does %q, want %q", tt.key, tt.scopes, what, tt.want)
-		}
+		expect.Is(t, what, tt.want, tt.key, "in", tt.scopes, "does")
 	}
 }
 
@@ -195,15 +193,11 @@ func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
 	if len(hints) < 5 || hints[0].Binding.Scope != "fleet" {
 		t.Errorf("hints are %v", hints)
 	}
-	if got := m.KeyFor(scopes, "agent assign"); got != "d" {
-		t.Errorf("agent assign has key %q", got)
-	}
+	expect.Is(t, m.KeyFor(scopes, "agent assign"), "d", "agent assign has key")
 	if got := m.KeyFor(scopes, "agent"); got == "" {
 		t.Errorf("agent has no key")
 	}
-	if got := m.KeyFor(scopes, "task dispatch"); got != "" {
-		t.Errorf("a hidden binding has key %q", got)
-	}
+	expect.Is(t, m.KeyFor(scopes, "task dispatch"), "", "a hidden binding has key")
 }
 
 func FuzzLoad(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/logview"
 	"swarmdeck/ui/screen"
 )
@@ -57,9 +58,7 @@ func TestFollowsTheEndUntilScrolled(t *testing.T) {
 	step := func(actions, want string) {
 		t.Helper()
 		do(&v, actions)
-		if got := shown(&v, 10, 3); got != want {
-			t.Errorf("%s shows %s, want %s", actions, got, want)
-		}
+		expect.Is(t, shown(&v, 10, 3), want, actions, "shows")
 	}
 	step("", "line 1|line 2|line 3")
 	src.last = 5
@@ -101,9 +100,7 @@ func TestWraps(t *testing.T) {
 		{"left", "aaa…|bbb…|ccc…"},
 	} {
 		do(&v, tt.actions)
-		if got := shown(&v, 4, 3); got != tt.want {
-			t.Errorf("%s shows %s, want %s", tt.actions, got, tt.want)
-		}
+		expect.Is(t, shown(&v, 4, 3), tt.want, tt.actions, "shows")
 	}
 }
 
@@ -177,14 +174,10 @@ func TestLinesThatAreNotAtHand(t *testing.T) {
 
 func TestHeadAndEmpty(t *testing.T) {
 	v := logview.View{Empty: "nothing yet"}
-	if got := shown(&v, 20, 2); got != "nothing yet|" {
-		t.Errorf("shows %s", got)
-	}
+	expect.Is(t, shown(&v, 20, 2), "nothing yet|", "shows")
 	v.SetSource(heads{})
 	do(&v, "wrap")
-	if got := shown(&v, 12, 3); got != "12:00 abcdef|      ghi|" {
-		t.Errorf("shows %s", got)
-	}
+	expect.Is(t, shown(&v, 12, 3), "12:00 abcdef|      ghi|", "shows")
 }
 
 type heads struct{}

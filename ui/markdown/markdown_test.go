@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/markdown"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -61,9 +62,7 @@ func TestPartsHaveRoles(t *testing.T) {
 		r.Parts(func(text string, role screen.Role) { got = append(got, text+"="+role.String()) })
 	}
 	want := "T=title|b=strong| =text|i=emphasis| =text|c=literal| =text|l=accent|  =text|if=keyword| x =text|// y=comment|  =text|+new=added"
-	if s := strings.Join(got, "|"); s != want {
-		t.Errorf("got  %s\nwant %s", s, want)
-	}
+	expect.Is(t, strings.Join(got, "|"), want)
 }
 
 func TestALinkOpensOnlyWhatIsOfTheWebAndShowsWhereItLeads(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
 )
@@ -31,9 +32,7 @@ func TestTabCompletesCommandsAndFiles(t *testing.T) {
 		for key := range strings.FieldsSeq(c.keys) {
 			p.Update(press(key))
 		}
-		if got := p.Value(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		expect.Is(t, p.Value(), c.want, c.name)
 		canvas := screen.New(60, 12)
 		p.Draw(canvas)
 	}
@@ -44,7 +43,5 @@ func TestWithoutOffersTabIsATab(t *testing.T) {
 	for _, key := range []string{"/", "x", "tab"} {
 		p.Update(press(key))
 	}
-	if p.Value() != "/x\t" {
-		t.Errorf("got %q", p.Value())
-	}
+	expect.Is(t, p.Value(), "/x\t")
 }

@@ -158,9 +158,7 @@ func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
 	s.Push(&overlay.Menu{Items: []overlay.Item{{ID: "a"}}}, nil)
 	s.Update(press("k"), time.Time{})
 	s.Update(tea.PasteMsg{Content: "pasted"}, time.Time{})
-	if p.Input.Value() != "" {
-		t.Errorf("the lower one got %q", p.Input.Value())
-	}
+	expect.Is(t, p.Input.Value(), "", "the lower one got")
 	s.Update(press("esc"), time.Time{})
 	s.Update(press("k"), time.Time{})
 	if s.Len() != 1 || p.Input.Value() != "k" {
@@ -206,9 +204,7 @@ func TestInputEdits(t *testing.T) {
 		for _, k := range strings.Fields(tt.keys) {
 			in.Update(press(k))
 		}
-		if in.Value() != tt.want {
-			t.Errorf("%s gives %q, want %q", tt.keys, in.Value(), tt.want)
-		}
+		expect.Is(t, in.Value(), tt.want, tt.keys, "gives")
 	}
 }
 

@@ -3,6 +3,8 @@ package pane
 import (
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func TestTookFitsInSixCells(t *testing.T) {
@@ -14,7 +16,5 @@ func TestTookFitsInSixCells(t *testing.T) {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}
-	if got := Millis(1500); got != "1.5s" {
-		t.Errorf("1500 ms are %q", got)
-	}
+	expect.Is(t, Millis(1500), "1.5s", "1500 ms are")
 }

@@ -99,9 +99,7 @@ func TestFoldingKeepsThePlace(t *testing.T) {
 		t.Fatalf("the whole:\n%s", drawn(p))
 	}
 	p.Set(p.paras)
-	if p.Lines() != 1 {
-		t.Error("the same document forgets what was folded")
-	}
+	expect.Is(t, p.Lines(), 1, "the same document forgets what was folded")
 	do(t, p, "fold-all")
 	if p.Lines() != 12 {
 		t.Errorf("opened again:\n%s", drawn(p))

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -221,12 +222,8 @@ func TestTimesInFewCells(t *testing.T) {
 			t.Errorf("age of %s is %q, want %q", c.d, got, c.want)
 		}
 	}
-	if got := Left(now, now.Add(9*time.Minute+5*time.Second)); got != "9m05s" {
-		t.Errorf("left %q", got)
-	}
-	if got := Left(now, now.Add(-time.Second)); got != "now" {
-		t.Errorf("left %q", got)
-	}
+	expect.Is(t, Left(now, now.Add(9*time.Minute+5*time.Second)), "9m05s", "left")
+	expect.Is(t, Left(now, now.Add(-time.Second)), "now", "left")
 	if Age(now, time.Time{}) != "" || Left(now, time.Time{}) != "" || Clock(now, time.Time{}) != "" {
 		t.Error("a time that is not set has text")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -74,12 +75,8 @@ func TestDrawing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := screen.New(10, 1)
 			tt.draw(c)
-			if got := c.Plain()[0]; got != tt.text {
-				t.Errorf("text %q, want %q", got, tt.text)
-			}
-			if got := c.Roles()[0]; got != tt.roles {
-				t.Errorf("roles %q, want %q", got, tt.roles)
-			}
+			expect.Is(t, c.Plain()[0], tt.text, "text")
+			expect.Is(t, c.Roles()[0], tt.roles, "roles")
 			whole(t, c)
 		})
 	}

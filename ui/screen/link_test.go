@@ -6,6 +6,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -25,9 +26,7 @@ func TestALinkIsOpenedByItsCellsOnly(t *testing.T) {
 	buf := uv.NewScreenBuffer(12, 2)
 	uv.NewStyledString(out).Draw(buf, buf.Bounds())
 	for x := range 12 {
-		if got := buf.CellAt(x, 0).Link.URL; got != c.LinkAt(x, 0) {
-			t.Errorf("the toolkit opens %q at %d, want %q", got, x, c.LinkAt(x, 0))
-		}
+		expect.Is(t, buf.CellAt(x, 0).Link.URL, c.LinkAt(x, 0), "the toolkit opens", "at", x)
 	}
 	c.Clear()
 	if strings.Contains(c.Render(theme()), "\x1b]8") {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -46,12 +47,8 @@ func TestTintsAreShadesOfTheRole(t *testing.T) {
 			cv := screen.New(4, 1)
 			c.draw(cv)
 			roles := strings.Join(cv.Roles(), "")
-			if got := cv.Render(th); got != c.want {
-				t.Errorf("got  %q\nwant %q", got, c.want)
-			}
-			if now := strings.Join(cv.Roles(), ""); now != roles {
-				t.Errorf("drawing changed the roles %q to %q", roles, now)
-			}
+			expect.Is(t, cv.Render(th), c.want)
+			expect.Is(t, strings.Join(cv.Roles(), ""), roles, "drawing changed the roles")
 		})
 	}
 }
@@ -73,9 +70,7 @@ func TestSetTakesOneCell(t *testing.T) {
 	c.Set(4, 0, 'x', screen.Good, 0, 0)
 	c.Set(-1, 0, 'x', screen.Good, 0, 0)
 	c.Set(0, 0, '\x1b', screen.Role(200), screen.Tint(0xffff), 0)
-	if got := c.Plain()[0]; got != " ⣿" {
-		t.Errorf("got %q", got)
-	}
+	expect.Is(t, c.Plain()[0], " ⣿")
 	if figure, _ := c.Tints(0, 0); figure != 0xffff {
 		t.Errorf("tint is %x", figure)
 	}

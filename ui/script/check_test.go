@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -20,9 +21,7 @@ func TestAnUnknownWordIsFoundBeforeAnythingRuns(t *testing.T) {
 		"version\r\nnope":                                `t:2: unknown word "nope"`,
 	} {
 		err := (&run{name: "t", outer: &command.Env{}}).check(script)
-		if got := errText(err); got != want {
-			t.Errorf("%q: %q, want %q", script, got, want)
-		}
+		expect.Is(t, errText(err), want, script)
 	}
 }
 
@@ -72,9 +71,7 @@ func TestATaskThatIsOverOtherwiseIsNotWaitedFor(t *testing.T) {
 
 func TestVariablesHavePlainNames(t *testing.T) {
 	for name, want := range map[string]bool{"T": true, "task_1": true, "_": true, "": false, "1T": false, "A-B": false, "A=B": false} {
-		if variable(name) != want {
-			t.Errorf("%q", name)
-		}
+		expect.Is(t, variable(name), want, name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -25,9 +26,7 @@ func TestAPictureIsTheSameInEveryRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range []string{c.a, c.b} {
-				if got := steady(row); got != c.want {
-					t.Errorf("%q became %q, want %q", row, got, c.want)
-				}
+				expect.Is(t, steady(row), c.want, row, "became")
 			}
 		})
 	}
@@ -55,8 +54,6 @@ func FuzzSteadyRowsKeepTheirWidth(f *testing.F) {
 		if strings.Contains(row, "pid") || strings.Contains(row, "process") {
 			return // the number is made seven digits where there is no room
 		}
-		if utf8.RuneCountInString(got) != utf8.RuneCountInString(row) {
-			t.Errorf("%q became %q", row, got)
-		}
+		expect.Is(t, utf8.RuneCountInString(got), utf8.RuneCountInString(row), row, "became", got)
 	})
 }

@@ -220,9 +220,7 @@ func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {
 	if _, err := g.dial("127.0.0.2", g.key); err == nil || !strings.Contains(err.Error(), "too many connections from 127.0.0.2") {
 		t.Errorf("one too many was told %v", err)
 	}
-	if g.count(serve.TooMany) != 1 {
-		t.Error("it was not counted")
-	}
+	expect.Is(t, g.count(serve.TooMany), 1, "it was not counted")
 	g.enter("127.0.0.1") // of others as before
 	first.Close()
 	until(t, "place for another", func() bool { _, err := g.dial("127.0.0.2", g.key); return err == nil })

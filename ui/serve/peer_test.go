@@ -97,7 +97,5 @@ func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 	if code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}); code != 0 || err != nil {
 		t.Fatal(code, err)
 	}
-	if o := <-got; o != want {
-		t.Errorf("%+v", o)
-	}
+	expect.Is(t, <-got, want)
 }

@@ -180,15 +180,11 @@ func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
 	keys, err := s.StdinPipe()
 	expect.No(t, err)
 	expect.No(t, s.Start(""))
-	if size := <-sizes; size != (term.Size{Width: 80, Height: 24}) {
-		t.Errorf("%+v", size)
-	}
+	expect.Is(t, <-sizes, term.Size{Width: 80, Height: 24})
 	_, _ = keys.Write([]byte("q"))
 	for _, want := range []term.Size{{Width: 200, Height: 50}, {Width: 100, Height: 30}} {
 		expect.No(t, s.WindowChange(want.Height, want.Width))
-		if size := <-sizes; size != want {
-			t.Errorf("%+v, want %+v", size, want)
-		}
+		expect.Is(t, <-sizes, want)
 	}
 	if err := s.Wait(); err != nil {
 		t.Error(err)
@@ -253,9 +249,7 @@ func TestAScreenWaitsForTheTerminalBehindIt(t *testing.T) {
 	close(answer)
 	select {
 	case code := <-ended:
-		if code != 0 {
-			t.Errorf("exit %d", code)
-		}
+		expect.Is(t, code, 0, "exit")
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it waits on")
 	}

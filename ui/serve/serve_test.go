@@ -103,9 +103,7 @@ func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 		t.Errorf("exit %d, %v", code, err)
 	}
 	cancel() // an interrupt reaches the command, which says how it ended
-	if code := <-ended; code != 130 {
-		t.Errorf("exit %d", code)
-	}
+	expect.Is(t, <-ended, 130, "exit")
 }
 
 func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {

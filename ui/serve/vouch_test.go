@@ -82,9 +82,7 @@ func TestAVouchIsReadStrictly(t *testing.T) {
 	if code, said := ask(t, c); code != 1 || !strings.Contains(said, "deck1 names nobody") {
 		t.Errorf("none: exit %d, %s", code, said)
 	}
-	if n := len(p.asked()); n != 1 {
-		t.Errorf("asked for %d", n)
-	}
+	expect.Is(t, len(p.asked()), 1, "asked for")
 }
 
 // TestOnlyAnEngineVouches has an operator and a process of this user try it.

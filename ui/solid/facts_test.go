@@ -14,12 +14,8 @@ import (
 func TestFactsOfASolid(t *testing.T) {
 	f, err := solid.ReadFacts(core.Raw(`{"volume":152566.37,"bounding_box":{"min":[0,0,0],"max":[100,80,20]},"topology":{"face_count":7,"is_closed":true,"is_manifold":true},"tolerance":0.01,"more":1}`))
 	expect.No(t, err)
-	if got := solid.Extent(f.Size()); got != "100 x 80 x 20 mm" {
-		t.Errorf("extent is %q", got)
-	}
-	if got := solid.Number(f.Mass(7.85)); got != "1197.65" {
-		t.Errorf("mass of steel is %s g", got)
-	}
+	expect.Is(t, solid.Extent(f.Size()), "100 x 80 x 20 mm", "extent is")
+	expect.Is(t, solid.Number(f.Mass(7.85)), "1197.65", "mass of steel is")
 	if !f.Valid() || f.Validity() != "closed and manifold" {
 		t.Errorf("validity is %q", f.Validity())
 	}
@@ -36,13 +32,9 @@ func TestFactsOfASolid(t *testing.T) {
 
 func TestNumbersAreShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1e-12: "0", 100: "100", 1.0 / 3: "0.333333", 262408.4: "262408", 12345678.9: "12345679", -2.5: "-2.5"} {
-		if got := solid.Number(v); got != want {
-			t.Errorf("%v is %q, want %q", v, got, want)
-		}
+		expect.Is(t, solid.Number(v), want, v, "is")
 	}
-	if got := solid.Short(0.00279718); got != "0.0028" {
-		t.Errorf("short is %q", got)
-	}
+	expect.Is(t, solid.Short(0.00279718), "0.0028", "short is")
 }
 
 func TestScenesOfSurfaces(t *testing.T) {

@@ -127,9 +127,7 @@ func TestAHiddenPartIsNotDrawn(t *testing.T) {
 	})
 	for mode := range solid.Modes {
 		front := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "front"), Mode: mode})
-		if n := cellsWith(front, screen.Marked); n != 0 {
-			t.Errorf("%s: %d cells of the part behind the wall are drawn", mode, n)
-		}
+		expect.Is(t, cellsWith(front, screen.Marked), 0, mode)
 		right := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "right"), Mode: mode})
 		if cellsWith(right, screen.Marked) == 0 {
 			t.Errorf("%s: from the side the part is not seen", mode)
@@ -145,9 +143,7 @@ func TestAComparisonSaysMoreThanByColour(t *testing.T) {
 	same := solid.New([]solid.Part{{Mesh: plate(), Side: solid.Before}, {Mesh: plate(), Side: solid.After}})
 	for mode := range solid.Modes {
 		c := draw(80, 24, screen.Unicode(), same, solid.Look{Camera: view(t, "iso"), Mode: mode})
-		if n := cellsWith(c, screen.Added) + cellsWith(c, screen.Removed); n != 0 {
-			t.Errorf("%s: equal sides differ in %d cells", mode, n)
-		}
+		expect.Is(t, cellsWith(c, screen.Added)+cellsWith(c, screen.Removed), 0, mode, "equal sides differ in")
 	}
 }
 
@@ -195,9 +191,7 @@ func TestBrokenTrianglesAreLeftOutAndSaid(t *testing.T) {
 	n := uint32(len(m.Vertices))
 	m.Triangles = append(m.Triangles, [3]uint32{0, 1, n - 1}, [3]uint32{0, 1, n - 2}, [3]uint32{0, 1, n - 3}, [3]uint32{0, 1, n}, [3]uint32{0, 1, math.MaxUint32}, [3]uint32{2, 2, 3})
 	s := solid.New([]solid.Part{{Mesh: m, Role: screen.Accent}})
-	if s.Note() != "6 broken triangles left out" {
-		t.Errorf("note is %q", s.Note())
-	}
+	expect.Is(t, s.Note(), "6 broken triangles left out", "note is")
 	got, want := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "iso")}), draw(60, 20, screen.Unicode(), single(), solid.Look{Camera: view(t, "iso")})
 	if a, b := got.Roles(), want.Roles(); !slices.Equal(a, b) {
 		t.Errorf("the picture differs:\n%s", strings.Join(a, "\n"))
@@ -214,9 +208,7 @@ func TestFramesAllocateNothing(t *testing.T) {
 		{Four: true},
 	} {
 		v.Draw(c, c.Bounds(), s, look)
-		if n := testing.AllocsPerRun(20, func() { v.Draw(c, c.Bounds(), s, look) }); n != 0 {
-			t.Errorf("%+v: %v allocations a frame", look, n)
-		}
+		expect.Is(t, testing.AllocsPerRun(20, func() { v.Draw(c, c.Bounds(), s, look) }), 0, look)
 	}
 }
 

@@ -33,9 +33,7 @@ func TestAnOldTerminalGetsWhatItKnows(t *testing.T) {
 				expect.No(t, err)
 				rest = rest[n:]
 			}
-			if out.String() != want {
-				t.Errorf("%q by %d: %q, want %q", in, step, out.String(), want)
-			}
+			expect.Is(t, out.String(), want, in, "by", step)
 		}
 	}
 	var out strings.Builder

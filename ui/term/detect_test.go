@@ -5,6 +5,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/term"
 )
 
@@ -78,8 +79,6 @@ func TestTheGroundIsGuessedFromCOLORFGBG(t *testing.T) {
 			}
 			return ""
 		}, true, true, term.Flags{})
-		if c.Dark != dark {
-			t.Errorf("%q is dark: %v", v, c.Dark)
-		}
+		expect.Is(t, c.Dark, dark, v, "is dark")
 	}
 }

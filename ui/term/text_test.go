@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/mattn/go-runewidth"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/term"
 )
 
@@ -89,9 +90,7 @@ func TestClean(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := term.Clean(tt.in); got != tt.want {
-				t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
-			}
+			expect.Is(t, term.Clean(tt.in), tt.want, "Clean", tt.in)
 		})
 	}
 }
@@ -109,9 +108,7 @@ func TestRevealSpellsOutWhatIsHidden(t *testing.T) {
 		{"é世", "é世"},
 	}
 	for _, tt := range tests {
-		if got := term.Reveal(tt.in); got != tt.want {
-			t.Errorf("Reveal(%q) = %q, want %q", tt.in, got, tt.want)
-		}
+		expect.Is(t, term.Reveal(tt.in), tt.want, "Reveal", tt.in)
 	}
 }
 
@@ -119,9 +116,7 @@ func TestSuspicious(t *testing.T) {
 	for s, want := range map[string]bool{
 		"plain": false, "é世界\t\n": false, "a\r\nb": false, "e\u0301": false, "a\rb": true, "\x1b[m": true, "a\u202e": true, "\u200b": true, "\xff": true, "a\ufe0f": true,
 	} {
-		if got := term.Suspicious(s); got != want {
-			t.Errorf("Suspicious(%q) = %v", s, got)
-		}
+		expect.Is(t, term.Suspicious(s), want, "Suspicious", s)
 	}
 }
 
@@ -143,9 +138,7 @@ func TestCut(t *testing.T) {
 		{"ab\x1b[0m", 2, "ab"},
 	}
 	for _, tt := range tests {
-		if got := term.Cut(tt.in, tt.w); got != tt.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
-		}
+		expect.Is(t, term.Cut(tt.in, tt.w), tt.want, "Cut", tt.in, tt.w)
 	}
 }
 
@@ -157,19 +150,13 @@ func TestCutMiddleKeepsBothEnds(t *testing.T) {
 	}{
 		{"abcdefghij", 10, "abcdefghij"}, {"abcdefghij", 7, "abc…hij"}, {"abcdefghij", 2, "a…"}, {"世界人民", 5, "世…民"},
 	} {
-		if got := term.CutMiddle(tt.in, tt.w, "…"); got != tt.want {
-			t.Errorf("CutMiddle(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
-		}
+		expect.Is(t, term.CutMiddle(tt.in, tt.w, "…"), tt.want, "CutMiddle", tt.in, tt.w)
 	}
 }
 
 func TestPadFillsExactly(t *testing.T) {
-	if got := term.Pad("世", 4); got != "世  " {
-		t.Errorf("got %q", got)
-	}
-	if got := term.Pad("世界", 3); got != "世…" {
-		t.Errorf("got %q", got)
-	}
+	expect.Is(t, term.Pad("世", 4), "世  ")
+	expect.Is(t, term.Pad("世界", 3), "世…")
 }
 
 func TestWrap(t *testing.T) {
@@ -190,17 +177,13 @@ func TestWrap(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := term.Wrap(tt.in, tt.w)
-		if strings.Join(got, "|") != strings.Join(tt.want, "|") {
-			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.w, got, tt.want)
-		}
+		expect.Is(t, strings.Join(got, "|"), strings.Join(tt.want, "|"), "Wrap", tt.in, tt.w, got, tt.want)
 	}
 }
 
 func TestCleanTextIsNotCopied(t *testing.T) {
 	s := strings.Repeat("plain ", 100)
-	if n := testing.AllocsPerRun(100, func() { _ = term.Clean(s) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	expect.Is(t, testing.AllocsPerRun(100, func() { _ = term.Clean(s) }), 0)
 }
 
 // Characters alone, between neighbours and beside what they might join: all of
@@ -232,9 +215,7 @@ func TestEndlessLines(t *testing.T) {
 		if n := term.Width(term.CutMiddle(s, 80, "…")); n > 80 {
 			t.Errorf("%q is cut to %d", piece, n)
 		}
-		if n := term.Width(s); n != term.Width(term.Clean(s)) {
-			t.Errorf("%q is %d wide", piece, n)
-		}
+		expect.Is(t, term.Width(s), term.Width(term.Clean(s)), piece, "is")
 		term.Reveal(s)
 		term.Suspicious(s)
 		for _, line := range term.Wrap(s, 80) {

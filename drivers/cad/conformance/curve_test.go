@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 func TestCurves(t *testing.T) {
@@ -49,9 +50,7 @@ func TestConstraints(t *testing.T) {
 		}
 		hold := func(kind string, parameters obj, ids ...string) obj {
 			o := r.do("constraint.apply", obj{"constraint_type": kind, "entity_ids": ids, "parameters": parameters})
-			if o.text("satisfaction_status") != "satisfied" {
-				r.Errorf("%s of %v: %v", kind, ids, o)
-			}
+			expect.Is(r, o.text("satisfaction_status"), "satisfied", kind, "of", ids, o)
 			return o
 		}
 		line("a", 0, 0, 10, 1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 // loop draws the lines that join points and close, and returns their ids.
@@ -211,9 +212,7 @@ func TestCopies(t *testing.T) {
 		r.compare("turned and moved", moved, body{
 			volume: 40 * math.Pi, area: 48 * math.Pi, center: [3]float64{-3, 20, 12}, low: [3]float64{-5, 18, 7}, high: [3]float64{-1, 22, 17},
 		})
-		if moved.text("entity_id") != "pin" {
-			r.Errorf("the moved solid is %s, want pin", moved.text("entity_id"))
-		}
+		expect.Is(r, moved.text("entity_id"), "pin", "the moved solid is")
 		r.refuse(env.InvalidParameter, "count", "solid.pattern", obj{"base_entity_id": c, "direction": []float64{1, 0, 0}, "spacing": 10, "count": 1})
 		r.refuse(env.InvalidGeometry, "direction", "solid.pattern", obj{"base_entity_id": c, "direction": []float64{0, 0, 0}, "spacing": 10, "count": 2})
 		r.refuse(env.InvalidGeometry, "mirror_plane_normal", "solid.mirror", obj{"base_entity_id": c, "mirror_plane_point": []float64{0, 0, 0}, "mirror_plane_normal": []float64{0, 0, 0}})
@@ -244,8 +243,6 @@ func TestEdgesAndWalls(t *testing.T) {
 		}
 		e := r.refuse(env.InvalidGeometry, "radius", "solid.fillet", obj{"entity_id": b, "radius": 40})
 		r.seen = r.seen[:len(r.seen)-1]
-		if e.Data.Value != 40.0 {
-			r.Errorf("%+v, want the value that was given", e.Data)
-		}
+		expect.Is(r, e.Data.Value, 40.0, e.Data)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // bad is params that a method must refuse, with the number and the field.
@@ -195,9 +196,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Fatalf("%s %s changed something:\n%s\n%s", b.method, b.params, before, now)
 		}
 	}
-	if c.state("other") != other {
-		t.Error("another workspace changed")
-	}
+	expect.Is(t, c.state("other"), other, "another workspace changed")
 	h := c.do("system.hello", "{}")
 	for _, list := range []string{"methods", "internal"} {
 		for _, name := range h[list].([]any) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 func numbers(v any) (out [3]float64) {
@@ -45,9 +46,7 @@ func TestConstraintsMoveGeometry(t *testing.T) {
 		t.Error(status)
 	}
 	one := c.do("constraint.status", `{"constraint_id":"long"}`)
-	if one["satisfaction_status"] != "satisfied" {
-		t.Error(one)
-	}
+	expect.Is(t, one["satisfaction_status"], "satisfied", one)
 }
 
 func TestAConflictIsNamedAndNothingChanges(t *testing.T) {
@@ -60,17 +59,13 @@ func TestAConflictIsNamedAndNothingChanges(t *testing.T) {
 	if !slices.Equal(e.Data.Conflicts, []string{"long"}) {
 		t.Errorf("%+v", e)
 	}
-	if after := c.state("main"); after != before {
-		t.Error("the refused constraint changed something")
-	}
+	expect.Is(t, c.state("main"), before, "the refused constraint changed something")
 	out := c.do("constraint.apply", `{"constraint_type":"distance","entity_ids":["l.start","l.end"],"parameters":{"distance":20},"entity_id":"again"}`)
 	if fmt.Sprint(out["redundant"]) != "[again]" || out["degrees_of_freedom_removed"] != 0.0 {
 		t.Error(out)
 	}
 	analysis := c.do("constraint.status", `{"entity_id":"l","include_dof_analysis":true}`)["dof_analysis"].(map[string]any)
-	if fmt.Sprint(analysis["redundant"]) != "[again]" {
-		t.Error(analysis)
-	}
+	expect.Is(t, fmt.Sprint(analysis["redundant"]), "[again]", analysis)
 	c.do("constraint.remove", `{"constraint_id":"long"}`)
 	c.do("constraint.remove", `{"constraint_id":"again"}`)
 	c.do("entity.update", `{"entity_id":"l","end":[0,7]}`)
@@ -92,9 +87,7 @@ func TestConstraintsOnRoundThingsInAnyPlane(t *testing.T) {
 	}
 	c.do("constraint.apply", `{"constraint_type":"radius","entity_ids":["c"],"parameters":{"radius":2.5}}`)
 	p = c.do("entity.query", `{"entity_id":"c"}`)["properties"].(map[string]any)
-	if p["radius"] != 2.5 {
-		t.Error(p)
-	}
+	expect.Is(t, p["radius"], 2.5, p)
 	c.do("entity.create_arc", `{"entity_id":"a","center":[0,0],"radius":5,"start_angle":0,"end_angle":1.5}`)
 	c.do("entity.create_point", `{"entity_id":"p","coordinates":[7,1]}`)
 	c.do("constraint.apply", `{"constraint_type":"fixed","entity_ids":["p"]}`)
@@ -107,9 +100,7 @@ func TestConstraintsOnRoundThingsInAnyPlane(t *testing.T) {
 	c.fails(env.ConstraintConflict, "constraint_type", "entity.update", `{"entity_id":"p","coordinates":[0,0]}`)
 	c.fails(env.OperationInvalid, "entity_id", "entity.delete", `{"entity_id":"p"}`)
 	out := c.do("entity.delete", `{"entity_id":"p","with_constraints":true}`)
-	if len(out["removed"].([]any)) != 3 {
-		t.Error(out)
-	}
+	expect.Is(t, len(out["removed"].([]any)), 3, out)
 }
 
 func TestAConstrainedSketchBecomesASolid(t *testing.T) {

@@ -36,9 +36,7 @@ func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
-	if got := strings.Join(names, " "); got != ".b.stl.part .c.stl.part a.stl b.stl c.stl" {
-		t.Error(got)
-	}
+	expect.Is(t, strings.Join(names, " "), ".b.stl.part .c.stl.part a.stl b.stl c.stl")
 	for _, name := range []string{"a.stl", "b.stl", "c.stl"} {
 		if info, err := os.Lstat(filepath.Join(c.dir, name)); err != nil || float64(info.Size()) != want || !info.Mode().IsRegular() {
 			t.Errorf("%s: %v, %v", name, info, err)
@@ -160,9 +158,7 @@ func TestFilesStayInTheirDirectory(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(outside, "x.stl")); err != nil || string(data) != "secret" {
 		t.Error(string(data), err)
 	}
-	if after := c.state("main"); after != before {
-		t.Error("something changed")
-	}
+	expect.Is(t, c.state("main"), before, "something changed")
 }
 
 func TestFilesThatCanNotBeRead(t *testing.T) {
@@ -184,9 +180,7 @@ func TestFilesThatCanNotBeRead(t *testing.T) {
 		}
 	}
 	c.fails(env.OperationInvalid, "entity_ids", "file.export", `{"file_path":"x.stl"}`)
-	if after := c.state("main"); after != before {
-		t.Error("something changed")
-	}
+	expect.Is(t, c.state("main"), before, "something changed")
 }
 
 func TestAnImportIsReplayedWithoutItsFile(t *testing.T) {

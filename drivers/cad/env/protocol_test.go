@@ -235,9 +235,7 @@ func TestAnAbandonedCallLooksUpNoFurtherRecipe(t *testing.T) {
 	c.do("solid.primitive", aBox) // changes what the call would read
 	close(free)
 	<-closed
-	if n := len(begun); n != 0 {
-		t.Errorf("the abandoned call built %d bodies more than the one that it was at", n)
-	}
+	expect.Is(t, len(begun), 0, "the abandoned call built")
 }
 
 func TestALostKernelIsOpenedAnew(t *testing.T) {
@@ -287,9 +285,7 @@ func TestAKernelThatStartsSlowlyIsThereForTheNext(t *testing.T) {
 	}
 	close(free)
 	c.do("solid.primitive", aBox)
-	if opened != 2 {
-		t.Errorf("%d kernels were opened", opened)
-	}
+	expect.Is(t, opened, 2, "kernels were opened")
 }
 
 func TestCancelAndProgress(t *testing.T) {
@@ -372,9 +368,7 @@ func TestAKernelOutOfMemoryRefusesAndGoesOn(t *testing.T) {
 	c.do("solid.primitive", `{"entity_id":"ball","primitive_type":"sphere","radius":20}`)
 	before := c.state("main")
 	c.fails(env.InsufficientMemory, "", "solid.pattern", `{"base_entity_id":"ball","direction":[1,0,0],"spacing":3,"count":200}`)
-	if after := c.state("main"); after != before {
-		t.Error("something changed")
-	}
+	expect.Is(t, c.state("main"), before, "something changed")
 	c.do("solid.transform", `{"entity_id":"ball","translate":[1,0,0]}`)
 	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 1.0 {
 		t.Error(m)

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestParametersAreCheckedBeforeAnythingRuns(t *testing.T) {
@@ -67,8 +68,6 @@ func TestWhatAMethodTakesIsToldInALine(t *testing.T) {
 		"system.ping":          "nothing",
 		"solid.loft":           "",
 	} {
-		if got := p.Takes(method); got != want {
-			t.Errorf("%s: %s", method, got)
-		}
+		expect.Is(t, p.Takes(method), want, method)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // rectangle draws four lines in z = 0.
@@ -26,24 +28,18 @@ func TestAHousingIsMadeOfCurves(t *testing.T) {
 	c := start(t)
 	base := c.do("solid.extrude", fmt.Sprintf(`{"entity_ids":[%s],"distance":20,"entity_id":"housing"}`, c.rectangle(0, 0, 100, 80)))
 	c.near("volume", base["volume"], 160000, 1e-9)
-	if got := fmt.Sprint(base["topology"]); got != "map[edge_count:12 face_count:6 is_closed:true is_manifold:true vertex_count:8]" {
-		t.Error(got)
-	}
+	expect.Is(t, fmt.Sprint(base["topology"]), "map[edge_count:12 face_count:6 is_closed:true is_manifold:true vertex_count:8]")
 	c.do("entity.create_circle", `{"center":[50,40],"radius":10,"entity_id":"hole"}`)
 	tool := c.do("solid.extrude", `{"entity_id":"hole","distance":30}`)
 	c.near("cylinder", tool["volume"], math.Pi*100*30, 2e-3)
 	out := c.do("solid.boolean.subtract", fmt.Sprintf(`{"entity_ids":["housing",%q],"entity_id":"housing"}`, tool["entity_id"]))
 	c.near("drilled", out["volume"], 160000-math.Pi*100*20, 2e-4)
 	list := c.do("entity.list", `{"entity_type":"solid"}`)
-	if list["total_count"] != 1.0 {
-		t.Errorf("the tool stays: %v", list)
-	}
+	expect.Is(t, list["total_count"], 1.0, "the tool stays", list)
 	mass := c.do("measure.mass", `{"entity_id":"housing","density":2.7}`)
 	c.near("mass", mass["mass"], 2.7e-3*mass["volume"].(float64), 1e-9)
 	bounds := c.do("measure.bbox", `{"entity_id":"housing"}`)
-	if fmt.Sprint(bounds["size"]) != "[100 80 20]" {
-		t.Error(bounds)
-	}
+	expect.Is(t, fmt.Sprint(bounds["size"]), "[100 80 20]", bounds)
 }
 
 func TestSolidsOfAnyPlane(t *testing.T) {
@@ -109,9 +105,7 @@ func TestSolidsAreChanged(t *testing.T) {
 	c.near("row", row["volume"], 3000, 1e-6)
 	c.fails(-32001, "base_entity_id", "solid.mirror", `{"base_entity_id":"a","mirror_plane_point":[0,0,0],"mirror_plane_normal":[1,0,0]}`)
 	other := c.do("solid.mirror", `{"base_entity_id":"row","mirror_plane_point":[-10,0,0],"mirror_plane_normal":[1,0,0]}`)
-	if got := fmt.Sprint(other["bounding_box"]); got != "map[max:[-20 10 10] min:[-70 0 0]]" {
-		t.Error(got)
-	}
+	expect.Is(t, fmt.Sprint(other["bounding_box"]), "map[max:[-20 10 10] min:[-70 0 0]]")
 	turned := c.do("solid.transform", fmt.Sprintf(`{"entity_id":"row","rotate":{"axis_point":[0,0,0],"axis_direction":[0,0,1],"angle":%g},"translate":[0,0,5]}`, math.Pi/2))
 	if got := fmt.Sprint(turned["bounding_box"]); got != "map[max:[0 50 15] min:[-10 0 5]]" || turned["entity_id"] != "row" {
 		t.Error(got, turned["entity_id"])
@@ -139,8 +133,6 @@ func TestPrimitivesHaveTheirVolume(t *testing.T) {
 	} {
 		out := c.do("solid.primitive", "{"+params+"}")
 		c.near(params, out["volume"], volume, 5e-3)
-		if out["topology"].(map[string]any)["is_closed"] != true {
-			t.Error(out)
-		}
+		expect.Is(t, out["topology"].(map[string]any)["is_closed"], true, out)
 	}
 }

@@ -37,19 +37,13 @@ func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
 		t.Error(conflict)
 	}
 	c.near("overlap", conflict["overlap_volume"], 500, 1e-6)
-	if n := c.do("measure.interference", `{}`)["interference_count"]; n != 0.0 {
-		t.Error(n)
-	}
+	expect.Is(t, c.do("measure.interference", `{}`)["interference_count"], 0.0)
 	out = c.do("workspace.resolve_conflict", `{"entity_id":"c_solid_1","source_workspace_id":"c","target_workspace_id":"main","strategy":"manual_merge","merged_properties":{"operation":"union"}}`)
-	if out["merge_result"] != "success" {
-		t.Error(out)
-	}
+	expect.Is(t, out["merge_result"], "success", out)
 	c.near("united", c.do("measure.mass", `{"entity_id":"c_solid_1"}`)["volume"], 1500, 1e-6)
 	c.near("volume", c.do("workspace.status", `{}`)["volume"], 2500, 1e-6)
 	c.do("history.undo", `{}`)
-	if n := len(c.do("workspace.status", `{}`)["conflicts"].([]any)); n != 1 {
-		t.Errorf("%d conflicts are open after the decision was taken back", n)
-	}
+	expect.Is(t, len(c.do("workspace.status", `{}`)["conflicts"].([]any)), 1, "conflicts are open after the decision was taken back")
 	c.do("history.redo", `{}`)
 	c.fails(env.OperationInvalid, "source_workspace_id", "workspace.merge", `{"source_workspace_id":"main","target_workspace_id":"main"}`)
 	c.fails(env.EntityNotFound, "source_workspace_id", "workspace.merge", `{"source_workspace_id":"nope","target_workspace_id":"main"}`)
@@ -74,9 +68,7 @@ func TestCurvesAreMergedByHand(t *testing.T) {
 	c.fails(env.EntityNotFound, "end", "workspace.resolve_conflict", by(`{"end":"nowhere"}`))
 	c.do("workspace.resolve_conflict", by(`{"end":"p","length":99}`))
 	got := c.do("entity.query", `{"entity_id":"l"}`)["properties"].(map[string]any)
-	if fmt.Sprint(got["start"], got["end"], got["length"]) != "[0 0 0] [3 4 0] 5" {
-		t.Error(got)
-	}
+	expect.Is(t, fmt.Sprint(got["start"], got["end"], got["length"]), "[0 0 0] [3 4 0] 5", got)
 }
 
 func TestInterferenceIsMeasured(t *testing.T) {
@@ -89,13 +81,9 @@ func TestInterferenceIsMeasured(t *testing.T) {
 		t.Error(out)
 	}
 	first := out["interferences"].([]any)[0].(map[string]any)
-	if fmt.Sprint(first["entity_ids"], first["bounding_box"]) != "[a d] map[max:[10 10 10] min:[8 8 8]]" {
-		t.Error(first)
-	}
+	expect.Is(t, fmt.Sprint(first["entity_ids"], first["bounding_box"]), "[a d] map[max:[10 10 10] min:[8 8 8]]", first)
 	c.near("shared", first["volume"], 8, 1e-9)
-	if n := c.do("measure.interference", `{"entity_ids":["a","b"]}`)["interference_count"]; n != 0.0 {
-		t.Error(n)
-	}
+	expect.Is(t, c.do("measure.interference", `{"entity_ids":["a","b"]}`)["interference_count"], 0.0)
 }
 
 func TestUndoAndRedo(t *testing.T) {
@@ -116,9 +104,7 @@ func TestUndoAndRedo(t *testing.T) {
 	}
 	c.do("history.undo", `{}`)
 	h := c.do("history.list", `{"include_future":true}`)
-	if h["total_count"] != 4.0 {
-		t.Error(h)
-	}
+	expect.Is(t, h["total_count"], 4.0, h)
 	c.box("e", [3]float64{100}, [3]float64{1, 1, 1})
 	c.fails(env.OperationInvalid, "", "history.redo", `{}`)
 	for range 3 {
@@ -176,9 +162,7 @@ func TestAJournalIsReplayedExactly(t *testing.T) {
 	d.do("workspace.load", load(1, entries))
 	entries[6] = entries[5]
 	d.fails(env.InvalidParameter, "", "workspace.load", load(1, entries))
-	if got := d.state("main"); got != want {
-		t.Error("a journal that is none replaced the workspace")
-	}
+	expect.Is(t, d.state("main"), want, "a journal that is none replaced the workspace")
 	start(t).fails(env.OperationInvalid, "method", "workspace.load", load(1, entries))
 }
 

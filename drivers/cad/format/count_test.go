@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 func TestCountTellsWhatASTEPFileHolds(t *testing.T) {
@@ -16,9 +17,7 @@ func TestCountTellsWhatASTEPFileHolds(t *testing.T) {
 		want := format.Topology{
 			Faces: strings.Count(text, "=ADVANCED_FACE("), Edges: strings.Count(text, "=EDGE_CURVE("), Vertices: strings.Count(text, "=VERTEX_POINT("), Closed: true,
 		}
-		if got != want {
-			t.Errorf("%s: %+v, the file has %+v", part.Name, got, want)
-		}
+		expect.Is(t, got, want, part.Name)
 	}
 }
 
@@ -34,9 +33,7 @@ func TestCountSeesThatASurfaceIsOpen(t *testing.T) {
 	if format.Count(&m).Closed {
 		t.Error("a facet turned inside out is not seen")
 	}
-	if got := format.Count(&mesh.Mesh{}); got != (format.Topology{Closed: true}) {
-		t.Error(got)
-	}
+	expect.Is(t, format.Count(&mesh.Mesh{}), format.Topology{Closed: true})
 }
 
 func BenchmarkCount(b *testing.B) {

@@ -362,9 +362,7 @@ func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 			} `xml:"g>path"`
 		}
 		expect.No(t, xml.Unmarshal(out.Bytes(), &drawing))
-		if got := [2]strokes{strokesOf(drawing.Paths[1].D), strokesOf(drawing.Paths[0].D)}; got != want {
-			t.Errorf("%s: visible and hidden are %+v, want %+v", view, got, want)
-		}
+		expect.Is(t, [2]strokes{strokesOf(drawing.Paths[1].D), strokesOf(drawing.Paths[0].D)}, want, view, "visible and hidden are")
 		if view == format.Top && drawing.Width != "110mm" {
 			t.Errorf("a plate of 100 mm is drawn %s wide", drawing.Width)
 		}

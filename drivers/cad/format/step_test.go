@@ -44,15 +44,9 @@ func TestSTEPHasWholeFacesOfSharedEdges(t *testing.T) {
 			if n := count("ADVANCED_FACE"); w.faces >= 0 && n != w.faces {
 				t.Errorf("%d faces, want %d", n, w.faces)
 			}
-			if n := count("FACE_BOUND"); n != w.holes {
-				t.Errorf("%d holes in faces, want %d", n, w.holes)
-			}
-			if n := count("MANIFOLD_SOLID_BREP") + count("BREP_WITH_VOIDS"); n != w.solids {
-				t.Errorf("%d solids, want %d", n, w.solids)
-			}
-			if n := count("ORIENTED_CLOSED_SHELL"); n != w.voids {
-				t.Errorf("%d voids, want %d", n, w.voids)
-			}
+			expect.Is(t, count("FACE_BOUND"), w.holes)
+			expect.Is(t, count("MANIFOLD_SOLID_BREP")+count("BREP_WITH_VOIDS"), w.solids)
+			expect.Is(t, count("ORIENTED_CLOSED_SHELL"), w.voids)
 			uses := map[string]int{}
 			for _, m := range regexp.MustCompile(`=ORIENTED_EDGE\('',\*,\*,#(\d+),(\.[TF]\.)\)`).FindAllStringSubmatch(text, -1) {
 				uses[m[1]+m[2]]++
@@ -61,9 +55,7 @@ func TestSTEPHasWholeFacesOfSharedEdges(t *testing.T) {
 				t.Errorf("%d edges are used in %d ways", count("EDGE_CURVE"), len(uses))
 			}
 			for way, n := range uses {
-				if n != 1 {
-					t.Errorf("edge %s is used %d times", way, n)
-				}
+				expect.Is(t, n, 1, "edge", way, "is used")
 			}
 		})
 	}
@@ -99,9 +91,7 @@ func TestSTEPReferencesAndNumbersAreWellFormed(t *testing.T) {
 	if !strings.Contains(text, `PRODUCT('ball''s \X2\00D6\X0\se',`) || strings.Count(text, "=PRODUCT(") != len(parts) {
 		t.Error("the products do not carry the parts' names")
 	}
-	if again := step(t, parts...); again != text {
-		t.Error("the same parts give different bytes")
-	}
+	expect.Is(t, step(t, parts...), text, "the same parts give different bytes")
 }
 
 func TestSTEPClaimsThePrecisionThatItsGeometryHas(t *testing.T) {

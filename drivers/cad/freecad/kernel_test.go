@@ -242,9 +242,7 @@ func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
 		_, f := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 50, Count: 5}, holed)
 		facts = append(facts, f)
 	}
-	if facts[0] != facts[1] {
-		t.Errorf("alone %+v, after other operations %+v", facts[0], facts[1])
-	}
+	expect.Is(t, facts[0], facts[1], "alone")
 }
 
 func TestRefusalsSayWhatToChange(t *testing.T) {

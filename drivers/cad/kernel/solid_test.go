@@ -110,9 +110,7 @@ func TestASolidIsNeverFartherFromTheTruthThanItsTolerance(t *testing.T) {
 	}
 	s := must[*kernel.Solid](t)(k.Cylinder(ctx, origin, up, 10, 5, 0.05))
 	both := must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Union, plate(t, k), s))
-	if both.Tolerance() != s.Tolerance() {
-		t.Errorf("a union declares %v, its operand %v", both.Tolerance(), s.Tolerance())
-	}
+	expect.Is(t, both.Tolerance(), s.Tolerance(), "a union declares")
 }
 
 func TestUnionAndIntersectionHoldWhatTheOperandsHold(t *testing.T) {
@@ -153,9 +151,7 @@ func TestUnionAndIntersectionHoldWhatTheOperandsHold(t *testing.T) {
 			expect.No(t, s.Free(ctx))
 		}
 	}
-	if k.Live() != 0 {
-		t.Errorf("%d solids were left behind", k.Live())
-	}
+	expect.Is(t, k.Live(), 0, "solids were left behind")
 }
 
 func TestTouchingIsNotOverlapping(t *testing.T) {
@@ -194,9 +190,7 @@ func TestPatternsAndMirrors(t *testing.T) {
 	if err := must[*mesh.Mesh](t)(mirrored.Mesh(ctx)).Check(); err != nil {
 		t.Error(err)
 	}
-	if k.Live() != 5 {
-		t.Errorf("%d solids live, want 5", k.Live())
-	}
+	expect.Is(t, k.Live(), 5, "solids live, want 5")
 }
 
 func TestMassOfAPlate(t *testing.T) {

@@ -255,9 +255,7 @@ func TestAWorkerThatIsLostSaysWhyAndIsReplaced(t *testing.T) {
 		if fault := (*cad.Fault)(nil); err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.method, err, c.says)
 		}
-		if w.Seq("a") != 0 {
-			t.Error("it is said to hold something still")
-		}
+		expect.Is(t, w.Seq("a"), 0, "it is said to hold something still")
 		w.Release()
 		next := take(t, p, site("a"))
 		if pid(t, next) == id {
@@ -296,9 +294,7 @@ func TestARefusalIsAFaultAndTheWorkerGoesOn(t *testing.T) {
 		string(fault.Value) != `"x"` || fault.Suggestion != "look" || !fault.Recoverable || fault.Message != "no such" {
 		t.Errorf("error %#v", err)
 	}
-	if pid(t, w) != id {
-		t.Error("it was replaced")
-	}
+	expect.Is(t, pid(t, w), id, "it was replaced")
 }
 
 func TestProgressIsTold(t *testing.T) {
@@ -322,9 +318,7 @@ func TestAWorkerKeepsNoMoreWorkspacesThanItMay(t *testing.T) {
 		load(t, w, id, 1, 1)
 	}
 	for id, want := range map[string]int{"a": 1, "b": 0, "c": 0, "d": 1, "e": 1} {
-		if w.Seq(id) != want {
-			t.Errorf("workspace %s: seq %d, want %d", id, w.Seq(id), want)
-		}
+		expect.Is(t, w.Seq(id), want, "workspace", id, "seq")
 	}
 }
 
@@ -411,17 +405,13 @@ func TestKernelsTellWhatThereIs(t *testing.T) {
 	})
 	for range 3 {
 		got := fmt.Sprint(p.Kernels())
-		if got != "[{embedded  } {occt  python can't import FreeCAD}]" {
-			t.Error(got)
-		}
+		expect.Is(t, got, "[{embedded  } {occt  python can't import FreeCAD}]")
 	}
 	take(t, p, site("a")).Release()
 	if k := p.Kernels()[0]; k.Version != "fake 1" {
 		t.Errorf("version %q", k.Version)
 	}
-	if looked != 1 {
-		t.Errorf("looked %d times", looked)
-	}
+	expect.Is(t, looked, 1, "looked")
 }
 
 func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {

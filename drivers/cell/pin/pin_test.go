@@ -62,9 +62,7 @@ func TestALargeFileIsNotBound(t *testing.T) {
 	}
 	files := k.Look(tenant, named.Line{Argv: []string{"frob", "huge", "a", "b", "c", "d", "e"}, Dir: dir})
 	for i, f := range files {
-		if bound := f.Unbound == ""; bound != (i > 0 && i < 5) {
-			t.Errorf("%+v", f)
-		}
+		expect.Is(t, f.Unbound == "", i > 0 && i < 5, f)
 	}
 }
 

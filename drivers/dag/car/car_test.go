@@ -92,9 +92,7 @@ func TestAnEventsBlockIsNamedByItsID(t *testing.T) {
 		}
 	}
 	// A CID that other tools give the same block (sha2-256, dag-json, base32).
-	if got := cidOf(codecDAGJSON, []byte(`{}`)).String(); got != "baguqeeraiqjw7i2vwntyuekgvulpp2det2kpwt6cd7tx5ayqybqpmhfk76fa" {
-		t.Errorf("%s", got)
-	}
+	expect.Is(t, cidOf(codecDAGJSON, []byte(`{}`)).String(), "baguqeeraiqjw7i2vwntyuekgvulpp2det2kpwt6cd7tx5ayqybqpmhfk76fa")
 }
 
 func TestNamesThatSortOtherwiseAreSeen(t *testing.T) {
@@ -110,9 +108,7 @@ func TestNamesThatSortOtherwiseAreSeen(t *testing.T) {
 		if text == `{"a":[{"\ue000":"x"}]}` {
 			codec = codecRaw // once the escape is written out
 		}
-		if got := codecFor(canon); got != codec {
-			t.Errorf("%s: %x", text, got)
-		}
+		expect.Is(t, codecFor(canon), codec, text)
 	}
 }
 

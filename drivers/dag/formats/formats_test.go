@@ -282,7 +282,5 @@ func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if now := r.dump(b.Tenant); now != before {
-		t.Error("half of it was taken in")
-	}
+	expect.Is(t, r.dump(b.Tenant), before, "half of it was taken in")
 }

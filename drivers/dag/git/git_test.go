@@ -62,12 +62,8 @@ func TestAForkIsABranchFromItsEvent(t *testing.T) {
 	titles := func(branch string) string {
 		return strings.Join(says(t, dir, "log", "--reverse", "--format=%s", branch), "; ")
 	}
-	if got := titles("agents/ada"); got != "run-r-1: events 1 to 2; agent-ada: events 1 to 1; run-r-1: events 3 to 4" {
-		t.Errorf("ada: %s", got)
-	}
-	if got := titles("agents/ada-2"); got != "run-r-1: events 1 to 2; run-r-2: events 1 to 2" {
-		t.Errorf("ada-2: %s", got)
-	}
+	expect.Is(t, titles("agents/ada"), "run-r-1: events 1 to 2; agent-ada: events 1 to 1; run-r-1: events 3 to 4", "ada")
+	expect.Is(t, titles("agents/ada-2"), "run-r-1: events 1 to 2; run-r-2: events 1 to 2", "ada-2")
 	fork := says(t, dir, "for-each-ref", "--format=%(refname:short)", "refs/heads/forks/ada/")
 	if len(fork) != 1 || titles(fork[0]) != "run-r-1: events 1 to 2" {
 		t.Errorf("%v", fork)

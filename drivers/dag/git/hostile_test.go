@@ -163,9 +163,7 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 			expect.No(t, os.WriteFile(filepath.Join(dir, ".git/refs/heads/gone"), []byte(strings.Repeat("12", 20)+"\n"), 0o600))
 		}
 		_, err := (Format{gittest.Git(t)}).Import(t.Context(), dir, func(dag.Record) error { return nil })
-		if (err != nil) != missing {
-			t.Errorf("missing %v: %v", missing, err)
-		}
+		expect.Is(t, err != nil, missing, "missing", err)
 	}
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("programs of the repository ran: %v", ran)

@@ -70,14 +70,10 @@ func TestEveryFormatPlaysTheScript(t *testing.T) {
 			if _, out = post(t, s, path, second); !strings.Contains(out, "FINAL: the t") {
 				t.Errorf("%s (stream %v): no end in %s", name, live, out)
 			}
-			if live != bytes.Contains([]byte(out), []byte("data: ")) {
-				t.Errorf("%s (stream %v): %s", name, live, out)
-			}
+			expect.Is(t, live, bytes.Contains([]byte(out), []byte("data: ")), name, "stream", out)
 		}
 	}
-	if n := len(s.Requests()); n != 16 {
-		t.Errorf("%d requests were kept", n)
-	}
+	expect.Is(t, len(s.Requests()), 16, "requests were kept")
 }
 
 func TestASequenceIsPlayedResultByResult(t *testing.T) {

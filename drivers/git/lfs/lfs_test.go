@@ -28,9 +28,7 @@ func TestAPointerIsWhatItsSpecificationSays(t *testing.T) {
 		strings.Replace(text("3"), "size", "oid sha256:"+oid+"\nsize", 1): false, text("3") + strings.Repeat("z", lfs.MaxPointer): false,
 	} {
 		p, ok := lfs.Parse([]byte(s))
-		if ok != want {
-			t.Errorf("%q: %v", s, ok)
-		}
+		expect.Is(t, ok, want, s)
 		if ok && !p.Extended && string(p.Text()) != s {
 			t.Errorf("%q became %q", s, p.Text())
 		}
@@ -74,23 +72,15 @@ func talk(t *testing.T, o lfs.Objects, parts ...string) string {
 
 func TestContentsBecomePointersAndPointersContents(t *testing.T) {
 	o := lfs.Objects{Keep: filepath.Join(t.TempDir(), "objects")}
-	if got := talk(t, o, "command=clean\n", "pathname=a\n", "", "h", "i\n", ""); got != said("status=success\n", "", text("3"), "", "") {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, talk(t, o, "command=clean\n", "pathname=a\n", "", "h", "i\n", ""), said("status=success\n", "", text("3"), "", ""))
 	if data, err := os.ReadFile(filepath.Join(o.Keep, oid[:2], oid[2:4], oid)); err != nil || string(data) != "hi\n" {
 		t.Errorf("the object holds %q, %v", data, err)
 	}
-	if got := talk(t, o, "command=smudge\n", "pathname=a\n", "", text("3"), ""); got != said("status=success\n", "", "hi\n", "", "") {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, talk(t, o, "command=smudge\n", "pathname=a\n", "", text("3"), ""), said("status=success\n", "", "hi\n", "", ""))
 	for what, in := range map[string]string{"clean": text("3"), "smudge": "no pointer"} {
-		if got := talk(t, o, "command="+what+"\n", "pathname=a\n", "", in, ""); got != said("status=success\n", "", in, "", "") {
-			t.Errorf("%s: %q", what, got)
-		}
+		expect.Is(t, talk(t, o, "command="+what+"\n", "pathname=a\n", "", in, ""), said("status=success\n", "", in, "", ""), what)
 	}
-	if got := talk(t, o, "command=clean\n", "pathname=a\n", "", ""); got != said("status=success\n", "", "", "") {
-		t.Errorf("nothing is not nothing: %q", got)
-	}
+	expect.Is(t, talk(t, o, "command=clean\n", "pathname=a\n", "", ""), said("status=success\n", "", "", ""), "nothing is not nothing")
 }
 
 // A file of some megabytes goes in many packets.
@@ -108,9 +98,7 @@ func TestALargeContentIsWhole(t *testing.T) {
 		t.Fatalf("%q", answer)
 	}
 	whole := talk(t, o, "command=smudge\n", "pathname=a\n", "", string(p.Text()), "")
-	if n := strings.Count(whole, "x"); n != 50*65516 {
-		t.Errorf("%d bytes came back", n)
-	}
+	expect.Is(t, strings.Count(whole, "x"), 50*65516, "bytes came back")
 }
 
 func TestAnObjectIsPutWhereItsContentIsRight(t *testing.T) {

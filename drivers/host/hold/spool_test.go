@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // all reads what a spool keeps from a place on, with gaps as "[N]".
@@ -27,17 +29,11 @@ func TestASpoolKeepsBothEnds(t *testing.T) {
 	s := &spool{dir: t.TempDir(), room: 4}
 	defer s.close()
 	s.write([]byte("abc"))
-	if got := all(s, 0, 2); got != "abc" {
-		t.Error(got)
-	}
+	expect.Is(t, all(s, 0, 2), "abc")
 	s.write([]byte("defghijklm"))
-	if got := all(s, 0, 3); got != "abcd[5]jklm" {
-		t.Error(got)
-	}
+	expect.Is(t, all(s, 0, 3), "abcd[5]jklm")
 	s.ack(4)
-	if got := all(s, s.acked, 100); got != "[5]jklm" {
-		t.Error(got)
-	}
+	expect.Is(t, all(s, s.acked, 100), "[5]jklm")
 	s.ack(13)
 	s.write([]byte("xyz"))
 	if got := all(s, s.acked, 1); got != "xyz" || s.pending() != 3 {
@@ -86,7 +82,5 @@ func TestTheDiskHasNothingInClear(t *testing.T) {
 	if n < 1<<10 || bytes.Contains(disk[:n], []byte("horse")) {
 		t.Errorf("%d bytes: %q", n, disk[:n])
 	}
-	if got := all(s, 0, 100); got != string(text) {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, all(s, 0, 100), string(text))
 }

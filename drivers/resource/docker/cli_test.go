@@ -1,11 +1,13 @@
 package docker
 
-import "testing"
+import (
+	"testing"
+
+	"swarmdeck/expect"
+)
 
 func TestTheLastLineOfAnErrorIsTold(t *testing.T) {
 	for text, want := range map[string]string{"one\ntwo\nthree \n\n": "three", "one": "one", "": ""} {
-		if got := lastLine(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		expect.Is(t, lastLine(text), want, text)
 	}
 }

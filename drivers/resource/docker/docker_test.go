@@ -60,9 +60,7 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 		if err != nil || made.Name != "copy" {
 			t.Fatal(made, err)
 		}
-		if has := e.read("copy"); has != want {
-			t.Errorf("it holds %q, want %q", has, want)
-		}
+		expect.Is(t, e.read("copy"), want, "it holds")
 		e.write("copy", "mine")
 	}
 	if _, err := d.Restore(t.Context(), tenant, "r2", s, r, "data"); core.AsError(err).Code != core.Conflict {
@@ -74,9 +72,7 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 	if err := d.Undo(t.Context(), tenant, "r1", r, "copy"); err != nil || e.has("volume", "copy") {
 		t.Errorf("undo: %v", err)
 	}
-	if left := e.docker("container", "ls", "--all", "--quiet"); left != "" {
-		t.Errorf("carriers are left: %v", left)
-	}
+	expect.Is(t, e.docker("container", "ls", "--all", "--quiet"), "", "carriers are left")
 	for _, line := range e.said {
 		if strings.HasPrefix(line, "container run") || strings.HasPrefix(line, "container start") {
 			t.Errorf("it runs %s", line)
@@ -183,9 +179,7 @@ func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			expect.No(t, d.Undo(t.Context(), tenant, "r1", r, "app:latest"))
-			if now := e.idOf("app:latest"); now != there {
-				t.Errorf("app:latest is %q", now)
-			}
+			expect.Is(t, e.idOf("app:latest"), there, "app:latest is")
 			_, err = d.Restore(t.Context(), tenant, "r2", s, r, "app:new")
 			expect.No(t, err)
 			if err := d.Undo(t.Context(), tenant, "r2", r, "app:new"); err != nil || e.has("image", "app:new") {

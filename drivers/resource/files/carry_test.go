@@ -40,9 +40,7 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 	// They do not change the state, whatever they become.
 	put(map[string]string{".env": "other", "modules/deep/b": "lib", "large": strings.Repeat("y", 200)})
 	res, snap := kept(t, d, "s2", root)
-	if snap.ExternalRef != got.Ref {
-		t.Error("what is left out changes the state")
-	}
+	expect.Is(t, snap.ExternalRef, got.Ref, "what is left out changes the state")
 	nowhere(t, d, "secret")
 
 	// They stay when the rules change too: by those of the snapshot or of now.

@@ -122,9 +122,7 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 		}
 		expect.No(t, d.Sweep(t.Context(), tenant))
 		found, _ := filepath.Glob(filepath.Join(opt.Dir, tenant, "content/*/*"))
-		if len(found) != len(need) {
-			t.Errorf("seed %d: %d contents are kept, %d are needed", seed, len(found), len(need))
-		}
+		expect.Is(t, len(found), len(need), "seed", seed)
 	}
 }
 

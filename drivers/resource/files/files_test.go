@@ -219,9 +219,7 @@ func TestAFileChangedWithinTheClocksGrainIsReadAgain(t *testing.T) {
 		refs = append(refs, snap.ExternalRef.ID)
 	}
 	slices.Sort(refs)
-	if len(slices.Compact(refs)) != 20 {
-		t.Error("some of 20 states were taken for another")
-	}
+	expect.Is(t, len(slices.Compact(refs)), 20, "some of 20 states were taken for another")
 }
 
 func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
@@ -264,9 +262,7 @@ func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
 		t.Error(err)
 	}
 	found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, "content/*/*"))
-	if len(found) != 2 {
-		t.Errorf("contents kept: %v", found)
-	}
+	expect.Is(t, len(found), 2, "contents kept", found)
 }
 
 func TestADamagedSnapshotIsNotRestored(t *testing.T) {

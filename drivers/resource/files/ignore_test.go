@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestWhatIsLeftOutIsWhatGitIgnores holds the rules against git's own.
@@ -81,9 +83,7 @@ func FuzzIgnore(f *testing.F) {
 func TestNoRuleLeavesGitsOwnFilesOut(t *testing.T) {
 	rule := (*rules)(nil).below(".", "*\nlogs\n.git\nobjects/")
 	for path, want := range map[string]bool{"a": true, ".git": false, ".git/logs": false, "sub/.git": false, "sub/.git/objects": false, "x.git": true} {
-		if got := rule.ignores(path, true); got != want {
-			t.Errorf("%s is left out: %v", path, got)
-		}
+		expect.Is(t, rule.ignores(path, true), want, path, "is left out")
 	}
 }
 

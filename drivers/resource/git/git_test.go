@@ -90,9 +90,7 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 	before := p.git(p.root, "status", "--porcelain")
 	refs := p.git(p.root, "for-each-ref")
 	r, snap := p.kept("s1")
-	if got := p.git(p.root, "for-each-ref"); got != refs {
-		t.Errorf("a snapshot changed the repository: %s", got)
-	}
+	expect.Is(t, p.git(p.root, "for-each-ref"), refs, "a snapshot changed the repository")
 	p.write("a", "later")
 	p.git(p.root, "commit", "-q", "-a", "-m", "second")
 
@@ -105,27 +103,15 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 			t.Errorf("made %+v", made)
 		}
 	}
-	if got := read(t, filepath.Join(dest, "a")); got != "changed\r\n" {
-		t.Errorf("a is %q", got)
-	}
-	if got := read(t, filepath.Join(dest, "new/b")); got != "untracked" {
-		t.Errorf("new/b is %q", got)
-	}
-	if read(t, filepath.Join(dest, "ignored")) != "" {
-		t.Error("what is ignored was copied")
-	}
+	expect.Is(t, read(t, filepath.Join(dest, "a")), "changed\r\n", "a is")
+	expect.Is(t, read(t, filepath.Join(dest, "new/b")), "untracked", "new/b is")
+	expect.Is(t, read(t, filepath.Join(dest, "ignored")), "", "what is ignored was copied")
 	if got := p.git(dest, "-c", "core.autocrlf=false", "status", "--porcelain"); got != before {
 		t.Errorf("status of the fork\n%s\nwant\n%s", got, before)
 	}
-	if got := p.git(dest, "branch", "--show-current"); got != "swarmdeck/ada-2-repo" {
-		t.Errorf("branch %s", got)
-	}
-	if got := p.git(dest, "log", "--format=%s"); got != "first" {
-		t.Errorf("log %s", got)
-	}
-	if got := read(t, filepath.Join(p.root, "a")); got != "later" {
-		t.Errorf("the original is %q", got)
-	}
+	expect.Is(t, p.git(dest, "branch", "--show-current"), "swarmdeck/ada-2-repo", "branch")
+	expect.Is(t, p.git(dest, "log", "--format=%s"), "first", "log")
+	expect.Is(t, read(t, filepath.Join(p.root, "a")), "later", "the original is")
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
 	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
 		t.Error("it is there after it was undone")
@@ -139,9 +125,7 @@ func TestTheSameStateIsTheSameCommit(t *testing.T) {
 	p := newPlace(t)
 	_, first := p.kept("s1")
 	r, second := p.kept("s2")
-	if first.ExternalRef != second.ExternalRef {
-		t.Error("the same state, and another commit")
-	}
+	expect.Is(t, first.ExternalRef, second.ExternalRef, "the same state, and another commit")
 	if got, err := p.d.Snapshot(t.Context(), tenant, "s3", r, &first.ExternalRef); err != nil || got.Ref != first.ExternalRef {
 		t.Error(got, err)
 	}
@@ -187,9 +171,7 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	if to, err := os.Readlink(filepath.Join(dest, "out")); err != nil || to != secret {
 		t.Error(to, err)
 	}
-	if got := read(t, filepath.Join(dest, "b")); got != "text" {
-		t.Errorf("b is %q", got)
-	}
+	expect.Is(t, read(t, filepath.Join(dest, "b")), "text", "b is")
 	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
 		t.Error(err)
 	}
@@ -260,12 +242,8 @@ func TestARefThatIsPackedIsFound(t *testing.T) {
 	dest := filepath.Join(p.base, "fork")
 	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
 	expect.No(t, err)
-	if got := p.git(dest, "log", "--format=%s"); got != "first" {
-		t.Errorf("log %s", got)
-	}
-	if got := p.git(p.root, "fsck", "--strict"); got != "" {
-		t.Errorf("fsck: %s", got)
-	}
+	expect.Is(t, p.git(dest, "log", "--format=%s"), "first", "log")
+	expect.Is(t, p.git(p.root, "fsck", "--strict"), "", "fsck")
 	p.git(p.root, "worktree", "move", dest, dest+"2")
 	p.git(p.root, "worktree", "remove", dest+"2")
 }
@@ -335,9 +313,7 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 			_, err = p.d.Restore(t.Context(), tenant, id, snap, r, dest)
 		}
 		expect.No(t, err, i)
-		if got := p.git(dest, "status", "--porcelain"); got != "M a" {
-			t.Errorf("%d: %s", i, got)
-		}
+		expect.Is(t, p.git(dest, "status", "--porcelain"), "M a", i)
 	}
 	if left, _ := filepath.Glob(filepath.Join(p.base, ".swarmdeck*")); len(left) > 0 {
 		t.Errorf("left %v", left)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 )
 
 func screen(t testing.TB, cols, rows int, said ...string) (*Emulator, *terminal.Screen) {
@@ -99,9 +100,7 @@ func TestAProgramTellsWhatIsNotItsPicture(t *testing.T) {
 		_, _ = e.Write([]byte(s))
 	}
 	want := "bell|notice come here|progress true|progress false|notice Title: text|hook waits which file?|prompt A|prompt D|hook  "
-	if got := strings.Join(told, "|"); got != want {
-		t.Errorf("told %q\nwant %q", got, want)
-	}
+	expect.Is(t, strings.Join(told, "|"), want, "told")
 	if s := e.Screen(0, 0); s.Title != "a title" || s.Text() != "link" {
 		t.Errorf("title %q, text %q", s.Title, s.Text())
 	}
@@ -216,9 +215,7 @@ func TestAHostileProgramLeavesAScreenThatIsWell(t *testing.T) {
 		"junk": string(junk), "a long link": "\x1b]8;;" + strings.Repeat("x", 1<<20) + "\alink", "marks": "a" + strings.Repeat("\u0301", 100_000), "a sixel": "\x1bPq" + strings.Repeat("~", 1<<20) + "\x1b\\",
 	} {
 		_, _ = e.Write([]byte(said))
-		if bad := well(e.Screen(0, 0)); bad != "" {
-			t.Errorf("%s: %s", name, bad)
-		}
+		expect.Is(t, well(e.Screen(0, 0)), "", name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/terminal"
+	"swarmdeck/expect"
 )
 
 func TestTheMouseIsToldToAProgramThatAskedForIt(t *testing.T) {
@@ -27,9 +28,7 @@ func TestTheMouseIsToldToAProgramThatAskedForIt(t *testing.T) {
 		if err != nil || string(got) != c.want {
 			t.Errorf("after %q: %q, %v; want %q", c.asked, got, err, c.want)
 		}
-		if s.Mouse != (c.want != "") {
-			t.Errorf("after %q the picture says %t", c.asked, s.Mouse)
-		}
+		expect.Is(t, s.Mouse, c.want != "", "after", c.asked, "the picture says")
 	}
 }
 
@@ -51,12 +50,8 @@ func TestACharacterThatDoesNotFitSpoilsNoOther(t *testing.T) {
 		"\x1b[1;19H👩\u200d👧\u200d👧yz": strings.Repeat(" ", 18) + "👩\u200d👧\u200d👧\nyz",
 	} {
 		e, s := screen(t, 20, 5, said)
-		if got := s.Text(); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
-		}
-		if bad := whole(e) + well(s); bad != "" {
-			t.Errorf("%q: %s", said, bad)
-		}
+		expect.Is(t, s.Text(), want, said)
+		expect.Is(t, whole(e)+well(s), "", said)
 	}
 }
 
@@ -70,9 +65,7 @@ func TestWhatIsNotUnderstoodIsPassedOver(t *testing.T) {
 	} {
 		for cut := range min(len(said), 40) {
 			e, s := screen(t, 20, 5, "before", said[:cut], said[cut:], "after")
-			if got := s.Text(); got != "beforeafter" {
-				t.Errorf("%.60q cut at %d: %q", said, cut, got)
-			}
+			expect.Is(t, s.Text(), "beforeafter", said, "cut at", cut)
 			if s.Title != "" || s.Size != (terminal.Size{Cols: 20, Rows: 5}) || e.cur.pen != (terminal.Style{}) {
 				t.Errorf("%.60q: title %q, size %s, style %+v", said, s.Title, s.Size, e.cur.pen)
 			}
@@ -88,8 +81,6 @@ func TestAProgramIsAnsweredWhatItsTerminalIs(t *testing.T) {
 		var got strings.Builder
 		e := New(terminal.Size{Cols: 20, Rows: 5}, 0, Signals{Reply: func(data []byte) { got.Write(data) }})
 		_, _ = e.Write([]byte(asked))
-		if got.String() != want {
-			t.Errorf("%q: %q, want %q", asked, got.String(), want)
-		}
+		expect.Is(t, got.String(), want, asked)
 	}
 }

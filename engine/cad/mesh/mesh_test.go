@@ -67,13 +67,9 @@ func TestPropertiesOfABoxFarFromTheOrigin(t *testing.T) {
 
 func TestBoundsAndMeeting(t *testing.T) {
 	a := cuboid([3]float64{0, 0, 0}, [3]float64{10, 10, 10}).Bounds()
-	if a.Size() != [3]float64{10, 10, 10} {
-		t.Errorf("size is %v", a.Size())
-	}
+	expect.Is(t, a.Size(), [3]float64{10, 10, 10}, "size is")
 	for x, want := range map[float64]bool{9: true, 10: true, 10.1: false, -10.1: false} {
-		if got := a.Meets(cuboid([3]float64{x, 0, 0}, [3]float64{10, 10, 10}).Bounds()); got != want {
-			t.Errorf("boxes %v apart meet: %v, want %v", x, got, want)
-		}
+		expect.Is(t, a.Meets(cuboid([3]float64{x, 0, 0}, [3]float64{10, 10, 10}).Bounds()), want, "boxes", x, "apart meet")
 	}
 }
 

@@ -329,9 +329,7 @@ func TestALaterMergeReportsOnlyWhatChangedSince(t *testing.T) {
 		done(t, main, o)
 	}
 	do(t, ws, "point:b=5 point:c=5 point:d=5")
-	if got := told(merge(t, ws, main)); got != "+d ~c both_modified(b)" {
-		t.Error(got)
-	}
+	expect.Is(t, told(merge(t, ws, main)), "+d ~c both_modified(b)")
 	do(t, ws, "point:b=3")
 	if o := merge(t, ws, main); told(o) != "" || len(main.Conflicts()) > 0 {
 		t.Errorf("after both agree: %s, open %v", told(o), main.Conflicts())
@@ -377,9 +375,7 @@ func TestWhatATargetNeverHadIsNotADeletion(t *testing.T) {
 	o, err := Resolve(main, ws, Resolution{EntityID: "t", Strategy: KeepTarget}, &rulers{})
 	expect.No(t, err)
 	done(t, ws, o)
-	if got := told(merge(t, ws, main)); got != "geometry_overlap(own,t)" {
-		t.Error(got)
-	}
+	expect.Is(t, told(merge(t, ws, main)), "geometry_overlap(own,t)")
 }
 
 func TestSiblingsCollideOverInheritedIDs(t *testing.T) {
@@ -388,14 +384,10 @@ func TestSiblingsCollideOverInheritedIDs(t *testing.T) {
 	do(t, early, "point:bracket=1")
 	do(t, main, "point:bracket=2")
 	late, _ := branch(t, main, "late")
-	if got := told(merge(t, late, early)); got != "id_collision(bracket)" {
-		t.Error(got)
-	}
+	expect.Is(t, told(merge(t, late, early)), "id_collision(bracket)")
 	other, _ := branch(t, main, "other")
 	do(t, other, "point:bracket=3")
-	if got := told(merge(t, late, other)); got != "" {
-		t.Errorf("unchanged in one: %s", got)
-	}
+	expect.Is(t, told(merge(t, late, other)), "", "unchanged in one")
 }
 
 func TestAnUndoneMergeCanBeDoneAgain(t *testing.T) {

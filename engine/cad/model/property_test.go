@@ -283,9 +283,7 @@ func TestWorkApartNeverConflicts(t *testing.T) {
 				t.Fatalf("seed %d: %s", seed, told(o))
 			}
 		}
-		if main.Len() != want {
-			t.Errorf("seed %d: %d entities, want %d", seed, main.Len(), want)
-		}
+		expect.Is(t, main.Len(), want, "seed", seed)
 	}
 }
 
@@ -354,9 +352,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if w.Seq() != len(journal) {
-			t.Errorf("seq %d of %d entries", w.Seq(), len(journal))
-		}
+		expect.Is(t, w.Seq(), len(journal), "seq")
 		var again []Entry
 		expect.No(t, core.DecodeStored(core.MustEncode(journal), &again))
 		v, err := Load(again)
@@ -367,15 +363,11 @@ func FuzzLoad(f *testing.F) {
 			if _, err := w.Redo(by("history.redo")); err != nil {
 				t.Error(err)
 			}
-			if state(v) != state(w) {
-				t.Error("undo and redo are not exact")
-			}
+			expect.Is(t, state(v), state(w), "undo and redo are not exact")
 		}
 		b, _, err := Branch(w, Record{ID: "branch_of_it"}, by("workspace.create"))
 		if err != nil {
-			if w.ID() != "branch_of_it" {
-				t.Error(err)
-			}
+			expect.Is(t, w.ID(), "branch_of_it", err)
 			return
 		}
 		if o, err := Merge(b, w, anywhere{}); err != nil || len(o.Change.Put)+len(o.Change.Removed) > 0 {

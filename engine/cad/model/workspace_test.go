@@ -110,9 +110,7 @@ func TestEntitiesKeepTheOrderOfMaking(t *testing.T) {
 	put(t, w, point("b", 1), point("a", 2))
 	put(t, w, line("c", 3))
 	put(t, w, point("b", 9))
-	if got := ids(w); got != "b a c" {
-		t.Errorf("order %q", got)
-	}
+	expect.Is(t, ids(w), "b a c", "order")
 	page, total := w.Entities(Filter{Type: Point, Offset: 1, Limit: 5})
 	if total != 2 || len(page) != 1 || page[0].ID != "a" {
 		t.Errorf("page %v of %d", page, total)
@@ -128,19 +126,13 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 		t.Fatal(id)
 	}
 	put(t, w, point("ws_a_point_1", 1), point("ws_a_point_2", 1), point("ws_a_point_4", 1))
-	if id := w.NextID(Point); id != "ws_a_point_3" {
-		t.Error(id)
-	}
-	if id := w.NextID(Solid); id != "ws_a_solid_1" {
-		t.Error(id)
-	}
+	expect.Is(t, w.NextID(Point), "ws_a_point_3")
+	expect.Is(t, w.NextID(Solid), "ws_a_solid_1")
 	put(t, w, point("ws_a_point_3", 1))
 	_, err := w.Undo(by("history.undo"))
 	expect.No(t, err)
 	commit(t, w, Change{Removed: []string{"ws_a_point_1"}})
-	if id := w.NextID(Point); id != "ws_a_point_5" {
-		t.Error(id)
-	}
+	expect.Is(t, w.NextID(Point), "ws_a_point_5")
 	if ids := w.NextIDs(Point, 3); !slices.Equal(ids, []string{"ws_a_point_5", "ws_a_point_6", "ws_a_point_7"}) {
 		t.Error(ids)
 	}
@@ -149,9 +141,7 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 		t.Error(ids)
 	}
 	m, _ := start(t, Main)
-	if id := m.NextID(Arc); id != "arc_1" {
-		t.Error(id)
-	}
+	expect.Is(t, m.NextID(Arc), "arc_1")
 }
 
 func TestWhatIsWrongIsRefusedAndChangesNothing(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 func TestAnIntentIsBroughtAboutStepByStep(t *testing.T) {
@@ -187,9 +188,7 @@ func TestAKeyMakesAnIntentOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		spec := control.Spec{Key: "fork-7", Steps: []control.Step{step("make", "")}}
 		one, two := r.intend(alice, spec), r.intend(alice, spec)
-		if one.IntentID != two.IntentID {
-			t.Errorf("%s %s", one.IntentID, two.IntentID)
-		}
+		expect.Is(t, one.IntentID, two.IntentID)
 		spec.AgentID, spec.Steps = "ada", []control.Step{step("fail", "")}
 		if _, err := r.Intend(r.T.Context(), alice, spec); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), one.IntentID) {
 			t.Error(err)

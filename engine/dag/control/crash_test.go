@@ -143,9 +143,7 @@ func settled(t testing.TB, c *control.Controller, dir string) {
 			if len(i.Steps) == 4 {
 				want = control.Failed
 			}
-			if i.Status != want {
-				t.Errorf("%s is %s: %s", i.IntentID, i.Status, i.Why)
-			}
+			expect.Is(t, i.Status, want, i.IntentID, "is", i.Why)
 			for k, s := range i.Steps {
 				inPlace(t, dir, &i, k+1, s)
 			}
@@ -164,9 +162,7 @@ func inPlace(t testing.TB, dir string, i *control.Intent, n int, s control.StepS
 		t.Errorf("%s: two worked on it at once", name)
 	}
 	_, err := os.Stat(filepath.Join(dir, name))
-	if there := err == nil; there != (i.Status == control.Done) {
-		t.Errorf("%s of a %s intent: there %v", name, i.Status, there)
-	}
+	expect.Is(t, err == nil, i.Status == control.Done, name, "of a", i.Status, "intent: there")
 	switch {
 	case s.Action == "make" && s.Status == control.StepDone && (ones != 1 || twos != 1),
 		s.Action == "make" && (ones > 1 || twos > 1),

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/expect"
 )
 
 // dies ends an Act as the death of its holder does: nothing more is heard of
@@ -165,9 +166,7 @@ func TestAStepThatKillsEveryHolderIsGivenUp(t *testing.T) {
 				acts++
 			}
 		}
-		if acts != 3 {
-			t.Errorf("%d acts", acts)
-		}
+		expect.Is(t, acts, 3)
 	})
 }
 

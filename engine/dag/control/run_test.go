@@ -80,9 +80,7 @@ func TestWhatIsDueBeforeItsHolderLetGoIsBegunWhenItDoes(t *testing.T) {
 		t.Fatalf("%d begun beside their holder", n)
 	}
 	c.release(h)
-	if n := tended(t, c); n != 1 {
-		t.Errorf("%d begun after their holder let go", n)
-	}
+	expect.Is(t, tended(t, c), 1, "begun after their holder let go")
 }
 
 // One tenant has the only slot, and gives it back just when another that found

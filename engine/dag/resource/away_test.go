@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
@@ -35,8 +36,6 @@ func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
 			t.Errorf("fork: %v", err)
 		}
 		r.No(r.forget(r.T.Context(), alice, made.ID))
-		if len(r.shelf.kept) != 1 {
-			t.Error("the machine that keeps it was told to drop it, or another one has")
-		}
+		expect.Is(t, len(r.shelf.kept), 1, "the machine that keeps it was told to drop it, or another one has")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 )
 
 // refused is a fork that fails for good after its snapshots are taken.
@@ -51,9 +52,7 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 			if len(f.Parts) != 1 || !f.Parts[0].makes() {
 				t.Errorf("%s has %+v", name, f.Parts)
 			}
-			if word := r.shelf.things[f.Parts[0].Dest]; word != "one" {
-				t.Errorf("what %s has says %q", name, word)
-			}
+			expect.Is(t, r.shelf.things[f.Parts[0].Dest], "one", "what", name, "has says")
 		}
 	})
 }
@@ -71,9 +70,7 @@ func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 		}
 		f, err := r.fork(at, "bob", nil)
 		r.No(err)
-		if got := f.Parts[0].SnapshotRef; got != first.Snapshot.ID {
-			t.Errorf("forked from the snapshot %q, want %q", got, first.Snapshot.ID)
-		}
+		expect.Is(t, f.Parts[0].SnapshotRef, first.Snapshot.ID, "forked from the snapshot")
 	})
 }
 
@@ -127,9 +124,7 @@ func TestAForkThatFailedTakesNothingFromItsNamesake(t *testing.T) {
 		if _, err := r.fork(at, "bob", map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}); core.AsError(err).Code != core.Conflict {
 			t.Fatalf("the fork: %v", err)
 		}
-		if got := r.holders(chair.ID) + ", " + r.holders(id); got != "bob, ada" {
-			t.Errorf("the chair and the bench have %s", got)
-		}
+		expect.Is(t, r.holders(chair.ID)+", "+r.holders(id), "bob, ada", "the chair and the bench have")
 	})
 }
 
@@ -149,9 +144,7 @@ func TestWhatAForkTookGoesToNobodyElse(t *testing.T) {
 		r.people.add("ada") // anew
 		_, err = forking{r.Resources}.Compensate(ctx, job)
 		r.No(err)
-		if got := r.holders(id); got != "" {
-			t.Errorf("%s have it", got)
-		}
+		expect.Is(t, r.holders(id), "")
 	})
 }
 
@@ -183,9 +176,7 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 			}
 			_, err = forking{r.Resources}.Compensate(r.T.Context(), job)
 			r.No(err)
-			if got := there(); got != c.left {
-				t.Errorf("left is %q, want %q", got, c.left)
-			}
+			expect.Is(t, there(), c.left, "left is")
 		}
 		if _, err := os.Stat(filepath.Join(dir, acme)); err != nil {
 			t.Error(err)

@@ -37,9 +37,7 @@ func TestFiguresAreForWhoMayReadThem(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		guarded(c.at, c.token, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
-		if w.Code != c.want {
-			t.Errorf("%s: %d, want %d", name, w.Code, c.want)
-		}
+		expect.Is(t, w.Code, c.want, name)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/ui/serve"
 )
 
@@ -69,9 +70,7 @@ func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
 		}
 		by := func(name string) core.Caller { return core.Caller{Tenant: "t_acme", Name: name} }
 		s.Refused(by("carol"), core.Errorf(core.Denied, "not hers"))
-		if first["carol"] != 1 {
-			t.Error("the first is not told at once")
-		}
+		expect.Is(t, first["carol"], 1, "the first is not told at once")
 		for i := range 1500 { // ten a second
 			s.Refused(by("bob"), core.Errorf(core.Denied, "serve: needs the role admin"))
 			s.Refused(by("mallory"), core.Errorf(core.Denied, "%s %d", strings.Repeat("x", 150), i))
@@ -104,8 +103,6 @@ func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
 		if len(again["carol"]) != 0 {
 			t.Errorf("carol: %+v", again["carol"])
 		}
-		if first["dave"] != 1 {
-			t.Error("what comes after the end is lost")
-		}
+		expect.Is(t, first["dave"], 1, "what comes after the end is lost")
 	})
 }

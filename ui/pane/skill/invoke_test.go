@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 )
 
 func made(name, params, returns string) *skill.Skill {
@@ -51,9 +52,7 @@ func TestAFormOfOneSkillIsItsSchema(t *testing.T) {
 		t.Errorf("the form has\n%swant\n%s", got, want)
 	}
 	f := invokeForm([]*skill.Skill{made("one", `{}`, "")})
-	if line := strings.Join(f.Line(core.Raw(`{"a":"--yes"}`)), "|"); line != `skill|invoke|one@1.0.0|--params|{"a":"--yes"}` {
-		t.Errorf("the line is %s", line)
-	}
+	expect.Is(t, strings.Join(f.Line(core.Raw(`{"a":"--yes"}`)), "|"), `skill|invoke|one@1.0.0|--params|{"a":"--yes"}`, "the line is")
 }
 
 func TestWhatTakesAnyParametersHasAFieldForThem(t *testing.T) {
