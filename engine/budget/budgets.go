@@ -98,11 +98,8 @@ func New(opt Options) *Budgets {
 		Unread: func(tenant, name string) {
 			s.follow(tenant, name, &Budget{TenantID: tenant, Subject: name, Reached: unreadable})
 		},
-		ID: func(b *Budget) string { return b.Subject },
-		Head: func(b *Budget) record.Head {
-			return record.Head{Tenant: &b.TenantID, Updated: &b.UpdatedAt, Seq: &b.AuditSeq}
-		},
-		State: func(b *Budget) any { return map[string]any{"reached": b.Reached, "granted": b.Granted} },
+		ID:   func(b *Budget) string { return b.Subject },
+		Says: "reached granted",
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	opt.Ledger.Declare(audit.Volatile, string(running))

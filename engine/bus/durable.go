@@ -35,7 +35,6 @@ func (b *Bus) subscriptionKind() record.Table[subscription] {
 	return &record.Kind[*subscription]{
 		Noun: "durable subscription", Subject: "subscription", Bucket: "message.sub", Limit: maxDurable, Quiet: true, Ledger: b.ledger,
 		ID:    func(s *subscription) string { return s.Name },
-		Head:  func(s *subscription) record.Head { return record.Head{Created: &s.CreatedAt} },
 		Whole: true,
 	}
 }

@@ -129,19 +129,6 @@ type CreateAgent struct {
 	Workspace *CreateWorkspace `json:"workspace,omitzero"`
 }
 
-// auditedAgent is what the audit log says about an agent.
-type auditedAgent struct {
-	Role        string `json:"role"`
-	WorkspaceID string `json:"workspace_id"`
-	Status      Status `json:"status"`
-	Operations  int    `json:"operation_count"`
-	Successes   int    `json:"success_count"`
-	Errors      int    `json:"error_count"`
-	Violations  int    `json:"role_violations,omitzero"`
-	Waiting     string `json:"approval_id,omitempty"`
-	FleetAgent  string `json:"fleet_agent,omitempty"`
-}
-
 func (a *Agent) failed(text string) {
 	a.ErrorCount++
 	a.ErrorLog = newest(append(slices.Clip(a.ErrorLog), core.ClipTo(text, maxErrorText)), maxErrors)

@@ -167,21 +167,6 @@ func (b *Brief) fits(task string, role *RoleTemplate) error {
 	return nil
 }
 
-// auditedAssignment is what the audit log says about an assignment.
-type auditedAssignment struct {
-	AgentID   string           `json:"agent_id,omitempty"`
-	Status    AssignmentStatus `json:"status"`
-	Workspace string           `json:"workspace_id,omitempty"`
-	SwarmTask string           `json:"swarm_task_id,omitempty"`
-	Round     int              `json:"round,omitzero"`
-	Tries     int              `json:"tries,omitzero"`
-	Waiting   string           `json:"approval_id,omitempty"`
-}
-
-func (a *TaskAssignment) audited() auditedAssignment {
-	return auditedAssignment{a.AgentID, a.Status, a.WorkspaceID, a.SwarmTask, a.Round, a.Tries, a.Waiting}
-}
-
 // Roots of references that are no operation's id.
 const (
 	rootTasks  = "tasks"

@@ -237,7 +237,6 @@ func (c *Controller) settingsKind() record.Table[settings] {
 	return &record.Kind[*settings]{
 		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
 		ID:    func(*settings) string { return settingsID },
-		Head:  func(s *settings) record.Head { return record.Head{Seq: &s.AuditSeq} },
 		Whole: true,
 		Follow: func(tenant, _ string, s *settings) {
 			c.change(tenant, func(t *mind) { t.set = *s }).slots.resize(s.MaxConcurrent)
@@ -249,10 +248,7 @@ func (c *Controller) agentKind() record.Table[Agent] {
 	return &record.Kind[*Agent]{
 		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
 		ID:   func(a *Agent) string { return a.AgentID },
-		Head: func(a *Agent) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
-		State: func(a *Agent) any {
-			return auditedAgent{a.Role, a.WorkspaceID, a.Status, a.OperationCount, a.SuccessCount, a.ErrorCount, a.RoleViolations, a.Waiting, a.FleetAgent}
-		},
+		Says: "role workspace_id status operation_count success_count error_count role_violations approval_id fleet_agent",
 		Follow: func(tenant, id string, a *Agent) {
 			c.change(tenant, func(t *mind) {
 				if m := t.members[id]; m != nil {
@@ -269,10 +265,7 @@ func (c *Controller) workspaceKind() record.Table[Workspace] {
 	return &record.Kind[*Workspace]{
 		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
 		ID:   func(w *Workspace) string { return w.WorkspaceID },
-		Head: func(w *Workspace) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
-		State: func(w *Workspace) any {
-			return auditedWorkspace{w.Seq, w.EntityCount, w.SolidCount, w.Conflicts, w.Kernel, w.Directory}
-		},
+		Says: "seq entity_count solid_count conflict_count kernel directory",
 		Follow: func(tenant, id string, w *Workspace) {
 			c.change(tenant, func(t *mind) { t.spaces[id] = w })
 		},

@@ -187,11 +187,8 @@ func finderOf(roles []RoleTemplate) roleFinder {
 func (c *Controller) roleKind() record.Table[RoleTemplate] {
 	return &record.Kind[*RoleTemplate]{
 		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
-		ID:   func(r *RoleTemplate) string { return r.Name },
-		Head: func(r *RoleTemplate) record.Head { return record.Head{Seq: &r.AuditSeq} },
-		State: func(r *RoleTemplate) any {
-			return map[string][]string{"allowed_operations": r.AllowedOperations, "forbidden_operations": r.ForbiddenOperations}
-		},
+		ID:    func(r *RoleTemplate) string { return r.Name },
+		Whole: true,
 		Follow: func(tenant, name string, r *RoleTemplate) {
 			c.change(tenant, func(t *mind) { t.custom[name] = r })
 		},

@@ -176,8 +176,7 @@ func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
 func (c *Controller) scenarioKind() record.Table[Scenario] {
 	return &record.Kind[*Scenario]{
 		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
-		ID:   func(s *Scenario) string { return s.Name },
-		Head: func(s *Scenario) record.Head { return record.Head{Seq: &s.AuditSeq} },
+		ID: func(s *Scenario) string { return s.Name },
 	}
 }
 

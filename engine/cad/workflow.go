@@ -103,14 +103,6 @@ type Workflow struct {
 // maxFailures bounds what a workflow remembers of its failures.
 const maxFailures = 100
 
-// auditedWorkflow is what the audit log says about a workflow.
-type auditedWorkflow struct {
-	State     ExecutionState `json:"execution_state"`
-	Completed int            `json:"completed_tasks"`
-	Tasks     int            `json:"total_tasks"`
-	Cancelled string         `json:"cancelled,omitempty"`
-}
-
 func (w *Workflow) to(next ExecutionState, at Seconds) error {
 	if !slices.Contains(executionMoves[w.State], next) {
 		return core.Errorf(core.Conflict, "workflow %s is %s: it can't become %s", w.WorkflowID, w.State, next).With("field", "execution_state").With("value", string(next))

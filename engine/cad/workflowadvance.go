@@ -89,7 +89,7 @@ func (s *workflows) expected(tx *audit.Tx, t *task.Task, in *AssignmentInput) (*
 
 // followIn brings an assignment to where its task is.
 func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *task.Task) error {
-	at, was := seconds(tx.Now()), a.audited()
+	at, was := seconds(tx.Now()), *a
 	a.Waiting = ""
 	if t.Waiting != "" {
 		a.Waiting = t.ApprovalID
@@ -129,7 +129,7 @@ func (s *workflows) followIn(tx *audit.Tx, a *TaskAssignment, t *task.Task) erro
 			return err
 		}
 	}
-	if a.audited() == was && result == nil {
+	if s.c.kinds.assignment.Same(&was, a) && result == nil {
 		return nil
 	}
 	if err := s.c.saveAssignment(tx, a, record.Event{Type: "cad.assignment." + string(a.Status)}); err != nil || a.WorkflowID == "" {

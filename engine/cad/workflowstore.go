@@ -33,10 +33,7 @@ func (c *Controller) workflowKind() record.Table[Workflow] {
 	return &record.Kind[*Workflow]{
 		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
 		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
-		Head: func(w *Workflow) record.Head { return record.Head{Tenant: &w.TenantID, Seq: &w.AuditSeq} },
-		State: func(w *Workflow) any {
-			return auditedWorkflow{w.State, w.Metrics.Completed, w.Metrics.Tasks, w.Cancelled}
-		},
+		Says: "execution_state metrics cancelled",
 		Indexes: []record.Index[*Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
 			if w.State == Initializing || w.State == WorkflowRunning {
 				return live
@@ -58,8 +55,7 @@ func (c *Controller) assignmentKind() record.Table[TaskAssignment] {
 			}
 			return core.NewID(core.TaskPrefix, tenant, k.Seq())
 		},
-		Head:  func(a *TaskAssignment) record.Head { return record.Head{Tenant: &a.TenantID, Seq: &a.AuditSeq} },
-		State: func(a *TaskAssignment) any { return a.audited() },
+		Says: "agent_id status workspace_id swarm_task_id round tries approval_id",
 		Indexes: []record.Index[*TaskAssignment]{{Bucket: bCarried, Word: func(a *TaskAssignment) string {
 			if a.carried() {
 				return carried

@@ -48,16 +48,6 @@ type CreateWorkspace struct {
 	Directory   string `json:"directory,omitempty"` // absolute
 }
 
-// auditedWorkspace is what the audit log says about a workspace.
-type auditedWorkspace struct {
-	Seq       int    `json:"seq"`
-	Entities  int    `json:"entity_count"`
-	Solids    int    `json:"solid_count"`
-	Conflicts int    `json:"conflict_count"`
-	Kernel    string `json:"kernel,omitempty"`
-	Directory string `json:"directory,omitempty"`
-}
-
 // begun is a workspace that is ready to be stored.
 type begun struct {
 	space Workspace

@@ -164,9 +164,11 @@ func (r *Rule) concerns(from *Origin, port uint16, now time.Time) bool {
 	return (r.Port == 0 || r.Port == port) && (r.Role == "" || r.Role == from.Role) && (r.Agent == "" || r.Agent == from.Agent) && (r.Project == "" || r.Project == from.project) && r.Alive(now)
 }
 
-// same says whether two rules do the same for the same.
-func (r *Rule) same(o *Rule) bool {
-	return r.Effect == o.Effect && r.Private == o.Private && r.Opaque == o.Opaque && slices.Equal(r.Hosts, o.Hosts) && r.ExpiresAt.Equal(o.ExpiresAt)
+// sameRule says whether two rules do the same, whoever made them.
+func (s *Service) sameRule(a, b *Rule) bool {
+	c := *b
+	c.Owner = a.Owner
+	return s.kind.Same(a, &c)
 }
 
 func compareRules(a, b Rule) int {

@@ -14,10 +14,7 @@ import (
 func (s *Service) ruleKind() record.Table[Rule] {
 	return &record.Kind[*Rule]{
 		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread,
-		ID: (*Rule).ID,
-		Head: func(r *Rule) record.Head {
-			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
-		},
+		ID:    (*Rule).ID,
 		Whole: true,
 	}
 }
@@ -102,7 +99,7 @@ func (s *Service) Put(ctx context.Context, by core.Caller, r Rule, expires time.
 		if r.Owner, r.ExpiresAt = by.Name, (time.Time{}); expires != 0 {
 			r.ExpiresAt = tx.Now().Add(expires)
 		}
-		action, err = s.kind.Put(tx, record.Event{Type: "egress." + string(r.Effect)}, &r, (*Rule).same)
+		action, err = s.kind.Put(tx, record.Event{Type: "egress." + string(r.Effect)}, &r, s.sameRule)
 		return err
 	})
 	return r, action, err

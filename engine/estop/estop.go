@@ -75,7 +75,7 @@ func New(opt Options) *Stops {
 		Head: func(st *State) record.Head {
 			return record.Head{Tenant: &st.TenantID, Updated: &st.At, Seq: &st.AuditSeq}
 		},
-		State: func(st *State) any { return map[string]bool{"on": st.On} },
+		Says: "on",
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	return s

@@ -49,10 +49,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{ledger: opt.Ledger, own: opt.Own, rules: map[string]map[string]Rule{}}
 	s.kind = &record.Kind[*Rule]{
 		Noun: "file rule", Subject: subjectRule, Bucket: "files.rule", Limit: maxRules, Ledger: opt.Ledger, Follow: s.follow, Unread: s.unread,
-		ID: (*Rule).ID,
-		Head: func(r *Rule) record.Head {
-			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
-		},
+		ID:    (*Rule).ID,
 		Whole: true,
 	}
 	opt.Ledger.Register(s.kind.Auditable())

@@ -12,7 +12,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -212,12 +211,9 @@ const (
 func (f *Fleet) agentKind() record.Table[Agent] {
 	return &record.Kind[*Agent]{
 		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
-		ID: func(a *Agent) string { return a.Name },
-		Head: func(a *Agent) record.Head {
-			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
-		},
+		ID:      func(a *Agent) string { return a.Name },
 		Stored:  func(a *Agent) any { return stored{a, a.Env} },
-		State:   stateOf,
+		Says:    "status role project runtime host task_id waiting paused pausing stopped",
 		Indexes: []record.Index[*Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
 	}
 }
@@ -226,27 +222,6 @@ func (f *Fleet) agentKind() record.Table[Agent] {
 type stored struct {
 	*Agent
 	Env map[string]string `json:"env,omitempty"`
-}
-
-// stateOf is what the audit log says about an agent.
-func stateOf(a *Agent) any {
-	s := struct {
-		Status  AgentStatus `json:"status"`
-		Role    string      `json:"role"`
-		Project string      `json:"project"`
-		Runtime string      `json:"runtime"`
-		Host    string      `json:"host,omitempty"`
-		Task    string      `json:"task_id,omitempty"`
-		Waiting string      `json:"waiting,omitempty"`
-		Paused  bool        `json:"paused,omitzero"`
-		Pausing bool        `json:"pausing,omitzero"`
-		Stopped bool        `json:"stopped,omitzero"`
-		Stuck   StuckKind   `json:"stuck,omitempty"`
-	}{a.Status, a.Role, a.Project, a.Runtime, a.Host, a.TaskID, a.Waiting, a.Paused, a.Pausing, a.Stopped, ""}
-	if a.Stuck != nil {
-		s.Stuck = a.Stuck.Kind
-	}
-	return s
 }
 
 func (f *Fleet) projectKind() record.Table[Project] {
@@ -275,7 +250,7 @@ func (f *Fleet) roleKind() record.Table[Role] {
 // of another: the id may have been made up before the server was known.
 func keep[T any](tx *audit.Tx, k record.Table[T], key record.Key, v T, learned bool) error {
 	old, err := k.At(tx, key)
-	if err != nil || old != nil && (!learned || reflect.DeepEqual(*old, v)) {
+	if err != nil || old != nil && (!learned || k.Same(old, &v)) {
 		return err
 	}
 	event := k.Called() + ".created"

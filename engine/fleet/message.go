@@ -60,18 +60,7 @@ func (f *Fleet) messageKind() record.Table[Message] {
 		Noun: "queued message", Subject: "agent_message", Bucket: "agent.message", Ledger: f.opt.Ledger, Follow: f.followMessage,
 		ID:  func(m *Message) string { return m.MessageID },
 		Key: record.Numbered(messagePrefix), Name: record.NumberedName(messagePrefix),
-		Head: func(m *Message) record.Head {
-			return record.Head{Tenant: &m.TenantID, Created: &m.CreatedAt, Seq: &m.AuditSeq}
-		},
-		State: func(m *Message) any {
-			return struct {
-				Agent  string `json:"agent"`
-				Place  int    `json:"place"`
-				Steers bool   `json:"steers,omitzero"`
-				Told   string `json:"told,omitempty"`
-				Held   string `json:"held,omitempty"`
-			}{m.Agent, m.Place, m.Steers, m.Told, m.Held}
-		},
+		Says:    "agent place steers told held",
 		Indexes: []record.Index[*Message]{{Bucket: messagesOf, Word: func(m *Message) string { return m.Agent }}},
 	}
 }

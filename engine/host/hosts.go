@@ -48,10 +48,7 @@ func New(opt Options) *Hosts {
 	s := &Hosts{opt: opt}
 	s.kind = &record.Kind[*Host]{
 		Noun: "host", Bucket: "host", Limit: maxHosts, Ledger: opt.Ledger, Follow: s.crew.Follow,
-		ID: func(h *Host) string { return h.Name },
-		Head: func(h *Host) record.Head {
-			return record.Head{Tenant: &h.TenantID, Created: &h.CreatedAt, Updated: &h.UpdatedAt, Seq: &h.AuditSeq}
-		},
+		ID:    func(h *Host) string { return h.Name },
 		Whole: true,
 	}
 	s.crew = loop.Crew[Host]{

@@ -360,15 +360,7 @@ func (j *Judge) ruleKind() record.Table[Rule] {
 		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
 		ID:  func(r *Rule) string { return r.RuleID },
 		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
-		Head: func(r *Rule) record.Head {
-			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Seq: &r.AuditSeq}
-		},
-		State: func(r *Rule) any {
-			return struct {
-				Uses    int  `json:"uses"`
-				Revoked bool `json:"revoked"`
-			}{r.Uses, r.Revoked}
-		},
+		Says: "uses revoked",
 	}
 }
 

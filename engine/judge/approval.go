@@ -20,14 +20,6 @@ const (
 	maxReason = 4096
 )
 
-// state is what the audit log says of an approval that is stored so.
-func (a *Approval) state() core.Raw {
-	return core.MustEncode(struct {
-		Status ApprovalStatus `json:"status"`
-		Bound  string         `json:"bound"` // digest of what it is about
-	}{a.Status, a.Digest})
-}
-
 // newApproval is the approval that a hitl verdict asks for, with its id.
 func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 	a := &Approval{

@@ -39,10 +39,7 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 	return &record.Kind[*Approval]{
 		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
-		Head: func(a *Approval) record.Head {
-			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Seq: &a.AuditSeq}
-		},
-		Decode: decodeApproval, State: func(a *Approval) any { return a.state() },
+		Decode: decodeApproval, Says: "status digest",
 		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()
@@ -79,9 +76,6 @@ func (j *Judge) policyKind() record.Table[Policy] {
 	return &record.Kind[*Policy]{
 		Noun: "policy", Bucket: "policy", Ledger: j.ledger,
 		ID: func(p *Policy) string { return p.PolicyID }, Number: record.Numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
-		Head: func(p *Policy) record.Head {
-			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Seq: &p.AuditSeq}
-		},
-		State: func(p *Policy) any { return p.state() },
+		Says: "status source_digest cases_digest kind interpreter serve gates proposed_by tests_summary first_activated_by",
 	}
 }

@@ -74,21 +74,6 @@ type TestsSummary struct {
 	Failed int `json:"failed"`
 }
 
-// policyRecord is what the audit log says of a policy.
-type policyRecord struct {
-	Status PolicyStatus  `json:"status"`
-	Source string        `json:"source"`
-	Cases  string        `json:"cases"`
-	Run    string        `json:"run"` // digest of how it is run
-	Tests  *TestsSummary `json:"tests,omitzero"`
-	First  string        `json:"first,omitempty"`
-}
-
-func (p *Policy) state() policyRecord {
-	run := digestOf(core.MustEncode(map[string]any{"kind": p.Kind, "interpreter": p.Interpreter, "serve": p.Serve, "gates": p.Gates, "by": p.ProposedBy}))
-	return policyRecord{p.Status, p.SourceDigest, p.CasesDigest, run, p.TestsSummary, p.FirstBy}
-}
-
 // digestOf is the sha256 in hex, "" of nothing.
 func digestOf(data []byte) string {
 	if len(data) == 0 {

@@ -68,10 +68,7 @@ func New(opt Options) *Notices {
 	s := &Notices{opt: opt, ledger: opt.Ledger, live: map[place]uint64{}}
 	s.kind = &record.Kind[*Notice]{
 		Noun: "notice", Bucket: "notice", Limit: maxNotices, Ledger: opt.Ledger, Follow: s.crew.Follow,
-		ID: func(n *Notice) string { return n.Name },
-		Head: func(n *Notice) record.Head {
-			return record.Head{Tenant: &n.TenantID, Created: &n.CreatedAt, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
-		},
+		ID:    func(n *Notice) string { return n.Name },
 		Whole: true,
 	}
 	s.crew = loop.Crew[Notice]{

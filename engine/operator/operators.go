@@ -47,10 +47,7 @@ func New(ctx context.Context, book *health.Troubles, ledger *audit.Ledger, tenan
 	o := &Operators{ledger: ledger, tenants: tenants, grants: map[string][]Grant{}}
 	o.kind = &record.Kind[*Operator]{
 		Noun: "operator", Bucket: "operator", Ledger: ledger, Follow: o.follow,
-		ID: func(who *Operator) string { return who.Name },
-		Head: func(who *Operator) record.Head {
-			return record.Head{Tenant: &who.TenantID, Created: &who.CreatedAt, Updated: &who.UpdatedAt, Seq: &who.AuditSeq}
-		},
+		ID:    func(who *Operator) string { return who.Name },
 		State: (*Operator).state,
 	}
 	ledger.Register(o.kind.Auditable())

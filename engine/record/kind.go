@@ -43,7 +43,8 @@ type Kind[P any] struct {
 	// Place is where a record is kept, where that does not follow from its id:
 	// such records are read by At.
 	Place func(P) Key
-	// Head points to the members that saving fills in; nil for none.
+	// Head points to the members that saving fills in, where they are not those that
+	// are called tenant_id, created_at, updated_at and audit_seq in JSON.
 	Head func(P) Head
 	// Stored is what the store keeps, where that is not the record's own JSON;
 	// it must decode into a record. nil is the record.
@@ -56,8 +57,11 @@ type Kind[P any] struct {
 	Brief func(data []byte) (P, error)
 	// Whole kinds hold no secret: events say the whole record but its head.
 	Whole bool
-	// State is what events say of a record of another kind, a JSON object without a
-	// secret. Of a kind with neither they say nothing, and nothing is proven.
+	// Says are the members that events tell of where that is not all: their names in
+	// JSON, with spaces between. None is secret, or may have to be erased.
+	Says string
+	// State is what events say where no members do, a JSON object. Of a kind without
+	// any of these they say nothing; the digests of its rows prove it all the same.
 	State func(P) any
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
@@ -74,6 +78,8 @@ type Kind[P any] struct {
 	// Unread learns in Read of each record that can't be decoded, by its name,
 	// so that what it may have held back stays held back; nil ignores it.
 	Unread func(tenant, name string)
+
+	members members
 }
 
 // Head are the members of a record that saving fills in; those that it has not
@@ -218,10 +224,13 @@ func (k *Kind[P]) is(tenant string, v P, key []byte) bool {
 }
 
 func (k *Kind[P]) head(v P) (h Head) {
-	if k.Head != nil && !isNil(v) {
-		h = k.Head(v)
+	switch {
+	case isNil(v):
+		return h
+	case k.Head != nil:
+		return k.Head(v)
 	}
-	return h
+	return k.members.head(v)
 }
 
 // state is what an event says of a record: what the kind wants said.
@@ -229,6 +238,8 @@ func (k *Kind[P]) state(v P) any {
 	switch {
 	case k.Whole:
 		return k.headless(v)
+	case k.Says != "":
+		return k.members.said(v, k.Says)
 	case k.State != nil:
 		return k.State(v)
 	}
@@ -236,7 +247,7 @@ func (k *Kind[P]) state(v P) any {
 }
 
 // told says whether events say anything of the kind's records.
-func (k *Kind[P]) told() bool { return k.Whole || k.State != nil }
+func (k *Kind[P]) told() bool { return k.Whole || k.Says != "" || k.State != nil }
 
 // headless is a record without its head.
 func (k *Kind[P]) headless(v P) P {

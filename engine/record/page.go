@@ -138,7 +138,7 @@ func (k *Kind[P]) Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error) {
 		for ; i >= 0; i-- { // one that can't be read was made after those before it
 			v, err := k.Glance(tx, Seq(first+uint64(i)))
 			if !isNil(v) {
-				return *k.Head(v).Created, nil
+				return *k.head(v).Created, nil
 			}
 			if err != nil && len(core.DamagedIn(err)) == 0 {
 				return time.Time{}, err

@@ -95,10 +95,7 @@ func (p *Policy) limit(now time.Time) record.Limit {
 func (s *Service) policies() record.Table[Policy] {
 	return &record.Kind[*Policy]{
 		Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow,
-		ID: func(p *Policy) string { return p.Kind },
-		Head: func(p *Policy) record.Head {
-			return record.Head{Tenant: &p.TenantID, Created: &p.CreatedAt, Updated: &p.UpdatedAt, Seq: &p.AuditSeq}
-		},
+		ID:    func(p *Policy) string { return p.Kind },
 		Whole: true,
 	}
 }

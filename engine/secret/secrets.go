@@ -74,10 +74,7 @@ func New(opt Options) *Secrets {
 		ledger: opt.Ledger, keys: keyring{path: opt.Key}, held: opt.Held,
 		kind: &record.Kind[*stored]{
 			Noun: "secret", Bucket: "secret", Limit: MaxSecrets, Ledger: opt.Ledger,
-			ID: func(one *stored) string { return one.Name },
-			Head: func(one *stored) record.Head {
-				return record.Head{Tenant: &one.TenantID, Created: &one.CreatedAt, Updated: &one.UpdatedAt, Seq: &one.AuditSeq}
-			},
+			ID:    func(one *stored) string { return one.Name },
 			State: (*stored).state,
 		},
 	}

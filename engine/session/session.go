@@ -87,10 +87,7 @@ func (s *Sessions) declared() record.Table[Session] {
 		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID:     func(ses *Session) string { return ses.SessionID },
 		Number: record.Numbers(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
-		Head: func(ses *Session) record.Head {
-			return record.Head{Tenant: &ses.TenantID, Created: &ses.CreatedAt, Updated: &ses.UpdatedAt, Seq: &ses.AuditSeq}
-		},
-		State: func(ses *Session) any { return map[string]State{"state": ses.State} },
+		Says: "state",
 		Indexes: []record.Index[*Session]{{Bucket: store.Bucket(names), Keys: func(ses *Session) []record.Key {
 			if ses.Name == "" || ses.State == Stopped {
 				return nil

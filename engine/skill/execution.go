@@ -95,13 +95,7 @@ func (s *Skills) execKind() record.Table[Execution] {
 		Head: func(e *Execution) record.Head {
 			return record.Head{Tenant: &e.TenantID, Created: &e.StartedAt, Seq: &e.AuditSeq}
 		},
-		State: func(e *Execution) any {
-			return struct {
-				Status  Status `json:"status"`
-				Retries int    `json:"retry_count"`
-				Result  string `json:"result_digest,omitempty"`
-			}{e.Status, e.RetryCount, core.SHA256(string(e.Result))}
-		},
+		Says: "status retry_count",
 		Indexes: []record.Index[*Execution]{
 			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
 			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},

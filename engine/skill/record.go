@@ -65,12 +65,7 @@ func (r *registry) skillKind() record.Table[Skill] {
 			st.auditSeq = st.AuditSeq
 			return st.Skill, err
 		},
-		State: func(s *Skill) any {
-			return struct {
-				Digest string `json:"digest"`
-				Source string `json:"source,omitempty"`
-			}{s.Digest, s.Source}
-		},
+		Says: "digest source",
 	}
 }
 

@@ -157,23 +157,12 @@ func (s *Skills) agentKind() record.Table[Subagent] {
 	return &record.Kind[*Subagent]{
 		Noun: "subagent", Bucket: "subagent", Ledger: s.ledger, Follow: s.follow,
 		ID: func(a *Subagent) string { return a.AgentID }, Number: record.UUIDs("agent_id"),
-		Head: func(a *Subagent) record.Head {
-			return record.Head{Tenant: &a.TenantID, Created: &a.CreatedAt, Updated: &a.UpdatedAt, Seq: &a.AuditSeq}
-		},
 		Stored: func(a *Subagent) any {
 			kept := *a
 			kept.Results = nil // beside it
 			return &kept
 		},
-		State: func(a *Subagent) any {
-			return struct {
-				State   State  `json:"state"`
-				Task    string `json:"task_id,omitempty"`
-				Skill   string `json:"assigned_skill,omitempty"`
-				Waiting string `json:"waiting,omitempty"`
-				Error   string `json:"error_sha256,omitempty"`
-			}{a.State, a.TaskID, a.AssignedSkill, a.Waiting, core.SHA256(a.Error)}
-		},
+		Says:    "state task_id assigned_skill waiting",
 		Indexes: []record.Index[*Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
 	}
 }

@@ -38,10 +38,7 @@ func (s *Swarm) slotKind() record.Table[Slots] {
 			s.slots.Follow(tenant, id, now)
 			s.ring()
 		},
-		ID: func(n *Slots) string { return n.TenantID },
-		Head: func(n *Slots) record.Head {
-			return record.Head{Tenant: &n.TenantID, Updated: &n.UpdatedAt, Seq: &n.AuditSeq}
-		},
+		ID:    func(n *Slots) string { return n.TenantID },
 		Whole: true,
 	}
 }

@@ -96,10 +96,7 @@ type Tools struct {
 func New(opt Options) *Tools {
 	t := &Tools{ledger: opt.Ledger, source: opt.Source, secrets: opt.Secrets, kind: &record.Kind[*Server]{
 		Noun: "server", Subject: "mcp_server", Bucket: "mcp.server", Ledger: opt.Ledger,
-		ID: func(s *Server) string { return s.Name },
-		Head: func(s *Server) record.Head {
-			return record.Head{Tenant: &s.TenantID, Created: &s.CreatedAt, Updated: &s.UpdatedAt, Seq: &s.AuditSeq}
-		},
+		ID:     func(s *Server) string { return s.Name },
 		Stored: (*Server).stored, State: (*Server).state,
 	}}
 	opt.Ledger.Register(t.kind.Auditable())
@@ -215,7 +212,7 @@ func (t *Tools) Put(ctx context.Context, by core.Caller, s Server) (_ Server, ac
 				s.Given++
 			}
 		}
-		action, err = t.kind.Put(tx, record.Event{}, &s, func(a, b *Server) bool { return a.Digest() == b.Digest() })
+		action, err = t.kind.Put(tx, record.Event{}, &s, nil)
 		return err
 	})
 	return s, action, err

@@ -73,13 +73,6 @@ type Checked struct {
 	At    time.Time `json:"at"`
 }
 
-func (r *Review) state() any {
-	return struct {
-		Remarks int `json:"remarks"`
-		Viewed  int `json:"viewed,omitzero"`
-	}{len(r.Remarks), len(r.Viewed)}
-}
-
 // Review is that of an agent's tree; an empty one where nobody has said anything.
 func (s *Trees) Review(tenant, agent string) Review {
 	if r := s.reviews.Get(tenant, agent); r != nil {

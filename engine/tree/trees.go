@@ -73,26 +73,17 @@ func New(ctx context.Context, opt Options) (*Trees, error) {
 	s.loop = loop.New(loop.Options{Component: component, Health: opt.Health, Clock: opt.Ledger.Clock(), Tenants: opt.Tenants, Pass: s.sweep})
 	s.kind = &record.Kind[*Tree]{
 		Noun: "tree", Bucket: "tree", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.follow,
-		ID: func(t *Tree) string { return t.Agent },
-		Head: func(t *Tree) record.Head {
-			return record.Head{Tenant: &t.TenantID, Created: &t.CreatedAt, Updated: &t.UpdatedAt, Seq: &t.AuditSeq}
-		},
+		ID:    func(t *Tree) string { return t.Agent },
 		Whole: true,
 	}
 	s.drafts = &record.Kind[*Review]{
 		Noun: "review", Bucket: "review", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.reviews.Follow,
-		ID: func(r *Review) string { return r.Agent },
-		Head: func(r *Review) record.Head {
-			return record.Head{Tenant: &r.TenantID, Created: &r.CreatedAt, Updated: &r.UpdatedAt, Seq: &r.AuditSeq}
-		},
-		State: (*Review).state,
+		ID:    func(r *Review) string { return r.Agent },
+		State: func(r *Review) any { return map[string]int{"remarks": len(r.Remarks), "viewed": len(r.Viewed)} },
 	}
 	s.lists = &record.Kind[*Checks]{
 		Noun: "checks of a project", Subject: "project.checks", Bucket: "project.checks", Limit: maxTrees, Ledger: opt.Ledger, Follow: s.checks.Follow,
-		ID: func(c *Checks) string { return c.Project },
-		Head: func(c *Checks) record.Head {
-			return record.Head{Tenant: &c.TenantID, Created: &c.CreatedAt, Updated: &c.UpdatedAt, Seq: &c.AuditSeq}
-		},
+		ID:    func(c *Checks) string { return c.Project },
 		Whole: true,
 	}
 	opt.Ledger.Register(s.kind.Auditable(), s.drafts.Auditable(), s.lists.Auditable())

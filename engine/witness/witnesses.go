@@ -52,10 +52,7 @@ func New(opt Options) *Witnesses {
 	s := &Witnesses{opt: opt, ledger: opt.Ledger}
 	s.kind = &record.Kind[*Witness]{
 		Noun: "witness", Bucket: "witness", Limit: maxWitnesses, Ledger: opt.Ledger, Follow: s.crew.Follow,
-		ID: func(w *Witness) string { return w.Name },
-		Head: func(w *Witness) record.Head {
-			return record.Head{Tenant: &w.TenantID, Created: &w.CreatedAt, Updated: &w.UpdatedAt, Seq: &w.AuditSeq}
-		},
+		ID:    func(w *Witness) string { return w.Name },
 		Whole: true,
 	}
 	s.crew = loop.Crew[Witness]{

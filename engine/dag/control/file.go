@@ -32,10 +32,7 @@ func (c *Controller) intentKind() record.Table[Intent] {
 	return &record.Kind[*Intent]{
 		Noun: "intent", Bucket: "intent", Ledger: c.ledger, Follow: c.settled,
 		ID: func(i *Intent) string { return i.IntentID }, Number: record.Numbers(core.IntentPrefix), Name: record.NumberedName(core.IntentPrefix),
-		Head: func(i *Intent) record.Head {
-			return record.Head{Tenant: &i.TenantID, Created: &i.CreatedAt, Updated: &i.UpdatedAt, Seq: &i.AuditSeq}
-		},
-		State: func(i *Intent) any { return i.state() },
+		Says: "status at tries fence withdrawn approval_id",
 		Indexes: []record.Index[*Intent]{{Bucket: bOpen, Count: string(bOpen), Word: func(i *Intent) string {
 			if i.Status.Over() {
 				return ""

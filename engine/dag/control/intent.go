@@ -113,24 +113,5 @@ type Lease struct {
 	Until time.Time `json:"until"`
 }
 
-// state is what the audit log says of an intent.
-type state struct {
-	Status    Status   `json:"status"`
-	At        int      `json:"at"`
-	Tries     int      `json:"tries"`
-	Fence     uint64   `json:"fence"`
-	Withdrawn bool     `json:"withdrawn"`
-	Approval  string   `json:"approval_id"`
-	Steps     []string `json:"steps"`
-}
-
-func (i *Intent) state() state {
-	s := state{i.Status, i.At, i.Tries, i.Fence, i.Withdrawn, i.Approval, make([]string, len(i.Steps))}
-	for n := range i.Steps {
-		s.Steps[n] = i.Steps[n].Action + " " + string(i.Steps[n].Status)
-	}
-	return s
-}
-
 // step is the step at hand.
 func (i *Intent) step() *StepState { return &i.Steps[i.At-1] }
