@@ -18,7 +18,7 @@ func TestTheMapNamesEveryPackage(t *testing.T) {
 	_, after, _ := strings.Cut(string(text), "\n## Packages\n")
 	section, _, _ := strings.Cut(after, "\n## ")
 	named := map[string]bool{"": true}
-	for _, m := range regexp.MustCompile("`([a-z0-9/]+)`").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9/]+)(  |$)`).FindAllStringSubmatch(section, -1) {
 		named[m[1]] = true
 	}
 	for _, p := range packages(t) {
