@@ -48,9 +48,7 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	if _, err := second.open(t.Context(), need); !errors.Is(err, store.ErrUnusable) || !errors.As(err, &untrusted) {
 		t.Fatalf("without a key that the log trusts: %v", err)
 	}
-	if err := second.close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, second.close())
 	trusting := need
 	trusting.Data = firstPath
 	eng, err = first.open(t.Context(), trusting)
@@ -66,14 +64,9 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	if r, err := eng.Verify(t.Context(), "t_acme", nil); err != nil || !r.OK || len(r.Keys) != 2 {
 		t.Error(r, err)
 	}
-	if err := second.close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, second.close())
 	need.ReadOnly = true
-	if _, err := second.open(t.Context(), need); err != nil {
-		t.Errorf("a reader: %v", err)
-	}
-	if err := second.close(); err != nil {
-		t.Error(err)
-	}
+	_, err = second.open(t.Context(), need)
+	expect.No(t, err, "a reader")
+	expect.No(t, second.close())
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // tries has a tenant fail whenever it may be taken within a span, and tells when that was.
@@ -59,9 +61,7 @@ func TestATenantThatWorkedForAWhileIsRetakenAtOnceAgain(t *testing.T) {
 		}
 		r.failed("t_y")
 		r.opened("t_x")
-		if over := r.forget(func(tenant string) bool { return tenant == "t_y" }); !slices.Equal(over, []string{"t_y"}) {
-			t.Errorf("%v is over, want what another engine has", over)
-		}
+		expect.Same(t, r.forget(func(tenant string) bool { return tenant == "t_y" }), []string{"t_y"}, "is over, want what another engine has")
 		time.Sleep(maxRetake)
 		if over := r.forget(func(string) bool { return false }); !slices.Equal(over, []string{"t_x"}) || len(r.all) != 0 {
 			t.Errorf("%v is over, want what has worked for long", over)

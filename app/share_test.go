@@ -131,9 +131,7 @@ func TestATenantThatCameBackIsHandedThereEverMoreSlowly(t *testing.T) {
 func TestATenantThatRestsLeavesItsPlaceToTheOthers(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "other", Live: true}}
 	owned := []postgres.Owned{{Tenant: "t_bad", Free: true}, {Tenant: "t_good", Free: true}}
-	if p := shareOf("here", engines, owned, func(tenant string) bool { return tenant == "t_bad" }); !slices.Equal(p.take, []string{"t_good"}) {
-		t.Errorf("takes %v", p.take)
-	}
+	expect.Same(t, shareOf("here", engines, owned, func(tenant string) bool { return tenant == "t_bad" }).take, []string{"t_good"}, "takes")
 }
 
 func TestAnEngineLooksForTenantsWhenALeaseEnds(t *testing.T) {

@@ -92,9 +92,8 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s %v", out, err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "here.csv")); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(dir, "here.csv"))
+		expect.No(t, err)
 	})
 	t.Run("with the store that it has open", func(t *testing.T) {
 		u.ok("store", "check")
@@ -170,9 +169,7 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 	second.see(`approvals`)
 	expect.Is(t, second.leaves(), 0, "the second: exit")
 	first.gone(`2 here`)
-	if !strings.Contains(second.output(), "\x1b[?1049l") {
-		t.Error("the alternate screen is left on")
-	}
+	expect.Has(t, second.output(), "\x1b[?1049l", "the alternate screen is left on")
 	first.press("1")
 	first.see(`fleet`)
 }
@@ -225,9 +222,7 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 		if strings.Contains(h.screen(), "┌ fleet") {
 			t.Errorf("the screen is not given back:\n%s", h.screen())
 		}
-		if !strings.Contains(h.screen(), "the engine of this cockpit went away") {
-			t.Errorf("nothing said why the screen was empty:\n%s", h.screen())
-		}
+		expect.Has(t, h.screen(), "the engine of this cockpit went away", "nothing said why the screen was empty")
 	}
 }
 

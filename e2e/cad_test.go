@@ -73,12 +73,9 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	if rest, err := io.ReadAll(c.out); err != nil || len(rest) > 0 {
 		t.Errorf("%s: %v", rest, err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(u.data()); err == nil {
-		t.Error("it opened a data file")
-	}
+	expect.No(t, cmd.Wait())
+	_, err = os.Stat(u.data())
+	expect.Fails(t, err, "it opened a data file")
 }
 
 func TestTheCADEnvironmentRefusesWhatItCanNotServe(t *testing.T) {

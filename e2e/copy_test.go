@@ -102,9 +102,7 @@ func TestACopyOfATenantIsEqualInFilesAndOnADatabase(t *testing.T) {
 	before := contents(t, u.data(), "t_acme")
 	out := u.ok("store", "copy", "--tenant", "t_acme", "--to", dsn, "--keep")
 	for _, want := range []string{"copied t_acme from " + u.data(), "a snapshot", "verifies and reconciles", ".spill/t_acme", ".secrets.key"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in %s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	equal(t, before, contents(t, dsn, "t_acme"))
 	equal(t, before, contents(t, u.data(), "t_acme"))

@@ -62,9 +62,7 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	named := func(what, text string) {
 		t.Helper()
 		for _, want := range []string{"t_bad", "session " + session, "task " + task, "without a lease"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s does not say %q:\n%s", what, want, text)
-			}
+			expect.Has(t, text, want, what, "does not say")
 		}
 	}
 	code, out, _ := u.run("doctor", "--profile", "open")

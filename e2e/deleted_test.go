@@ -51,9 +51,7 @@ sleep 600
 		t.Fatal(out)
 	}
 	u.ok("dag", "resource", "attach", "ada", "tree")
-	if out := u.ok("dag", "mounts", "-o", "json"); !strings.Contains(out, "ada") {
-		t.Errorf("it holds nothing: %s", out)
-	}
+	expect.Has(t, u.ok("dag", "mounts", "-o", "json"), "ada", "it holds nothing")
 	if !slices.ContainsFunc(u.files(), func(path string) bool { return strings.HasSuffix(path, "a/b/note") }) {
 		t.Errorf("it has no home: %q", u.files())
 	}

@@ -23,16 +23,13 @@ func TestTheExampleOfAServiceStarts(t *testing.T) {
 	dir, err := os.Getwd()
 	expect.No(t, err)
 	u.ok("up", dir+"/examples/serve")
-	if out := u.ok("operator", "list"); !strings.Contains(out, "night-watch") {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("operator", "list"), "night-watch")
 	args := strings.Fields(regexp.MustCompile(`:\d+`).ReplaceAllString(string(line[2]), ":0"))
 	d := u.daemon(args...)
 	if code, _, stderr := u.run("task", "list"); code != 0 {
 		t.Errorf("exit %d %s", code, stderr)
 	}
 	signer, _ := pair(t, 1)
-	if _, err := d.dial("ann", signer); err == nil {
-		t.Error("a stranger's key opens it")
-	}
+	_, err = d.dial("ann", signer)
+	expect.Fails(t, err, "a stranger's key opens it")
 }

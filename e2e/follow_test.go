@@ -79,12 +79,8 @@ func TestAStandbyOfADatabaseIsWatched(t *testing.T) {
 	has(t, said, "first")
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600))
 	has(t, said, "last")
-	if err := log.Wait(); err != nil {
-		t.Errorf("the log of a task that is over: %v", err)
-	}
-	if err := wait.Wait(); err != nil {
-		t.Errorf("the wait for a task that is over: %v", err)
-	}
+	expect.No(t, log.Wait(), "the log of a task that is over")
+	expect.No(t, wait.Wait(), "the wait for a task that is over")
 	for _, write := range []string{"session create", "bus consume x sys.> --follow", "serve"} {
 		code, out, stderr := watcher.run(strings.Fields(write)...)
 		if code != 3 || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "is a standby: it can only be read") {

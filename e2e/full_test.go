@@ -84,9 +84,7 @@ func TestAFullDiskIsAState(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil { // its result has to wait
 		t.Fatal(err)
 	}
-	if out := u.ok("agent", "pause", "amy", "-o", "json"); !strings.Contains(out, `"paused":true`) {
-		t.Errorf("agent pause: %s", out)
-	}
+	expect.Has(t, u.ok("agent", "pause", "amy", "-o", "json"), `"paused":true`, "agent pause")
 	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) || strings.Contains(out, "unrecorded") {
 		t.Errorf("emergency stop: %s", out)
 	}
@@ -101,16 +99,12 @@ func TestAFullDiskIsAState(t *testing.T) {
 	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
 	u.ok("estop", "off", "--reason", "there is space")
 	await(t, "results that waited", func() bool { return status(ends) == "succeeded" && status(prompt) == "succeeded" })
-	if out := u.ok("agent", "log", "bob"); !strings.Contains(out, "bye") {
-		t.Errorf("what the agent said while the disk was full is lost: %s", out)
-	}
+	expect.Has(t, u.ok("agent", "log", "bob"), "bye", "what the agent said while the disk was full is lost")
 	u.ok("task", "cancel", frozen)
 	u.ok("agent", "cancel", "amy")
 	await(t, "end of the others", func() bool { return status(frozen) == "cancelled" && status(paused) == "cancelled" })
 	for _, id := range all {
-		if out := u.ok("task", "show", id, "-o", "json"); !strings.Contains(out, `"attempt":0`) {
-			t.Errorf("an attempt was used: %s", out)
-		}
+		expect.Has(t, u.ok("task", "show", id, "-o", "json"), `"attempt":0`, "an attempt was used")
 	}
 	if out := u.ok("tenant", "troubles", "-o", "json"); strings.Contains(out, "disk") {
 		t.Errorf("troubles afterwards: %s", out)
@@ -138,18 +132,15 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	}
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600))
 	expect.No(t, d.cmd.Process.Signal(unix.SIGTERM))
-	if _, err := d.cmd.Process.Wait(); err != nil {
-		t.Error(err)
-	}
+	_, err := d.cmd.Process.Wait()
+	expect.No(t, err)
 
 	info, err := os.Stat(u.data())
 	expect.No(t, err)
 	self := *u
 	self.program = "/bin/sh"
 	d = self.daemon("-c", fmt.Sprintf(`ulimit -S -f %d; exec "$0" serve --ssh 127.0.0.1:0`, info.Size()/512), os.Args[0])
-	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) {
-		t.Errorf("emergency stop: %s", out)
-	}
+	expect.Has(t, u.ok("estop", "on", "--reason", "full", "-o", "json"), `"on":true`, "emergency stop")
 	expect.No(t, unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil))
 	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
 	u.ok("estop", "off", "--reason", "there is space")

@@ -64,9 +64,8 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 	git("status", "--short")
 	git("add", "work")
 	git("commit", "-q", "-m", "hers")
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("what the agent laid ran")
-	}
+	_, err := os.Stat(ran)
+	expect.Fails(t, err, "what the agent laid ran")
 	await(t, "what was not there is told", func() bool {
 		out := u.ok("audit", "list", "--kind", "cell.laid", "-o", "json")
 		return strings.Contains(out, "/.bashrc was made") && strings.Contains(out, "/.envrc was made") && !strings.Contains(out, "justfile")

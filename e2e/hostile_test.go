@@ -144,14 +144,10 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 			var told bytes.Buffer
 			s.Stderr = &told
 			size := [][2]int{{1 << 30, 1 << 30}, {0, 0}, {1 << 30, 1}}[i%3]
-			if err := s.RequestPty("xterm", size[0], size[1], nil); err != nil {
-				t.Error(err)
-			}
+			expect.No(t, s.RequestPty("xterm", size[0], size[1], nil))
 			out, err := s.StdoutPipe()
 			expect.No(t, err)
-			if err := s.Shell(); err != nil {
-				t.Error(err)
-			}
+			expect.No(t, s.Shell())
 			if n, err := out.Read(make([]byte, 1)); n == 0 {
 				refused++
 				if s.Wait(); !strings.Contains(told.String(), fmt.Sprintf("%d sessions open", places)) {
@@ -220,8 +216,6 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	}
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	_ = d.cmd.Wait()
-	if out := list(); !strings.Contains(out, fmt.Sprintf(":%d}", times-1)) {
-		t.Errorf("afterwards it says:\n%.2000s", out)
-	}
+	expect.Has(t, list(), fmt.Sprintf(":%d}", times-1), "afterwards it says")
 	u.ok("audit", "verify")
 }

@@ -174,9 +174,7 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 	}
 	for _, path := range []string{"foreign", "kept", "scratch", "home"} {
 		entries, err := os.ReadDir(filepath.Join(s.root, path))
-		if err != nil {
-			t.Error(err)
-		}
+		expect.No(t, err)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), "pwned") {
 				t.Errorf("write: %s is in %s", e.Name(), path)
@@ -215,15 +213,11 @@ func (s *siege) known(t *testing.T, actor string, deeds []string) {
 		}
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, deeds) {
-		t.Errorf("the log has %q of %s, want %q", got, actor, deeds)
-	}
+	expect.Same(t, got, deeds, "the log has", "of", actor)
 	if s.world["Ways"] == true {
 		log := s.ok("audit", "list", "--kind", "egress.refused", "--agent", actor, "--page-size", "100", "-o", "json")
 		for _, host := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1"} {
-			if !strings.Contains(log, `"host":"`+host+`"`) {
-				t.Errorf("the log has no word of %s:\n%s", host, log)
-			}
+			expect.Has(t, log, `"host":"`+host+`"`, "the log has no word of", host)
 		}
 	}
 }

@@ -171,9 +171,8 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			if refused < 100 {
 				t.Errorf("%d were refused", refused)
 			}
-			if _, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys")); err == nil {
-				t.Error("somebody may come in")
-			}
+			_, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys"))
+			expect.Fails(t, err, "somebody may come in")
 			if out := s.ok("agent", "list", "--tenant", "t_acme"); strings.Contains(out, "eve") {
 				t.Errorf("an agent was made: %s", out)
 			}
@@ -182,16 +181,12 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 				t.Errorf("%d refusals in the log, of %d", n, refused)
 			}
 			for _, who := range []string{`"actor":"ada"`, `"actor":"mallory"`} {
-				if !strings.Contains(log, who) {
-					t.Errorf("the log has no word of %s", who)
-				}
+				expect.Has(t, log, who, "the log has no word of")
 			}
 
 			// What is theirs is theirs, and no directory is one of their own.
 			said := s.conversation([]string{`{"name":"dispatch_task","arguments":{"kind":"exec.run","input":{"argv":["ls"]},"wait_s":20}}`}, "--agent", "ada", "--tenant", "t_acme")[0]
-			if id := regexp.MustCompile(`tk_\w+`).FindString(said); !strings.Contains(s.ok("task", "show", id, "-o", "json", "--tenant", "t_acme"), `"dir":"`+s.dir+`"`) {
-				t.Errorf("an agent's own: %s", said)
-			}
+			expect.Has(t, s.ok("task", "show", regexp.MustCompile(`tk_\w+`).FindString(said), "-o", "json", "--tenant", "t_acme"), `"dir":"`+s.dir+`"`, "an agent's own", said)
 			code, out, stderr := g.run(`task dispatch --kind exec.run --input '{"argv":["sh","-c","pwd; ls -A; echo x >y; cat y"]}' -o json`)
 			id := field(out, "task_id")
 			shown := func() string { return s.ok("task", "show", id, "-o", "json", "--tenant", "t_acme") }

@@ -133,9 +133,7 @@ func TestAKilledOwnersAgentOnAHostIsTheNextOwners(t *testing.T) {
 	if status != "succeeded" || o.given("first prompt.") != 2 {
 		t.Errorf("%s:\n%s", status, o.read("got"))
 	}
-	if log := o.second.ok("task", "log", task, "-o", "json"); !strings.Contains(log, "of the former engine's run: it was ended on its host") {
-		t.Errorf("the task's log:\n%s", log)
-	}
+	expect.Has(t, o.second.ok("task", "log", task, "-o", "json"), "of the former engine's run: it was ended on its host", "the task's log")
 	if next := o.ended(o.second, o.work(o.second, "second prompt.")); next != "succeeded" || o.given("second prompt.") != 1 {
 		t.Errorf("%s:\n%s", next, o.read("got"))
 	}
@@ -171,8 +169,6 @@ func TestAStoppedOwnersAgentOnAHostStandsStillAndIsTheNextOwners(t *testing.T) {
 	if status := o.ended(o.second, second); status != "succeeded" || o.given("second prompt.") != 1 {
 		t.Errorf("when the former owner was back: %s\n%s", status, o.read("got"))
 	}
-	if out := o.second.ok("host", "show", "box", "-o", "json"); !strings.Contains(out, `"state":"up"`) {
-		t.Errorf("when the former owner was back: %s", out)
-	}
+	expect.Has(t, o.second.ok("host", "show", "box", "-o", "json"), `"state":"up"`, "when the former owner was back")
 	o.over()
 }

@@ -69,9 +69,7 @@ rules:
 		approval = field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id")
 		return approval != ""
 	})
-	if out := u.ok("approval", "show", approval); !strings.Contains(out, "of the host") {
-		t.Errorf("the card does not show the host's file:\n%s", out)
-	}
+	expect.Has(t, u.ok("approval", "show", approval), "of the host", "the card does not show the host's file")
 	cut()
 	await(t, "the link is back", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "is back") })
 	u.ok("approval", "approve", approval, "--reason", "it only writes there")
@@ -80,9 +78,7 @@ rules:
 		return strings.Contains(string(got), "result")
 	})
 	cut()
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 	got, _ := os.ReadFile(in("got"))
 	if strings.Count(string(got), "prompt\n") != 1 || strings.Count(string(got), "\n") != 2 {
 		t.Errorf("the agent was told %q", got)
@@ -125,12 +121,8 @@ func TestATerminalOnAHostIsSatAt(t *testing.T) {
 	}
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "shell", "echo $((40+4)) done", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-		t.Error(out)
-	}
-	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, "44 done") {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
+	expect.Has(t, u.ok("result", "show", id, "-o", "json"), "44 done")
 	u.ok("agent", "delete", "shell", "--yes")
 	u.ok("host", "remove", "box")
 }

@@ -113,9 +113,7 @@ func worksInAContainer(t *testing.T, program string) {
 		await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
 		id := field(u.ok("agent", "assign", name, "do it", "-o", "json"), "task_id")
 		u.ok("task", "wait", id, "--timeout", patience.String())
-		if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `"uid":`+agent.uid+`}`) {
-			t.Error(name, out)
-		}
+		expect.Has(t, u.ok("result", "show", id, "-o", "json"), `"uid":`+agent.uid+`}`, name)
 		if name == "walled" {
 			if log := u.ok("agent", "log", name, "--page-size", "100"); strings.Contains(log, "hidden") || in("cat", "/tmp/home/secret") != "hidden" {
 				t.Errorf("the wall does not hold: %s", log)

@@ -28,9 +28,7 @@ func (u *user) onHosts() (all []byte) {
 		}
 		return err
 	})
-	if err != nil {
-		u.t.Error(err)
-	}
+	expect.No(u.t, err)
 	for _, pid := range u.keepers("") {
 		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, path := range open {
@@ -85,9 +83,7 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 	}
 	u.ok("task", "wait", id, "--timeout", patience.String())
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(values[0]+values[1])))
-	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, want) {
-		t.Error("the agent has other values:", out)
-	}
+	expect.Has(t, u.ok("result", "show", id, "-o", "json"), want, "the agent has other values:")
 	log := u.ok("agent", "log", "far", "--page-size", "100")
 	if strings.Count(log, "[secret") < 100 {
 		t.Errorf("%.2000s", log)

@@ -104,12 +104,8 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-		t.Error(out)
-	}
-	if out := u.ok("result", "show", id, "-o", "json"); !strings.Contains(out, `{"on":"host"}`) {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
+	expect.Has(t, u.ok("result", "show", id, "-o", "json"), `{"on":"host"}`)
 	work, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work/got"))
 	if len(work) != 1 {
 		t.Fatal(work)
@@ -138,9 +134,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	if code, _, stderr := u.run("agent", "create", "more", "--project", "p", "--host", "box", "--", "true"); code == 0 || !strings.Contains(stderr, "is draining") {
 		t.Error(code, stderr)
 	}
-	if out := u.ok("host", "list"); !strings.Contains(out, "up, draining") {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("host", "list"), "up, draining")
 	u.ok("agent", "delete", "far", "--yes")
 	u.ok("host", "remove", "box")
 	await(t, "no keeper is left", func() bool { return len(u.keepers("")) == 0 })

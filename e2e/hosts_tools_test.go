@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // caller is an agent of the Agent Client Protocol that begins the server that its session
@@ -60,9 +62,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	for n := range 2 {
 		id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
-		if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-			t.Error(out)
-		}
+		expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 		log := u.ok("agent", "log", "far", "--page-size", "100")
 		if want := fmt.Sprintf("tools %d: found; model: ", n+1); !strings.Contains(log, want) || strings.Count(log, "wellmet") < n+1 {
 			t.Fatalf("%q is missing in\n%s", want, log)

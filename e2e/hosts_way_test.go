@@ -63,9 +63,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	})
 	asked := u.ok("approval", "show", approval, "-o", "json")
 	for _, want := range []string{`"gate":"net.connect"`, `"process":"curl"`, `"name":"far"`, `"asked.invalid"`, id} {
-		if !strings.Contains(asked, want) {
-			t.Errorf("%s is missing in %s", want, asked)
-		}
+		expect.Has(t, asked, want)
 	}
 	u.ok("approval", "deny", approval, "--reason", "not there")
 	await(t, "an answer comes", func() bool {
@@ -79,16 +77,12 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 	out := u.ok("agent", "log", "far", "--page-size", "100")
 	for _, want := range []string{
 		"swarmdeck: no route to denied.invalid:80: egress rule denied.invalid denies it", "no route to asked.invalid:80: denied by", "it begins",
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in %s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	if strings.Count(out, "5000") != 2 || strings.Contains(out, "REACHED") || strings.Contains(out, "slow: 0") {
 		t.Errorf("%s", out)

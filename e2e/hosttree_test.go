@@ -47,9 +47,7 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 		if out := k.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 			t.Fatal(out)
 		}
-		if out := k.ok("result", "show", id, "-o", "json"); !strings.Contains(out, want) {
-			t.Errorf("%s: %s", what, out)
-		}
+		expect.Has(t, k.ok("result", "show", id, "-o", "json"), want, what)
 	}
 	did("first", `"said":"KEY=1 lib 2"`)
 	if at := field(k.ok("agent", "show", "far", "-o", "json"), "dir"); !strings.Contains(at, "/keeper-") || !strings.HasSuffix(at, "/far/src") {
@@ -57,9 +55,7 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 	}
 	out := k.ok("agent", "diff", "far", "--stat")
 	for _, want := range []string{"a.txt", "new.txt", "own.txt"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %s in %s", want, out)
-		}
+		expect.Has(t, out, want, "no")
 	}
 	for _, never := range []string{".env", "built"} {
 		if strings.Contains(out, never) {

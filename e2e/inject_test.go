@@ -92,9 +92,7 @@ func TestAnAgentsSessionIsGivenTheEnginesTools(t *testing.T) {
 		t.Error(log)
 	}
 	events := u.ok("audit", "list", "--page-size", "100", "-o", "json")
-	if !strings.Contains(events, `"actor":"caller","actor_kind":"agent","door":"mcp"`) {
-		t.Error(events)
-	}
+	expect.Has(t, events, `"actor":"caller","actor_kind":"agent","door":"mcp"`)
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 }

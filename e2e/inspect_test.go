@@ -35,9 +35,7 @@ echo $SSL_CERT_FILE; grep -c BEGIN $GIT_SSL_CAINFO
 	u.ok("agent", "assign", "ada", "go", "--wait")
 	out := u.ok("agent", "log", "ada", "--page-size", "50")
 	for _, want := range []string{"5000", "swarmdeck: no route to " + host + " for POST /write: egress rule " + host + " POST /wr* denies it", "/.trust.pem"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in %s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	if said := u.ok("egress", "log", "--kind", "egress.refused"); !strings.Contains(said, "POST /write") || strings.Contains(said, "secret") {
 		t.Error(said)

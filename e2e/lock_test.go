@@ -44,9 +44,7 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 		t.Errorf("exit %d after %s", code, took)
 	}
 	for _, want := range []string{"pid ", u.data()} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("no %q in %s", want, stderr)
-		}
+		expect.Has(t, stderr, want, "no")
 	}
 	// Completion is asked for at each key: it has no ids rather than wait.
 	u.ok("__complete", "session", "show", "")

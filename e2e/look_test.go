@@ -36,9 +36,7 @@ func TestALineWithoutAnEngineSeesWhatAgentsChanged(t *testing.T) {
 		{"review list", "ada: a"},
 		{"review file ada a", "one\nada\n"},
 	} {
-		if out := u.ok(strings.Fields(see.line)...); !strings.Contains(out, see.want) {
-			t.Errorf("%s:\n%s", see.line, out)
-		}
+		expect.Has(t, u.ok(strings.Fields(see.line)...), see.want, see.line)
 		code, out, stderr := u.run(append([]string{"--read-only"}, strings.Fields(see.line)...)...)
 		if code != 1 || out != "" || !strings.Contains(stderr, "not looked at with --read-only") {
 			t.Errorf("--read-only %s: exit %d\n%s%s", see.line, code, out, stderr)

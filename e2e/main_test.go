@@ -205,9 +205,8 @@ func TestALogThatIsNotThereIsNotSound(t *testing.T) {
 			t.Errorf("%s: exit %d %s %s", words, code, out, stderr)
 		}
 	}
-	if _, err := os.Lstat(u.data()); err == nil {
-		t.Error("a data file was made")
-	}
+	_, err := os.Lstat(u.data())
+	expect.Fails(t, err, "a data file was made")
 }
 
 func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
@@ -369,9 +368,8 @@ func TestShellsFindTheirCandidates(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	expect.Is(t, u.ok("__complete", "session", "show", ""), ":4\n", "nothing there yet")
-	if _, err := os.Stat(u.data()); err == nil {
-		t.Error("completing made a data file")
-	}
+	_, err := os.Stat(u.data())
+	expect.Fails(t, err, "completing made a data file")
 	id := field(u.ok("session", "create", "-o", "json"), "session_id")
 	if out := u.ok("__complete", "session", "show", ""); !strings.HasPrefix(out, id+"\t") {
 		t.Errorf("%q", out)

@@ -136,9 +136,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 				got = append(got, name)
 				expect.Is(t, code, "1", name, "exit")
 			}
-			if !slices.Equal(got, names) {
-				t.Errorf("tried %v", got)
-			}
+			expect.Same(t, got, names, "tried")
 			if n := strings.Count(string(said), "only a person may"); n != len(names)-2 { // and twice it is about the tenant or the name
 				t.Errorf("%d of %d were told why:\n%s", n, len(names), said)
 			}
@@ -226,9 +224,8 @@ func (u *user) unusurped(t *testing.T, open, critical string) {
 		t.Errorf("%s", got)
 	}
 	u.ok("agent", "show", "ada")
-	if _, err := os.Stat(filepath.Join(u.home, "stolen.db")); err == nil {
-		t.Error("the data file was copied")
-	}
+	_, err := os.Stat(filepath.Join(u.home, "stolen.db"))
+	expect.Fails(t, err, "the data file was copied")
 }
 
 // caught checks that the log says who tried.

@@ -34,9 +34,7 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 		t.Errorf("%v\n%s", codes, list)
 	}
 	_, _, stderr := make("more", "--on", "arch=amd64")
-	if !strings.Contains(stderr, "ant: it is full, with 2 of 2 agents; bee: it is full") {
-		t.Error(stderr)
-	}
+	expect.Has(t, stderr, "ant: it is full, with 2 of 2 agents; bee: it is full")
 	for want, args := range map[string][]string{
 		"give one of them": {"--host", "ant", "--on", "gpu=yes"}, "LABEL=VALUE": {"--on", "gpu"},
 	} {
@@ -49,9 +47,7 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 	if field(out, "host") != "bee" || field(out, "on") != "gpu=yes" {
 		t.Error(out)
 	}
-	if out := u.ok("agent", "show", "last"); !strings.Contains(out, "gpu=yes") {
-		t.Error(out)
-	}
+	expect.Has(t, u.ok("agent", "show", "last"), "gpu=yes")
 	if code, out, stderr := u.run("host", "drain", "bee"); code != 0 || !strings.Contains(out+stderr, "3 agents have their place there: agent") {
 		t.Error(code, out, stderr)
 	}

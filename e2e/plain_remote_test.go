@@ -228,9 +228,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	ann.see(`or nothing to leave it open:`)
 	ann.say("me too")
 	ann.see(`bob`)
-	if out := u.ok("policy", "rules", "list", "-o", "json"); !strings.Contains(out, `"rule":"let anyone run `) {
-		t.Errorf("no rule: %s", out)
-	}
+	expect.Has(t, u.ok("policy", "rules", "list", "-o", "json"), `"rule":"let anyone run `, "no rule")
 	await(t, "nobody to look any more", func() bool { return !strings.Contains(u.ok("operator", "here", "-o", "json"), id) })
 	bob.say("quit")
 	ann.see(`bob left; here now: 1`)

@@ -240,9 +240,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 		"reason to approve a high risk", "left open", `"9" is none of the choices; left open`, "state: approved; by " + u.name() + ": it is now",
 		`unknown command "nonsense"`, "line ends inside ' quotes", "emergency stop: on; by " + u.name() + ": fire",
 	} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("no %q in:\n%s", want, out)
-		}
+		expect.Has(t, string(out), want, "no", "in", out)
 	}
 }
 

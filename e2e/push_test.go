@@ -53,7 +53,6 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 		t.Error(out, u.ok("result", "show", task))
 	}
 	expect.Is(t, git(remote, "show", "fix:new"), "hers")
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("a program of the repository's configuration ran")
-	}
+	_, err := os.Stat(ran)
+	expect.Fails(t, err, "a program of the repository's configuration ran")
 }

@@ -34,9 +34,7 @@ func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing
 	if !strings.Contains(said, `"tenant_id":"t_bad"`) || !strings.Contains(said, "taken again at ") {
 		t.Errorf("the trouble does not say of whom it is, or when it is tried again:\n%s", said)
 	}
-	if n := u.ok("engine", "list"); !strings.Contains(n, "t_good") {
-		t.Errorf("the other tenant has no engine:\n%s", n)
-	}
+	expect.Has(t, u.ok("engine", "list"), "t_good", "the other tenant has no engine")
 	var count int
 	if _, rest, ok := strings.Cut(said, `"count":`); ok {
 		for _, c := range rest {

@@ -68,9 +68,7 @@ stdout succeeded
 			}
 		})
 	}
-	if log := d.ok("--tenant", "t_acme", "audit", "list", "--kind", "task.queued", "-o", "json"); !strings.Contains(log, `"door":"script"`) {
-		t.Errorf("door: %s", log)
-	}
+	expect.Has(t, d.ok("--tenant", "t_acme", "audit", "list", "--kind", "task.queued", "-o", "json"), `"door":"script"`, "door")
 	p := *u
 	code, _, stderr := p.play("# look\ncockpit\nscreen /nowhere/\n", "--data", u.data(), "--tenant", "t_acme")
 	if code != 1 || !strings.Contains(stderr, "test.txtar:3: screen") || !strings.Contains(stderr, "screen:\n  | t_acme") {

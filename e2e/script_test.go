@@ -117,9 +117,8 @@ func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 	if code != 0 || !strings.Contains(stderr, "a world of its own") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if _, err := os.Stat(u.data()); err == nil {
-		t.Error("a script without --data made the user's data file")
-	}
+	_, err := os.Stat(u.data())
+	expect.Fails(t, err, "a script without --data made the user's data file")
 	data := filepath.Join(u.home, "own.db")
 	for range 2 {
 		if code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data); code != 0 || strings.Contains(stderr, "a world of its own") {

@@ -124,13 +124,9 @@ agents:
 		ok("task", "log", task)
 	}
 	flood := field(ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","flood.sh"],"env":{"V":"@ONE"}}`, "--wait", "-o", "json"), "task_id")
-	if out := ok("result", "show", flood, "-o", "json"); !strings.Contains(out, `"spill":`) {
-		t.Errorf("nothing was spilled: %.300s", out)
-	}
+	expect.Has(t, ok("result", "show", flood, "-o", "json"), `"spill":`, "nothing was spilled")
 	ok("skill", "load", "skill.yaml")
-	if out := try("skill", "invoke", "tell", "--params", "{}", "--wait", "-o", "json"); !strings.Contains(out, "succeeded") {
-		t.Errorf("the skill: %s", out)
-	}
+	expect.Has(t, try("skill", "invoke", "tell", "--params", "{}", "--wait", "-o", "json"), "succeeded", "the skill")
 	if code, _, errs := u.run("secret", "delete", "ONE"); code != 0 {
 		t.Fatal(errs)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func TestAKilledSetupRunsAnew(t *testing.T) {
@@ -37,9 +39,7 @@ func TestAKilledSetupRunsAnew(t *testing.T) {
 	if text("begun") != "begun\nbegun\n" || text("ready") != "ready\n" || text("seen") != "ready\n" {
 		t.Errorf("begun %q, ready %q, seen %q", text("begun"), text("ready"), text("seen"))
 	}
-	if said := k.ok("review", "show", "ada"); !strings.Contains(said, "setup     done") {
-		t.Errorf("%s", said)
-	}
+	expect.Has(t, k.ok("review", "show", "ada"), "setup     done")
 	if said := k.ok("task", "list", "--kind", "tree.setup"); !strings.Contains(said, "1 of 1") && strings.Count(said, "tree.setup") != 1 {
 		t.Errorf("%s", said)
 	}

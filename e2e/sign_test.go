@@ -52,9 +52,7 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 		t.Fatalf("exit %d %s%s", code, out, stderr)
 	}
 	u.ok("task", "wait", task)
-	if report := u.ok("audit", "verify", "-o", "json"); !strings.Contains(report, `"signed_answers":1`) {
-		t.Errorf("%s", report)
-	}
+	expect.Has(t, u.ok("audit", "verify", "-o", "json"), `"signed_answers":1`)
 	u.ok("audit", "reconcile")
 	line := u.ok("decision", "export", id, "--out", "proof")
 	check := exec.Command("sh", "-c", line)
@@ -120,9 +118,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			time.Sleep(time.Second)
 			s.press("y")
 			s.see(`denied by me`)
-			if report := u.ok("audit", "verify", "-o", "json"); !strings.Contains(report, `"signed_answers":1`) {
-				t.Errorf("%s", report)
-			}
+			expect.Has(t, u.ok("audit", "verify", "-o", "json"), `"signed_answers":1`)
 			expect.Is(t, s.leaves(), 0, "exit")
 		})
 	}

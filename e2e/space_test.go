@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"swarmdeck/expect"
 )
 
 // space is a network name space of its own behind a cable, whose near end is here.
@@ -45,9 +47,7 @@ func ip(lines ...string) error {
 
 func (s *space) must(format string, args ...any) {
 	s.t.Helper()
-	if err := ip(fmt.Sprintf(format, args...)); err != nil {
-		s.t.Error(err)
-	}
+	expect.No(s.t, ip(fmt.Sprintf(format, args...)))
 }
 
 // enter has the caller's goroutine, and what it starts, be there from now on.

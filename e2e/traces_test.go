@@ -184,9 +184,7 @@ func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"service.name", "swarmdeck", "deployment.environment.name"} {
-		if !strings.Contains(c.about, want) {
-			t.Errorf("no %s: %s", want, c.about)
-		}
+		expect.Has(t, c.about, want, "no")
 	}
 }
 
@@ -246,13 +244,9 @@ printf '{"type":"result","status":"succeeded","output":{"heard":"%s"}}\n' "$(pri
 	trace := field(task, "trace_id")
 	tree := c.trace(trace, "task agent.prompt", "invoke_agent", "execute_tool")
 	for _, want := range []string{"\n  run agent.prompt\n", "\n    invoke_agent ada\n", "\n      execute_tool fs.read !"} {
-		if !strings.Contains(tree, want) {
-			t.Errorf("no %q in\n%s", want, tree)
-		}
+		expect.Has(t, tree, want, "no")
 	}
-	if out := d.ok("result", "show", field(task, "task_id"), "-o", "json"); !strings.Contains(out, "00-"+trace+"-") {
-		t.Errorf("the agent was not told its parent: %s", out)
-	}
+	expect.Has(t, d.ok("result", "show", field(task, "task_id"), "-o", "json"), "00-"+trace+"-", "the agent was not told its parent")
 	if strings.Contains(c.said(), "secret") {
 		t.Errorf("what was said was told:\n%s", c.said())
 	}

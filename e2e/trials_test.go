@@ -157,9 +157,7 @@ func (d *trials) trial(r *rand.Rand) {
 		d.user.run(append(words(line), "--as", name)...)
 	case 6: // a script, which attaches to the engine
 		script := filepath.Join(d.t.TempDir(), "line.txtar")
-		if err := os.WriteFile(script, []byte("? "+line+"\n"), 0o600); err != nil {
-			d.t.Error(err)
-		}
+		expect.No(d.t, os.WriteFile(script, []byte("? "+line+"\n"), 0o600))
 		d.user.run("--script", script)
 	case 7:
 		d.signed(r, id)
@@ -200,9 +198,7 @@ func (d *trials) dir(class string) string {
 	defer d.mu.Unlock()
 	d.dirs++
 	name := fmt.Sprintf("%s%d", class, d.dirs)
-	if err := os.Mkdir(filepath.Join(d.yard(), name), 0o700); err != nil {
-		d.t.Error(err)
-	}
+	expect.No(d.t, os.Mkdir(filepath.Join(d.yard(), name), 0o700))
 	return name
 }
 

@@ -34,18 +34,14 @@ func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	}
 	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}})
 	expect.No(t, err)
-	if err := create("zoe"); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("two agents with one name: %v", err)
-	}
+	expect.Err(t, create("zoe"), core.Kind(core.Conflict), "two agents with one name")
 	if all := e.Parties(alice.Tenant); len(all) != 3 {
 		t.Errorf("parties: %v", all)
 	}
-	if _, err := e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)}); err != nil {
-		t.Errorf("to its mailbox: %v", err)
-	}
-	if _, err := e.CAD.Execute(ctx, alice, cad.Operation{AgentID: "ann", Method: "entity.create_point"}); !errors.Is(err, core.Kind(core.Unavailable)) {
-		t.Errorf("without workers: %v", err)
-	}
+	_, err = e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)})
+	expect.No(t, err, "to its mailbox")
+	_, err = e.CAD.Execute(ctx, alice, cad.Operation{AgentID: "ann", Method: "entity.create_point"})
+	expect.Err(t, err, core.Kind(core.Unavailable), "without workers")
 	if s := e.Snapshot(alice.Tenant); s.CADAgents[0].Shown() != "failed" {
 		t.Errorf("after a failure: %s", s.CADAgents[0].Shown())
 	}

@@ -142,16 +142,13 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 	// A tenant made while it runs is scheduled, too.
 	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
 	expect.No(t, err)
-	if _, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("unknown kind: %v", err)
-	}
+	_, err = e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)})
+	expect.Err(t, err, core.Kind(core.InvalidInput), "unknown kind")
 	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
 		t.Errorf("reconcile: %v %v", deltas, err)
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	expect.No(t, <-done, "Run")
 }
 
 func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
@@ -163,9 +160,8 @@ func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 1 || s.Subagents[0].AgentID != a.AgentID || s.Err != nil {
 		t.Errorf("%+v", s.Subagents)
 	}
-	if _, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)}); err != nil {
-		t.Errorf("a message to it: %v", err)
-	}
+	_, err = e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)})
+	expect.No(t, err, "a message to it")
 	_, err = e.Skills.Cancel(t.Context(), alice, a.AgentID, "")
 	expect.No(t, err)
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 0 {

@@ -99,9 +99,7 @@ func (l *life) end() {
 		l.stop = nil
 	}
 	if l.db != nil {
-		if err := errors.Join(l.Close(), l.db.Close()); err != nil {
-			l.t.Error(err)
-		}
+		expect.No(l.t, errors.Join(l.Close(), l.db.Close()))
 		l.db = nil
 	}
 }

@@ -79,15 +79,12 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 		t.Error(got)
 	}
 	of, err = e.Judge.Trial(ctx, alice, "")
-	if got := replay(of, err, false); !strings.Contains(got, " of 3, ") {
-		t.Error(got)
-	}
+	expect.Has(t, replay(of, err, false), " of 3, ")
 	for _, name := range []string{"nosuch", "careful@nosuch"} {
 		if _, err := e.Judge.Trial(ctx, alice, name); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := e.Judge.TrialOf(alice, []byte("rules: 1")); err == nil {
-		t.Error("what is no policy is tried")
-	}
+	_, err = e.Judge.TrialOf(alice, []byte("rules: 1"))
+	expect.Fails(t, err, "what is no policy is tried")
 }

@@ -50,9 +50,8 @@ func TestExtractWritesPrivateFilesAndRunnableScripts(t *testing.T) {
 	if err != nil || scripts != 5 {
 		t.Errorf("%d scripts, %v", scripts, err)
 	}
-	if _, err := examples.Extract("nosuch", t.TempDir()); err == nil {
-		t.Error("an example that is not there")
-	}
+	_, err = examples.Extract("nosuch", t.TempDir())
+	expect.Fails(t, err, "an example that is not there")
 }
 
 // The agents read JSON with awk and write it with sh: what goes through both

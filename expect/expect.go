@@ -3,8 +3,10 @@
 package expect
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,38 @@ func Is[T comparable](t testing.TB, got, want T, about ...any) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%sgot %s, want %s", told(about), shown(got), shown(want))
+	}
+}
+
+// Same fails the test, which goes on, if two lists differ.
+func Same[E comparable](t testing.TB, got, want []E, about ...any) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%sgot %v, want %v", told(about), got, want)
+	}
+}
+
+// Has fails the test, which goes on, if a text lacks a part.
+func Has(t testing.TB, text, part string, about ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%sgot %q, want it to have %q", told(about), text, part)
+	}
+}
+
+// Err fails the test, which goes on, if an error isn't of the kind that is wanted.
+func Err(t testing.TB, err, want error, about ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%sgot error %v, want %v", told(about), err, want)
+	}
+}
+
+// Fails fails the test, which goes on, if there is no error.
+func Fails(t testing.TB, err error, about ...any) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%sgot no error", told(about))
 	}
 }
 

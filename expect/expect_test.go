@@ -3,6 +3,7 @@ package expect_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"swarmdeck/expect"
@@ -18,14 +19,25 @@ func (t *told) Helper()                           {}
 func (t *told) Errorf(format string, args ...any) { t.text = fmt.Sprintf(format, args...) }
 func (t *told) Fatalf(format string, args ...any) { t.text = fmt.Sprintf("fatal: "+format, args...) }
 
+var errCanceled = errors.New("canceled")
+
 func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 	for want, fail := range map[string]func(testing.TB){
-		"":                          func(t testing.TB) { expect.No(t, nil); expect.Is(t, 3, 3) },
-		"fatal: no":                 func(t testing.TB) { expect.No(t, errors.New("no")) },
-		"fatal: row 2: no":          func(t testing.TB) { expect.No(t, errors.New("no"), "row", 2) },
-		"got 1, want 2":             func(t testing.TB) { expect.Is(t, 1, 2) },
-		`a name: got "a", want "b"`: func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
-		`any: got "a", want "b"`:    func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },
+		"": func(t testing.TB) {
+			expect.No(t, nil)
+			expect.Is(t, 3, 3)
+			expect.Has(t, "abc", "b")
+			expect.Err(t, io.EOF, io.EOF)
+		},
+		"fatal: EOF":                    func(t testing.TB) { expect.No(t, io.EOF) },
+		"fatal: row 2: EOF":             func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
+		"got 1, want 2":                 func(t testing.TB) { expect.Is(t, 1, 2) },
+		`a name: got "a", want "b"`:     func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
+		`any: got "a", want "b"`:        func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },
+		"got [1 2], want [2 1]":         func(t testing.TB) { expect.Same(t, []int{1, 2}, []int{2, 1}) },
+		`got "ab", want it to have "c"`: func(t testing.TB) { expect.Has(t, "ab", "c") },
+		"got error EOF, want canceled":  func(t testing.TB) { expect.Err(t, io.EOF, errCanceled) },
+		"a lie: got no error":           func(t testing.TB) { expect.Fails(t, nil, "a lie") },
 	} {
 		var heard told
 		if fail(&heard); heard.text != want {

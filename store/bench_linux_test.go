@@ -100,9 +100,7 @@ func lives(b *testing.B, e engine, producers int, d time.Duration) float64 {
 	}
 	wg.Wait()
 	rate := float64(done.Load()) / time.Since(start).Seconds()
-	if err := e.close(); err != nil {
-		b.Error(err)
-	}
+	expect.No(b, e.close())
 	return rate
 }
 

@@ -28,9 +28,7 @@ func TestStoresLiveInsideBubbles(t *testing.T) {
 			}
 			wg.Wait()
 			synctest.Wait()
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
+			expect.No(t, db.Close())
 		})
 	}
 }

@@ -147,9 +147,8 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 			t.Error(s, err)
 		}
 	}
-	if _, _, err := store.Compact(t.Context(), path); err == nil {
-		t.Error("the new file is not locked")
-	}
+	_, _, err := store.Compact(t.Context(), path)
+	expect.Fails(t, err, "the new file is not locked")
 	stop.Store(true)
 	all.Wait()
 	check := func() {

@@ -58,9 +58,7 @@ func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.No(t, err)
 }
 
 func TestAnUpdateOfMoreCountersThanAreKeptIsWhole(t *testing.T) {

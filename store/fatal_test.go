@@ -56,9 +56,7 @@ func TestWhatEndsAnOpenStore(t *testing.T) {
 					t.Errorf("afterwards: %v", err)
 				}
 			}
-			if err := db.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			expect.No(t, db.Close(), "close")
 			again := openAt(t, path, store.Options{})
 			if wrong, missing := compareRecords(again); wrong != "" || missing != 0 {
 				t.Errorf("%s, %d missing", wrong, missing)

@@ -44,9 +44,8 @@ func TestFilesThatAreNoDataFilesAreRefusedUntouched(t *testing.T) {
 		}
 		unchanged(t, path, data)
 	}
-	if _, err := store.Open(dir, store.Options{}); !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("a directory: %v", err)
-	}
+	_, err := store.Open(dir, store.Options{})
+	expect.Err(t, err, store.ErrUnusable, "a directory")
 	if _, err := store.Open(filepath.Join(dir, "none.db"), store.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, store.ErrUnusable) {
 		t.Errorf("a missing file, read-only: %v", err)
 	}
@@ -62,13 +61,9 @@ func TestFileCutShortUnderAnOpenStoreIsAnError(t *testing.T) {
 		err = db.View(ctx, "t_a", func(tx store.Tx) error {
 			return tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
 		})
-		if !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("view: %v", err)
-		}
+		expect.Err(t, err, store.ErrUnusable, "view")
 		err = db.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", []byte("0000"), nil) })
-		if !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("update: %v", err)
-		}
+		expect.Err(t, err, store.ErrUnusable, "update")
 	}
 }
 
@@ -82,12 +77,8 @@ func TestReadOnlyOpensWriteNothing(t *testing.T) {
 		if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 			t.Errorf("%s, %d missing", wrong, missing)
 		}
-		if err := db.Update(ctx, "t_a", func(store.Tx) error { return nil }); !errors.Is(err, store.ErrReadOnly) {
-			t.Errorf("update: %v", err)
-		}
-		if err := db.CreateTenant(ctx, "t_b"); !errors.Is(err, store.ErrReadOnly) {
-			t.Errorf("create: %v", err)
-		}
+		expect.Err(t, db.Update(ctx, "t_a", func(store.Tx) error { return nil }), store.ErrReadOnly, "update")
+		expect.Err(t, db.CreateTenant(ctx, "t_b"), store.ErrReadOnly, "create")
 	}
 	if _, err := store.Open(path, store.Options{}); !errors.Is(err, store.ErrLocked) && !errors.Is(err, os.ErrPermission) {
 		t.Errorf("writable beside readers: %v", err)
@@ -128,13 +119,10 @@ func TestSecondOwnerIsToldWhoHasTheFile(t *testing.T) {
 		"stats":   second(store.ReadStats(ctx, path)),
 		"restore": second(store.Restore(ctx, path, filled(t, t.TempDir()))),
 	} {
-		if !errors.Is(err, store.ErrLocked) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Err(t, err, store.ErrLocked, name)
 	}
-	if _, _, err := store.Compact(ctx, path); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("compact: %v", err)
-	}
+	_, _, err := store.Compact(ctx, path)
+	expect.Err(t, err, store.ErrLocked, "compact")
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 		t.Errorf("%s, %d missing", wrong, missing)
 	}

@@ -58,9 +58,7 @@ func TestManyCreatorsMakeOneFile(t *testing.T) {
 	if owner == nil {
 		t.Fatal("no owner")
 	}
-	if err := owner.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, owner.Close())
 }
 
 func TestSymbolicLinkIsFollowed(t *testing.T) {
@@ -136,9 +134,8 @@ func TestHotBackupIsOneMomentAndComesBack(t *testing.T) {
 		if r, err := db.Check(ctx); err != nil || !r.OK {
 			t.Errorf("check under load: %+v, %v", r, err)
 		}
-		if _, err := db.Stats(ctx); err != nil {
-			t.Errorf("stats under load: %v", err)
-		}
+		_, err := db.Stats(ctx)
+		expect.No(t, err, "stats under load")
 		copies = append(copies, dest)
 	}
 	cancel()
@@ -171,15 +168,12 @@ func TestHotBackupIsOneMomentAndComesBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := db.Backup(ctx, copies[0]); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over an old backup: %v", err)
-	}
-	if _, err := db.Backup(ctx, path); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over itself: %v", err)
-	}
-	if _, err := db.Backup(stop, filepath.Join(dir, "late.db")); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	_, err := db.Backup(ctx, copies[0])
+	expect.Err(t, err, fs.ErrExist, "over an old backup")
+	_, err = db.Backup(ctx, path)
+	expect.Err(t, err, fs.ErrExist, "over itself")
+	_, err = db.Backup(stop, filepath.Join(dir, "late.db"))
+	expect.Err(t, err, context.Canceled, "cancelled")
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -204,9 +198,8 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 	damaged := filepath.Join(dir, "damaged.db")
 	expect.No(t, os.WriteFile(damaged, bad, 0o600))
 	for _, from := range []string{damaged, filepath.Join(dir, "none.db"), path} {
-		if _, err := store.Restore(ctx, path, from); err == nil {
-			t.Errorf("restored from %s", from)
-		}
+		_, err = store.Restore(ctx, path, from)
+		expect.Fails(t, err, "restored from", from)
 		unchanged(t, path, before)
 	}
 
@@ -224,9 +217,8 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 	// A data file damaged beyond reading can be replaced too, twice a second.
 	for range 2 {
 		expect.No(t, os.WriteFile(path, []byte("nonsense"), 0o600))
-		if _, err := store.Restore(ctx, path, backup); err != nil {
-			t.Errorf("over nonsense: %v", err)
-		}
+		_, err = store.Restore(ctx, path, backup)
+		expect.No(t, err, "over nonsense")
 	}
 	if files, _ := filepath.Glob(path + ".before-restore-*"); len(files) != 3 {
 		t.Errorf("kept: %v", files)
@@ -280,9 +272,7 @@ func TestCompactLeavesNoSpaceAhead(t *testing.T) {
 	if again, same, err := store.Compact(ctx, path); err != nil || again != after || same != after {
 		t.Errorf("again: %d before, %d after, %v", again, same, err)
 	}
-	if err := openAt(t, path, store.Options{}).Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, openAt(t, path, store.Options{}).Close())
 }
 
 func TestABackupThatHasNoPlaceIsNoFaultOfTheDataFile(t *testing.T) {
@@ -305,9 +295,7 @@ func TestCompactAcceptsAFileWithOneDamagedMetaPage(t *testing.T) {
 	}
 	_, _, err := store.Compact(ctx, path)
 	expect.No(t, err)
-	if err := openAt(t, path, store.Options{}).Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, openAt(t, path, store.Options{}).Close())
 }
 
 func TestCompactRefusesDamageAndLeavesTheFile(t *testing.T) {
@@ -318,9 +306,8 @@ func TestCompactRefusesDamageAndLeavesTheFile(t *testing.T) {
 	}
 	path := filepath.Join(dir, "bad.db")
 	expect.No(t, os.WriteFile(path, data, 0o600))
-	if _, _, err := store.Compact(ctx, path); err == nil {
-		t.Error("compacted")
-	}
+	_, _, err := store.Compact(ctx, path)
+	expect.Fails(t, err, "compacted")
 	unchanged(t, path, data)
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -44,9 +44,7 @@ func TestFlippedBitsNeverReadAsData(t *testing.T) {
 		unchanged(t, path, data)
 		db, err := store.Open(path, store.Options{ReadOnly: i%2 == 0})
 		if err != nil {
-			if !errors.Is(err, store.ErrUnusable) {
-				t.Errorf("byte %d: %v", at, err)
-			}
+			expect.Err(t, err, store.ErrUnusable, "byte", at)
 			unchanged(t, path, data)
 			refused++
 			continue
@@ -120,9 +118,7 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 			return tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { return true, nil })
 		},
 	} {
-		if err := db.View(ctx, "t_a", meet); !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%s in a view: %v", name, err)
-		}
+		expect.Err(t, db.View(ctx, "t_a", meet), store.ErrCorrupt, name, "in a view")
 		if err := db.Update(ctx, "t_a", func(tx store.Tx) error {
 			_ = meet(tx)
 			return tx.Put("y", key, nil)

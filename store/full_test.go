@@ -52,12 +52,8 @@ func refused(t testing.TB, db *store.DB, err error) {
 	if !errors.As(err, &full) || !errors.Is(err, store.ErrFull) || full.Path != db.Path() {
 		t.Errorf("the failing update: %v", err)
 	}
-	if err := db.Update(ctx, "t_a", put("late", 10)); !errors.Is(err, store.ErrFull) {
-		t.Errorf("the next update: %v", err)
-	}
-	if err := db.CreateTenant(ctx, "t_new"); !errors.Is(err, store.ErrFull) {
-		t.Errorf("a new tenant: %v", err)
-	}
+	expect.Err(t, db.Update(ctx, "t_a", put("late", 10)), store.ErrFull, "the next update")
+	expect.Err(t, db.CreateTenant(ctx, "t_new"), store.ErrFull, "a new tenant")
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 		t.Errorf("read while full: %s, %d missing", wrong, missing)
 	}
@@ -137,12 +133,9 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	quits, quit := context.WithCancel(patient)
 	go func() { waits <- db.Update(quits, "t_a", put("gone", 10)) }()
 	quit()
-	if err := <-waits; !errors.Is(err, context.Canceled) {
-		t.Errorf("who no longer wants to wait: %v", err)
-	}
-	if _, err := store.Backup(ctx, path, filepath.Join(dir, "copy.db")); err == nil {
-		t.Error("a backup on the full disk succeeded")
-	}
+	expect.Err(t, <-waits, context.Canceled, "who no longer wants to wait")
+	_, err = store.Backup(ctx, path, filepath.Join(dir, "copy.db"))
+	expect.Fails(t, err, "a backup on the full disk succeeded")
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -150,16 +143,12 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 		t.Fatalf("remount: %v %s", err, out)
 	}
 	for range 2 {
-		if err := <-waits; err != nil {
-			t.Errorf("who waited: %v", err)
-		}
+		expect.No(t, <-waits, "who waited")
 	}
 	if full := <-heard; full != nil {
 		t.Errorf("heard %v", full)
 	}
-	if err := db.Update(ctx, "t_a", put("after", 10)); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, db.Update(ctx, "t_a", put("after", 10)))
 	for key, want := range map[string]bool{"stop 19": true, "waited": true, "waited longer": true, "after": true, "gone": false, "late": false} {
 		if has(t, db, key) != want {
 			t.Errorf("%s is there: %t", key, !want)
@@ -168,9 +157,7 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	if o := db.Outage(); db.Full() != nil || o.To.Before(o.From) || db.Stalled() != o.To.Sub(o.From) {
 		t.Errorf("afterwards: %v, %v, %v", db.Full(), o, db.Stalled())
 	}
-	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, db.Close())
 	survived(t, path, acked)
 }
 
@@ -195,9 +182,7 @@ func TestCommitTooLargeForTheDiskHasNotHappened(t *testing.T) {
 		t.Errorf("%s, %d missing", wrong, missing)
 	}
 	// What is small goes on as soon as the store has looked again.
-	if err := db.Update(store.IfFull(ctx, store.Wait), "t_a", put("small", 10)); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, db.Update(store.IfFull(ctx, store.Wait), "t_a", put("small", 10)))
 	waits := make(chan error, 1)
 	go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", large) }()
 	if out, err := exec.Command("mount", "-o", "remount,size=32m", dir).CombinedOutput(); err != nil {
@@ -237,21 +222,15 @@ func TestAFullDiskIsOpened(t *testing.T) {
 	expect.No(t, err)
 	acked, err := fillUp(db)
 	refused(t, db, err)
-	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, db.Close())
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
 	for range 3 { // each opening is a commit
 		db, err = store.Open(path, store.Options{})
 		expect.No(t, err)
-		if err := db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)); err != nil {
-			t.Error(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)))
+		expect.No(t, db.Close())
 	}
 	survived(t, path, acked)
 }
@@ -266,17 +245,11 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 		acked, err := fillUp(db)
 		fmt.Printf("acked %d\n", acked)
 		refused(t, db, err)
-		if err := db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)))
 		limit.Cur = limit.Max
 		expect.No(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-		if err := db.Update(store.IfFull(ctx, store.Wait), "t_a", put("waited", 500)); err != nil {
-			t.Error(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, db.Update(store.IfFull(ctx, store.Wait), "t_a", put("waited", 500)))
+		expect.No(t, db.Close())
 		return
 	}
 	path := filled(t, t.TempDir())

@@ -37,7 +37,5 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 	}
 	f.Close()
 	a.start(f, 80<<20)
-	if err := a.wait(); err == nil {
-		t.Error("a file that can't be synced was grown")
-	}
+	expect.Fails(t, a.wait(), "a file that can't be synced was grown")
 }

@@ -71,9 +71,8 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	old := read(t, path)
 
 	// Read-only can't migrate, and says so.
-	if _, err := store.Open(path, store.Options{ReadOnly: true, Migrations: steps}); !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("read-only: %v", err)
-	}
+	_, err := store.Open(path, store.Options{ReadOnly: true, Migrations: steps})
+	expect.Err(t, err, store.ErrUnusable, "read-only")
 	// A step that fails for the second tenant leaves the first alone, too.
 	failing := append([]store.Migration{}, steps[0], store.Migration{Name: "bad", Apply: func(tx store.Tx) error {
 		if tx.Tenant() == "t_b" {

@@ -140,9 +140,8 @@ func TestMistakesAreNamed(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if _, err := themes.Load("../themes"); err == nil {
-		t.Error("an unknown name was loaded")
-	}
+	_, err := themes.Load("../themes")
+	expect.Fails(t, err, "an unknown name was loaded")
 }
 
 func FuzzParse(f *testing.F) {

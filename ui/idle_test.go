@@ -72,9 +72,7 @@ func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end fun
 				t.Errorf("the word went on to the terminal: %q", s)
 			}
 		}
-		if all := strings.Join(out.text, ""); !strings.Contains(all, "\x1b[?1049l") {
-			t.Errorf("the alternate screen was not left: %q", all)
-		}
+		expect.Has(t, strings.Join(out.text, ""), "\x1b[?1049l", "the alternate screen was not left")
 	}
 }
 

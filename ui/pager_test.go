@@ -51,9 +51,7 @@ func TestTheAgentsDirectoryGoesToThePager(t *testing.T) {
 	}
 	text := (*texts)[0]
 	for _, want := range []string{dir, "  a.txt\n", "  evilname\n", "sub/deep/er/and/ …", ".git/ …"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("lacks %q: %s", want, text)
-		}
+		expect.Has(t, text, want, "lacks")
 	}
 	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "config") || strings.Contains(text, "deeper") {
 		t.Errorf("%q", text)

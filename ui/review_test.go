@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane/review"
 )
 
@@ -261,8 +262,6 @@ func TestAConflictIsSettledInTheEditorWhereThereIsOne(t *testing.T) {
 	r.ran = nil
 	r.keys("e")
 	want := []string{"review update --conflicts keep -o json -- ada", "review file -o json -- ada main.go"}
-	if !slices.Equal(r.ran, want) {
-		t.Errorf("ran %q", r.ran)
-	}
+	expect.Same(t, r.ran, want, "ran")
 	r.has("diff of tree:ada")
 }

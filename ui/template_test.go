@@ -42,9 +42,8 @@ func TestAMissingValueIsRefused(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "   ", "task 'open"} {
-		if _, err := parseTemplate(bad); err == nil {
-			t.Errorf("%q passes", bad)
-		}
+		_, err := parseTemplate(bad)
+		expect.Fails(t, err, bad)
 	}
 }
 

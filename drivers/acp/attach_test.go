@@ -54,9 +54,7 @@ func TestFilesThatAMessageMentionsAreHandedOver(t *testing.T) {
 			expect.Is(t, strings.Join(got, "|"), strings.Join(c.want, "|"), "it got", got, c.want)
 			log := strings.Join(s.texts("log"), "\n")
 			for _, want := range []string{"attached a.txt", "out can't be attached", "up/secret can't be attached", "../x can't be attached", "/etc/passwd can't be attached"} {
-				if !strings.Contains(log, want) {
-					t.Errorf("the log lacks %q: %s", want, log)
-				}
+				expect.Has(t, log, want, "the log lacks")
 			}
 			if strings.Contains(log, "nobody") {
 				t.Errorf("a word that is no file is told of: %s", log)

@@ -16,9 +16,7 @@ import (
 func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	out := s.ends(task.Failed, "agent_killed", "say before", "huge", "hang")
-	if !strings.Contains(out.Error.Message, "at most 10485760") {
-		t.Errorf("message %q", out.Error.Message)
-	}
+	expect.Has(t, out.Error.Message, "at most 10485760", "message")
 	eventually(t, "it is idle again", func() bool { return s.now().Status == fleet.Idle })
 	s.ends(task.Succeeded, "", "say next")
 }
@@ -57,9 +55,7 @@ func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
 			}
 			s := open(t, newRuntime(t, Options{Patience: patience}), a)
 			out := s.ends(task.Failed, c.code, "say hello")
-			if !strings.Contains(out.Error.Message, c.message) {
-				t.Errorf("message %q, want %q", out.Error.Message, c.message)
-			}
+			expect.Has(t, out.Error.Message, c.message, "message")
 		})
 	}
 }
@@ -168,7 +164,5 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v, want one about %s", options, err, field)
 		}
 	}
-	if err := r.Check(fleet.Create{Name: "a", Command: []string{"no-such-program"}}); err == nil {
-		t.Error("a command that is not there was accepted")
-	}
+	expect.Fails(t, r.Check(fleet.Create{Name: "a", Command: []string{"no-such-program"}}), "a command that is not there was accepted")
 }

@@ -68,9 +68,8 @@ func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "b")
 	final = core.MustEncode(map[string]string{"path": outside, "content": "x"})
 	s.prompt("write " + a + " worse")
-	if _, err := os.Stat(outside); err == nil {
-		t.Error("an edited path led out of the directory")
-	}
+	_, err := os.Stat(outside)
+	expect.Fails(t, err, "an edited path led out of the directory")
 }
 
 func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
@@ -136,9 +135,8 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 		}
 	}
 	expect.No(t, os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600))
-	if _, err := p.readText(fileRequest{Path: path}); err == nil {
-		t.Error("a huge file was read")
-	}
+	_, err := p.readText(fileRequest{Path: path})
+	expect.Fails(t, err, "a huge file was read")
 }
 
 func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
@@ -148,9 +146,8 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	s.heard("message", "exit 0: "+s.handle.(*agent).place.machine().Real())
 	s.always("deny")
 	s.ends(task.Succeeded, "", "run touch "+dir+"/touched")
-	if _, err := os.Stat(filepath.Join(dir, "touched")); err == nil {
-		t.Error("a denied command ran")
-	}
+	_, err := os.Stat(filepath.Join(dir, "touched"))
+	expect.Fails(t, err, "a denied command ran")
 	e := s.of("tool_request")[0]
 	if e.Tool != "terminal/create" || string(e.Args) != `{"command":"pwd"}` {
 		t.Errorf("asked %+v", e)
@@ -184,9 +181,8 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	rewrite = true
 	s.ends(task.Succeeded, "", "run sh job.sh")
 	s.heard("message", "job.sh is not what was judged")
-	if _, err := os.Stat(filepath.Join(dir, "evil")); err == nil {
-		t.Error("what nobody approved ran")
-	}
+	_, err = os.Stat(filepath.Join(dir, "evil"))
+	expect.Fails(t, err, "what nobody approved ran")
 }
 
 func TestACancelEndsItsCommands(t *testing.T) {
@@ -277,9 +273,8 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 		if got, err := p.readText(in); err == nil {
 			t.Errorf("read %s: %q", name, got)
 		}
-		if _, err := p.writeText(in); err == nil {
-			t.Errorf("%s was written", name)
-		}
+		_, err = p.writeText(in)
+		expect.Fails(t, err, name)
 	}
 	if got, err := os.ReadFile(data + ".key"); string(got) != "KEY" || err != nil {
 		t.Errorf("the key is %q: %v", got, err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -341,9 +340,7 @@ func TestACommandOfAnAgentIsContainedInItsOwnTree(t *testing.T) {
 	} {
 		made, err := h.eng.Swarm.Dispatch(h.Context(), ada, swarm.Dispatch{Kind: exec.Kind, Input: core.MustEncode(map[string]any{"argv": c.argv, "dir": c.dir, "profile": c.profile})})
 		if c.want == "denied" {
-			if !errors.Is(err, core.Kind(core.Denied)) {
-				t.Errorf("%s is not the agent's to name: %v", c.dir, err)
-			}
+			expect.Err(t, err, core.Kind(core.Denied), c.dir, "is not the agent's to name")
 			continue
 		}
 		h.no(err)

@@ -44,9 +44,8 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 		if got, err := os.ReadFile(settings); string(got) != "fresh" {
 			t.Errorf("settings %q: %v", got, err)
 		}
-		if _, err := os.Lstat(filepath.Join(home, "link")); err == nil {
-			t.Error("a link of the skeleton was copied")
-		}
+		_, err := os.Lstat(filepath.Join(home, "link"))
+		expect.Fails(t, err, "a link of the skeleton was copied")
 		write(t, settings, "changed")
 		s.ends(task.Failed, "agent_killed", "crash")
 		s.ends(task.Succeeded, "", "say again")
@@ -119,9 +118,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	said := len(s.of("message"))
 	done := s.start("say at work", "hang")
 	eventually(t, "it works", func() bool { return len(s.of("message")) > said })
-	if err := s.handle.Pause(context.Background()); err != nil {
-		t.Errorf("pause: %v", err)
-	}
+	expect.No(t, s.handle.Pause(context.Background()), "pause")
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
@@ -136,9 +133,7 @@ func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
 	a.Dir = t.TempDir() // below a directory that is closed to others
 	s := open(t, newRuntime(t, Options{}), a)
 	out := s.ends(task.Failed, "invalid_input", "say hello")
-	if !strings.Contains(out.Error.Message, "user 65534 can't enter ") {
-		t.Errorf("message %q", out.Error.Message)
-	}
+	expect.Has(t, out.Error.Message, "user 65534 can't enter ", "message")
 	if h := s.now(); h.Status != fleet.Offline {
 		t.Errorf("health %+v", h)
 	}

@@ -62,9 +62,7 @@ func TestAModeIsSetWhileAnAgentWorks(t *testing.T) {
 	expect.No(t, s.handle.(fleet.Chooser).Choose(context.Background(), fleet.SetMode, "auto"))
 	s.release("approve")
 	s.wait(done)
-	if got := strings.Join(s.texts("message"), "|"); !strings.Contains(got, "mode auto") {
-		t.Errorf("it said %q", got)
-	}
+	expect.Has(t, strings.Join(s.texts("message"), "|"), "mode auto", "it said")
 }
 
 func TestARealAgentsModelsAndModesAreOffered(t *testing.T) {

@@ -80,9 +80,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 		if out.Status != task.Succeeded || out.Text != fmt.Sprintf("I am %d", i) {
 			t.Errorf("agent %d: %s %q", i, out.Status, out.Text)
 		}
-		if got := string(s.of("tool_request")[0].Args); !strings.Contains(got, fmt.Sprintf(`{"n":%d}`, i)) {
-			t.Errorf("agent %d was asked about %s", i, got)
-		}
+		expect.Has(t, string(s.of("tool_request")[0].Args), fmt.Sprintf(`{"n":%d}`, i), "agent", i, "was asked about")
 		pids[s.now().PID] = true
 	}
 	expect.Is(t, len(pids), 1)
@@ -114,12 +112,8 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	if err := all[0].handle.Pause(ctx); err == nil || !strings.Contains(err.Error(), "shares its process") {
 		t.Errorf("pause while the other works: %v", err)
 	}
-	if err := all[1].handle.Pause(ctx); err != nil {
-		t.Errorf("pause of the last: %v", err)
-	}
-	if err := all[0].handle.Pause(ctx); err != nil {
-		t.Errorf("pause again: %v", err)
-	}
+	expect.No(t, all[1].handle.Pause(ctx), "pause of the last")
+	expect.No(t, all[0].handle.Pause(ctx), "pause again")
 	before := readPID(counted[0])
 	expect.Is(t, readPID(counted[0]), before, "it counted from")
 	for i, s := range all {

@@ -218,9 +218,7 @@ func TestALinkGoesWithThePrompt(t *testing.T) {
 
 func TestArgumentsThatCantBeJudgedAreShownAsSuch(t *testing.T) {
 	c := &call{title: "t", input: core.Raw(`{"a":1,"a":2}`)}
-	if got := string(c.args()); !strings.Contains(got, "unreadable") {
-		t.Errorf("args %s", got)
-	}
+	expect.Has(t, string(c.args()), "unreadable", "args")
 }
 
 // TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt: the protocol has no other way.

@@ -126,9 +126,8 @@ func TestRealAgentsAreGated(t *testing.T) {
 			if told := s.of("prompt"); len(told) != 1 || !strings.Contains(told[0].Text, "by the test") {
 				t.Errorf("told %+v", told)
 			}
-			if _, err := os.Stat(in("no")); err == nil {
-				t.Error("a denied command ran")
-			}
+			_, err := os.Stat(in("no"))
+			expect.Fails(t, err, "a denied command ran")
 
 			cancelHeld(t, s, in("never"))
 			cancelRunning(t, s, in("pid"))
@@ -153,9 +152,8 @@ func cancelHeld(t *testing.T, s *stand, file string) {
 	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
-	if _, err := os.Stat(file); err == nil {
-		t.Error("a cancelled command ran")
-	}
+	_, err := os.Stat(file)
+	expect.Fails(t, err, "a cancelled command ran")
 }
 
 // cancelRunning cancels while the agent's shell runs a command that stays.
@@ -164,12 +162,8 @@ func cancelRunning(t *testing.T, s *stand, file string) {
 	s.always("approve")
 	done := s.start("RUN: echo $$ > " + file + "; sleep 300; echo x >> " + file)
 	waitLong(t, "the command runs", func() bool { return readPID(file) > 0 })
-	if err := s.handle.Pause(context.Background()); err != nil {
-		t.Errorf("pause: %v", err)
-	}
-	if err := s.handle.Resume(context.Background()); err != nil {
-		t.Errorf("resume: %v", err)
-	}
+	expect.No(t, s.handle.Pause(context.Background()), "pause")
+	expect.No(t, s.handle.Resume(context.Background()), "resume")
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
@@ -195,9 +189,7 @@ func TestRealAgentsWorkBehindTheWall(t *testing.T) {
 			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
 			s.always("approve")
 			out := s.ends(task.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
-			if !strings.Contains(out.Text, "all is well") {
-				t.Errorf("the test said %q", out.Text)
-			}
+			expect.Has(t, out.Text, "all is well", "the test said")
 			if got, err := os.ReadFile(filepath.Join(a.Dir, "sum.sh")); string(got) != "echo $(($1 + $2))\n" {
 				t.Errorf("the file holds %q: %v", got, err)
 			}
@@ -306,9 +298,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	}
 	for i, s := range all {
 		waitLong(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
-		if got := s.of("tool_request")[0].Intent; !strings.Contains(got, files[i]) {
-			t.Errorf("agent %d was asked about %q", i, got)
-		}
+		expect.Has(t, s.of("tool_request")[0].Intent, files[i], "agent", i, "was asked about")
 	}
 	for i, s := range all {
 		decision := map[bool]string{true: "approve", false: "deny"}[i%2 == 0]

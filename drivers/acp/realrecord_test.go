@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 var anew = flag.Bool("update", false, "write the wires of the real agents anew")
@@ -27,9 +28,8 @@ func TestTheRecordOfRealAgentsIsTrue(t *testing.T) {
 			for _, sc := range scenarios() {
 				begins = append(begins, d.run(t, sc, nil))
 			}
-			if _, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant); err != nil {
-				t.Error(err)
-			}
+			_, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant)
+			expect.No(t, err)
 			if *anew && !t.Failed() {
 				d.keep(name, begins)
 			}

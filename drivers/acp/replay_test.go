@@ -22,9 +22,8 @@ func TestTheRecordOfRecordedWiresIsTrue(t *testing.T) {
 			for i, sc := range scenarios() {
 				d.run(t, sc, wires[i])
 			}
-			if _, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant); err != nil {
-				t.Error(err)
-			}
+			_, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant)
+			expect.No(t, err)
 		})
 	}
 }
@@ -96,8 +95,6 @@ func TestADifferenceFromTheWireIsTold(t *testing.T) {
 	} {
 		s := same()
 		change(&s)
-		if bad := show.differences(s, "", false); len(bad) != 1 {
-			t.Errorf("%s: %q", name, bad)
-		}
+		expect.Is(t, len(show.differences(s, "", false)), 1, name)
 	}
 }

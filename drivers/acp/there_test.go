@@ -137,9 +137,7 @@ func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", options, err)
 		}
 	}
-	if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"no-such-program"}, Dir: "/no/such", Options: core.Raw(`{"mode":"x","fs":"write"}`)}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"no-such-program"}, Dir: "/no/such", Options: core.Raw(`{"mode":"x","fs":"write"}`)}))
 }
 
 func TestConformanceOfAnAgentOnAHost(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,15 +115,11 @@ func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
 	var names []string
 	for _, s := range builtin.Definitions() {
 		names = append(names, s.Name)
-		if err := b.Check(s.Runner); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, b.Check(s.Runner))
 		if s.Name != s.Runner.Name || s.Runner.Kind != builtin.Kind || len([]rune(s.Description)) > 500 || s.Timeout < 1 || s.Timeout > 3600 {
 			t.Errorf("definition %+v", s)
 		}
-		if !slices.Equal(b.Effects(s.Runner), s.Effects) {
-			t.Errorf("%s: effects %v, declared %v", s.Name, b.Effects(s.Runner), s.Effects)
-		}
+		expect.Same(t, b.Effects(s.Runner), s.Effects, s.Name, "effects")
 		schemaOf(t, s.ParametersSchema)
 		schemaOf(t, s.ReturnsSchema)
 	}
@@ -167,9 +162,7 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 		for schema, value := range map[string]string{string(s.ParametersSchema): params, string(s.ReturnsSchema): string(o.Output)} {
 			v, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
 			expect.No(t, err)
-			if err := schemaOf(t, core.Raw(schema)).Validate(v); err != nil {
-				t.Errorf("%s: %s: %v", s.Name, value, err)
-			}
+			expect.No(t, schemaOf(t, core.Raw(schema)).Validate(v), s.Name, value)
 		}
 	}
 }
@@ -182,9 +175,8 @@ func TestAnUnknownBuiltinIsRefused(t *testing.T) {
 	bare := builtin.New(builtin.Options{Dir: t.TempDir()})
 	for _, name := range []string{"json-query", "wait-for-message"} {
 		call := skill.Call{Skill: &skill.Skill{Runner: skill.Spec{Kind: "builtin", Name: name}}}
-		if _, err := bare.Start(t.Context(), call); core.AsError(err).Code != core.Unavailable {
-			t.Errorf("%s can't work here, but: %v", name, err)
-		}
+		_, err = bare.Start(t.Context(), call)
+		expect.Is(t, core.AsError(err).Code, core.Unavailable, name, "can't work here, but")
 	}
 }
 
@@ -204,9 +196,7 @@ func TestSleepIsCheckedAndCancellable(t *testing.T) {
 		b.fails("sleep", c, "invalid_input", "")
 	}
 	w := b.start("sleep", `{"seconds":3600}`)
-	if err := w.Pause(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Pause(t.Context()))
 	w.Cancel("enough")
 	<-w.Done()
 	if o := w.Outcome(); o.Status != task.Cancelled || o.Error.Message != "enough" {

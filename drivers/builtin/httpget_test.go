@@ -165,9 +165,7 @@ func TestAHangingServerIsLeftAtOnce(t *testing.T) {
 	for _, path := range []string{"/head", "/body"} {
 		w := b.start("http-get", map[string]any{"url": url + path})
 		<-asked
-		if err := w.Pause(t.Context()); err != nil {
-			t.Errorf("a request that waits can be paused: %v", err)
-		}
+		expect.No(t, w.Pause(t.Context()), "a request that waits can be paused")
 		w.Cancel("timed out")
 		<-w.Done()
 		if o := w.Outcome(); o.Status != task.Cancelled {

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/cell/celltest"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestQueriesGiveAllTheirResults(t *testing.T) {
@@ -62,12 +63,8 @@ func TestHostileQueriesFailAlone(t *testing.T) {
 func TestAnEndlessQueryCanBePausedAndCancelled(t *testing.T) {
 	w := newBench(t, nil).start("json-query", map[string]any{"query": "last(range(infinite))", "input": nil})
 	time.Sleep(50 * time.Millisecond)
-	if err := w.Pause(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := w.Resume(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Pause(t.Context()))
+	expect.No(t, w.Resume(t.Context()))
 	w.Cancel("timed out")
 	select {
 	case <-w.Done():

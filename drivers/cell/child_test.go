@@ -100,13 +100,11 @@ func TestAChildIsEndedWithItsContextAndToldWhyItCantStart(t *testing.T) {
 		{ChildSpec{Argv: []string{"/bin/true"}, Dir: "/no/such/directory", Stderr: &said}, os.ErrNotExist},
 		{ChildSpec{}, os.ErrInvalid},
 	} {
-		if _, err := StartChild(c.spec); !errors.Is(err, c.want) {
-			t.Errorf("%+v: %v, want %v", c.spec, err, c.want)
-		}
+		_, err := StartChild(c.spec)
+		expect.Err(t, err, c.want, c.spec)
 	}
-	if _, err := Look("no-such-program-here"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("look: %v", err)
-	}
+	_, err := Look("no-such-program-here")
+	expect.Err(t, err, os.ErrNotExist, "look")
 }
 
 func TestAChildDiesWithItsParent(t *testing.T) {

@@ -57,16 +57,13 @@ func TestMemoryOfAllProcessesOfARunIsBounded(t *testing.T) {
 		if !bounded && e.Code != 0 {
 			t.Errorf("%s: unbounded it %s", profile, e.Describe())
 		}
-		if err := many.Stop(Grace{}); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, many.Stop(Grace{}))
 		if other.Ended() {
 			t.Errorf("%s: another run %s", profile, other.Exit().Describe())
 		}
 		if many.group != nil {
-			if _, err := os.Stat(many.group.path); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("its cgroup is left: %v", err)
-			}
+			_, err := os.Stat(many.group.path)
+			expect.Err(t, err, fs.ErrNotExist, "its cgroup is left")
 		}
 	}
 }
@@ -89,15 +86,10 @@ func TestAForkBombIsHeldAndHarmsNoOther(t *testing.T) {
 		if e := other.Exit(); e.Code != 0 {
 			t.Errorf("%s: another run %s", profile, e.Describe())
 		}
-		if err := bomb.Pause(t.Context()); err != nil {
-			t.Errorf("%s: %v", profile, err)
-		}
-		if err := bomb.Stop(Grace{}); err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(bomb.group.path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("its cgroup is left: %v", err)
-		}
+		expect.No(t, bomb.Pause(t.Context()), profile)
+		expect.No(t, bomb.Stop(Grace{}))
+		_, err := os.Stat(bomb.group.path)
+		expect.Err(t, err, fs.ErrNotExist, "its cgroup is left")
 	}
 }
 

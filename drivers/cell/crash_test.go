@@ -118,15 +118,11 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		next, err := NewSupervisor(Options{Instance: instance})
 		expect.No(t, err)
 		n, err := next.Sweep(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
+		expect.No(t, err)
 		swept += n
 		collectOrphans(t, "")
 		next.cgroups.sweep()
-		if err := next.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, next.Close())
 		for _, what := range leftOf(instance) {
 			t.Errorf("after engine %d: left: %s", engines, what)
 		}

@@ -88,12 +88,9 @@ func TestNoRuleAndNoOptionGivesTheEnginesOwn(t *testing.T) {
 		*places = filerules.Places{Read: []string{path}, Write: []string{path}}
 		expect.Is(t, shell(t, s, dir, "coder", Wall{}, "cat "+name+" "+name+"/home/x "+name+"/other/home/x 2>/dev/null"), "", name, "by a rule")
 		for _, more := range []filerules.Places{{Read: []string{path}}, {Write: []string{path}}} {
-			if err := s.CheckPlaces("options.", more); !errors.Is(err, core.Kind(core.Denied)) {
-				t.Errorf("%s by an option: %v", name, err)
-			}
-			if _, err := s.Start(Spec{Run: "grant", Argv: []string{"true"}, Dir: dir, Wall: Wall{More: more}}); !errors.Is(err, core.Kind(core.Denied)) {
-				t.Errorf("%s at a start: %v", name, err)
-			}
+			expect.Err(t, s.CheckPlaces("options.", more), core.Kind(core.Denied), name, "by an option")
+			_, err := s.Start(Spec{Run: "grant", Argv: []string{"true"}, Dir: dir, Wall: Wall{More: more}})
+			expect.Err(t, err, core.Kind(core.Denied), name, "at a start")
 		}
 	}
 	*places = filerules.Places{Write: []string{dir}} // what lies around it is given without it

@@ -189,9 +189,7 @@ func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
 		expect.No(t, err)
 		out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`exec 2>&1; git config a.b c && echo x >>.envrc && echo done`)}))
 		expect.Is(t, out, "done\n")
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, s.Close())
 	}
 }
 

@@ -34,9 +34,8 @@ func TestWhatIsHiddenCanNotBeShownByRenamingTheWayToIt(t *testing.T) {
 	if data, err := os.ReadFile(secret); err != nil || string(data) != "TOPSECRET" {
 		t.Errorf("%q, %v", data, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "a", "new")); err != nil {
-		t.Error("beside it nothing can be written:", err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "a", "new"))
+	expect.No(t, err, "beside it nothing can be written:")
 }
 
 func TestSecretsAreHiddenInEachHomeThatARunCouldSee(t *testing.T) {

@@ -227,17 +227,13 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	if n := len(escapees(w.Mark)); n == 0 {
 		t.Error("nothing is there that could have escaped")
 	}
-	if err := p.Pause(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.Pause(t.Context()))
 	for pid, name := range escapees(w.Mark) {
 		if q, ok := look(pid); ok && !q.Dead() && !frozen(pid) && !q.Stopped() && !stoppedGroup(p) {
 			t.Errorf("escape/%s moves in a run that stands still", name)
 		}
 	}
-	if err := p.Stop(Grace{}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.Stop(Grace{}))
 	for pid, name := range escapees(w.Mark) {
 		t.Errorf("escape/%s worked: %d outlived the run", name, pid)
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -273,9 +269,7 @@ func untouched(t *testing.T, w *world) {
 	}
 	for _, dir := range []string{filepath.Dir(w.Dir), w.Data, w.Home, w.Foreign, w.Kept, w.Scratch} {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.No(t, err)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), "pwned") {
 				t.Errorf("write: %s is in %s", e.Name(), dir)
@@ -320,9 +314,8 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 	})
 	w.Spaces = s.spaced(t)
 	if !w.Spaces && os.Geteuid() == 0 {
-		if _, err := s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir}); !errors.Is(err, ErrNoWall) {
-			t.Errorf("a worker in root's own directory without name spaces: %v", err)
-		}
+		_, err = s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir})
+		expect.Err(t, err, ErrNoWall, "a worker in root's own directory without name spaces")
 		expect.No(t, os.Chown(w.Dir, nobody, nobody))
 	}
 	works(t, s, w)
@@ -399,8 +392,6 @@ func (s *Supervisor) spaced(t *testing.T) bool {
 	p, err := s.Start(Spec{Run: "settle", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
 	expect.No(t, err)
 	defer p.CloseIO()
-	if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 	return p.spaces
 }

@@ -270,12 +270,9 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 		expect.No(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	full := errors.New("the disk is full")
-	if err := s.Collect(func(Kept) error { return full }); !errors.Is(err, full) {
-		t.Error(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "AAAAAAAAAAAA.json")); err != nil {
-		t.Errorf("what nobody took: %v", err)
-	}
+	expect.Err(t, s.Collect(func(Kept) error { return full }), full)
+	_, err = os.Stat(filepath.Join(dir, "AAAAAAAAAAAA.json"))
+	expect.No(t, err, "what nobody took")
 	expect.No(t, os.WriteFile(filepath.Join(dir, "BBBBBBBBBBBB.json"), []byte(`{"run":"spoilt/r"`), 0o600))
 	found := 0
 	err = s.Collect(func(Kept) error { found++; return nil })

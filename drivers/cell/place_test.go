@@ -29,9 +29,8 @@ func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 		t.Fatalf("in a directory below its /tmp: %+v %q", e, said)
 	}
 	for _, file := range []string{filepath.Join(own, "mine"), filepath.Join(dir, "here")} {
-		if _, err := os.Stat(file); err != nil {
-			t.Error(err)
-		}
+		_, err = os.Stat(file)
+		expect.No(t, err)
 	}
 
 	victim := t.TempDir()

@@ -2,7 +2,6 @@ package cell
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -64,9 +63,7 @@ func TestACommandRunsInItsOwnGroupWithAMarkedCleanEnvironment(t *testing.T) {
 			t.Errorf("exit %+v, want 0", e)
 		}
 		for _, want := range []string{"TERM=dumb\n", "GIVEN=yes\n", "PATH=", "HOME=", "LANG=", Marker + "=" + s.opt.Instance + "/r1\n"} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("environment lacks %q:\n%s", want, out)
-			}
+			expect.Has(t, string(out), want, "environment lacks", out)
 		}
 		if strings.Contains(string(out), "hunter2") {
 			t.Error("the operator's own variables reached the command")
@@ -114,9 +111,8 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 		} {
 			for _, profile := range []Profile{Open, Worker} {
 				c.spec.Wall.Profile = profile
-				if _, err := s.Start(c.spec); !errors.Is(err, c.want) {
-					t.Errorf("%s, %s: got %v, want %v", c.name, profile, err, c.want)
-				}
+				_, err := s.Start(c.spec)
+				expect.Err(t, err, c.want, c.name, profile)
 			}
 		}
 		if kids := childrenOf(os.Getpid()); len(kids) != 0 {
@@ -226,9 +222,7 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 			eventually(t, "it counts on", func() bool { return past(dir, before) })
 		}
 		expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: time.Second}))
-		if err := p.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {
-			t.Errorf("pause after the end: %v, want a conflict", err)
-		}
+		expect.Err(t, p.Pause(context.Background()), core.Kind(core.Conflict), "pause after the end")
 	})
 }
 
@@ -352,9 +346,8 @@ func TestCloseStopsEveryRun(t *testing.T) {
 		t.Error("still running")
 	}
 	p.CloseIO()
-	if _, err := s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()}); err == nil {
-		t.Error("a closed supervisor started a command")
-	}
+	_, err = s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})
+	expect.Fails(t, err, "a closed supervisor started a command")
 }
 
 func TestMemoryIsBounded(t *testing.T) {

@@ -119,9 +119,7 @@ func TestAReaderThatLooksIntoAnotherProcessIsTold(t *testing.T) {
 	p := start(t, s, Spec{Run: "r", Argv: []string{"strace", "true"}, Wall: Wall{Profile: Reader}})
 	go func() { _, _ = io.Copy(io.Discard, p.Stderr) }()
 	said(t, p)
-	if got := h.of("r"); !slices.Equal(got, []string{"look"}) {
-		t.Errorf("told %q", got)
-	}
+	expect.Same(t, h.of("r"), []string{"look"}, "told")
 }
 
 func TestNobodyWaitsForWhoIsTold(t *testing.T) {
@@ -172,9 +170,7 @@ func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
 		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 			t.Error(err)
 		}
-		if got := h.of("r"); !slices.Equal(got, []string{"spaces"}) {
-			t.Errorf("told %q", got)
-		}
+		expect.Same(t, h.of("r"), []string{"spaces"}, "told")
 	}
 	t.Run("all", func(t *testing.T) { each(t) })
 	t.Run("no cgroup", func(t *testing.T) { each(t, layerCgroup) })

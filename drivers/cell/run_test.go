@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // refusing takes nothing.
@@ -36,12 +38,10 @@ func TestARunIsFedReadAndOver(t *testing.T) {
 			t.Errorf("%+v %q %v", exit, said, err)
 		}
 		full := errors.New("full")
-		if _, _, err := do(t.Context(), "yes", nil, refusing{full}); !errors.Is(err, full) {
-			t.Errorf("an error of a writer: %v", err)
-		}
-		if _, _, err := do(t.Context(), "cat; sleep 100", refusing{full}, nil); !errors.Is(err, full) {
-			t.Errorf("an error of the input: %v", err)
-		}
+		_, _, err := do(t.Context(), "yes", nil, refusing{full})
+		expect.Err(t, err, full, "an error of a writer")
+		_, _, err = do(t.Context(), "cat; sleep 100", refusing{full}, nil)
+		expect.Err(t, err, full, "an error of the input")
 		ctx, give := context.WithCancelCause(t.Context())
 		r, w := io.Pipe()
 		go func() {
@@ -49,9 +49,8 @@ func TestARunIsFedReadAndOver(t *testing.T) {
 			give(full)
 			_, _ = io.Copy(io.Discard, r)
 		}()
-		if _, _, err := do(ctx, `trap "" INT TERM; while :; do echo y; sleep 100; done`, nil, w); !errors.Is(err, full) {
-			t.Errorf("an end: %v", err)
-		}
+		_, _, err = do(ctx, `trap "" INT TERM; while :; do echo y; sleep 100; done`, nil, w)
+		expect.Err(t, err, full, "an end")
 		w.Close()
 		spec.Argv = []string{"no-such-program"}
 		if _, err := s.Run(t.Context(), spec, nil, nil, nil); !NotFound(err, "no-such-program") {

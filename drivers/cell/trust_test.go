@@ -74,9 +74,7 @@ func TestAWorkerThatIsLookedIntoTrustsItsOwnAuthority(t *testing.T) {
 		"echo x >>/.trust.pem || echo fixed":                                     "fixed",
 		"grep -l PRIVATE /.trust.pem || echo no key":                             "no key",
 	} {
-		if got := said(true, script); !strings.Contains(got, want) {
-			t.Errorf("%s: %q", script, got)
-		}
+		expect.Has(t, said(true, script), want, script)
 	}
 	if got := said(false, "echo $SSL_CERT_FILE; ls /.trust.pem || echo none"); strings.TrimSpace(got) != "none" {
 		t.Errorf("%q", got)
@@ -85,11 +83,7 @@ func TestAWorkerThatIsLookedIntoTrustsItsOwnAuthority(t *testing.T) {
 
 func TestOnlyAWorkerIsLookedInto(t *testing.T) {
 	for _, profile := range []Profile{Reader, Open} {
-		if err := CheckInspect("inspect", profile, true); err == nil {
-			t.Error(profile)
-		}
+		expect.Fails(t, CheckInspect("inspect", profile, true), profile)
 	}
-	if err := CheckInspect("inspect", Worker, true); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, CheckInspect("inspect", Worker, true))
 }

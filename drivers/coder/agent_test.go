@@ -372,14 +372,10 @@ func TestAWorkingAgentCantBePaused(t *testing.T) {
 	for w.said() == "" {
 		time.Sleep(time.Millisecond)
 	}
-	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Unavailable)) {
-		t.Errorf("%v", err)
-	}
+	expect.Err(t, w.Pause(context.Background()), core.Kind(core.Unavailable))
 	w.Interrupt()
 	<-done
-	if err := w.Pause(context.Background()); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Pause(context.Background()))
 }
 
 func TestTheKeyThatInterruptsIsTheOptions(t *testing.T) {

@@ -131,9 +131,8 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 			t.Fatalf("log %q", lines())
 		}
 	}
-	if _, err := e.Fleet.CancelTask(ctx, alice, m.name); err != nil {
-		t.Error(err)
-	}
+	_, err = e.Fleet.CancelTask(ctx, alice, m.name)
+	expect.No(t, err)
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
 	expect.Is(t, lines(), "say first|first|say up\nhang|up", "log")
 	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
@@ -141,22 +140,18 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		t.Errorf("history %+v %v", history, err)
 	}
 
-	if _, err := e.Fleet.Stop(ctx, alice, m.name); err != nil {
-		t.Error(err)
-	}
+	_, err = e.Fleet.Stop(ctx, alice, m.name)
+	expect.No(t, err)
 	awaitAgent(t, e, m.name, is(fleet.Offline))
 	for deadline := time.Now().Add(2 * time.Minute); m.workspace(t).LatestBuild.Status != "stopped"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the workspace is %s", m.workspace(t).LatestBuild.Status)
 		}
 	}
-	if _, err := e.Fleet.Start(ctx, alice, m.name); err != nil {
-		t.Error(err)
-	}
+	_, err = e.Fleet.Start(ctx, alice, m.name)
+	expect.No(t, err)
 	awaitAgent(t, e, m.name, is(fleet.Idle))
-	if err := e.Fleet.Delete(ctx, alice, m.name); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, e.Fleet.Delete(ctx, alice, m.name))
 	m.awaitGone(t)
 	if deltas, err := e.Reconcile(ctx, alice.Tenant); err != nil || len(deltas) > 0 {
 		t.Errorf("unexplained %+v, %v", deltas, err)
@@ -193,9 +188,7 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 		if err != nil || len(page.Items) < 3 || page.Items[2].Message != "idle: while nobody listened" {
 			t.Errorf("log %+v %v", page.Items, err)
 		}
-		if err := e.Fleet.Delete(ctx, alice, m.name); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, e.Fleet.Delete(ctx, alice, m.name))
 	})
 	m.awaitGone(t)
 }

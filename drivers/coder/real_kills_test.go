@@ -182,9 +182,7 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 			t.Fatalf("%s: %s", text, out)
 			return false
 		})
-		if out := e.ok("result", "show", task, "-o", "json"); !strings.Contains(out, "did "+name) {
-			t.Errorf("%s: %s", text, out)
-		}
+		expect.Has(t, e.ok("result", "show", task, "-o", "json"), "did "+name, text)
 		if sent, told := w.users(), w.told(); !slices.Equal(sent, want) || strings.Join(told, "\n") != "told "+strings.Join(want, "\ntold ") {
 			t.Fatalf("in the conversation are %q, want %q; the agent was told %q; of the task is in the log\n%s",
 				sent, want, told, e.ok("audit", "list", "--match", task, "--page-size", "100", "-o", "json"))

@@ -46,9 +46,8 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 			t.Errorf("%s %s %+v: %v, after %s", c.project, c.role, c.set, err, took)
 		}
 	}
-	if _, err := e.Fleet.Agent(ctx, alice.Tenant, m.name); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Errorf("a refused agent is there: %v", err)
-	}
+	_, err = e.Fleet.Agent(ctx, alice.Tenant, m.name)
+	expect.Err(t, err, core.Kind(core.NotFound), "a refused agent is there")
 	if _, err := m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, noOptions); !gone(explain("", err)) {
 		t.Errorf("a refused agent has a workspace: %v", err)
 	}
@@ -78,9 +77,7 @@ func TestRealBuildThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	expect.No(t, err)
 	a := awaitAgent(t, e, m.name, is(fleet.Failed))
 	for _, text := range []string{"start failed: terraform apply: exit status 1", "Unable to find or pull image", "no space left on device"} {
-		if !strings.Contains(a.Reason, text) {
-			t.Errorf("the reason lacks %q: %q", text, a.Reason)
-		}
+		expect.Has(t, a.Reason, text, "the reason lacks")
 	}
 	log := ""
 	for deadline := time.Now().Add(time.Minute); log == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

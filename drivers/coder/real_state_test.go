@@ -73,9 +73,7 @@ func TestRealWorkspaceOfTheNameIsNotTakenUnasked(t *testing.T) {
 	first := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	id := first.await(fleet.Idle, "").WorkspaceID
 	openAgent(t, newRuntime(t, Options{}), m.record(t, settings{})).await(fleet.Failed, "options.adopt takes it over")
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, first.Close())
 	if h := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Adopt: true})).await(fleet.Idle, ""); h.WorkspaceID != id {
 		t.Errorf("it adopted %s, want %s", h.WorkspaceID, id)
 	}
@@ -87,9 +85,7 @@ func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
 	r, rec := newRuntime(t, Options{}), m.record(t, settings{})
 	first := openAgent(t, r, rec)
 	id := first.await(fleet.Idle, "").WorkspaceID
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, first.Close())
 	kept, err := r.recall(rec)
 	expect.No(t, err)
 	kept.Workspace = "" // as if the engine had died between the request and its answer
@@ -187,12 +183,8 @@ func TestRealDeleteDuringABuild(t *testing.T) {
 	r, rec := newRuntime(t, Options{}), m.record(t, settings{})
 	w := openAgent(t, r, rec)
 	w.await(fleet.Starting, "the workspace is starting")
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := r.Forget(context.Background(), rec); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Close())
+	expect.No(t, r.Forget(context.Background(), rec))
 	m.awaitGone(t)
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if left, err := r.memories(); err == nil && len(left) == 0 {
@@ -215,22 +207,15 @@ func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
 	w := openAgent(t, r, rec)
 	w.await(fleet.Starting, "the workspace is starting")
 	ws := m.workspace(t)
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Close())
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	if err := r.Forget(ctx, rec); err != nil {
-		t.Error(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, r.Forget(ctx, rec))
+	expect.No(t, r.Close())
 	expect.Is(t, m.workspace(t).LatestBuild.Transition, codersdk.WorkspaceTransitionStart, "a member could delete during a build")
 	next := newRuntime(t, opt)
-	if _, err := next.Open(context.Background(), rec, func(fleet.Health) {}); err == nil {
-		t.Error("an agent whose workspace goes can be opened")
-	}
+	_, err := next.Open(context.Background(), rec, func(fleet.Health) {})
+	expect.Fails(t, err, "an agent whose workspace goes can be opened")
 	expect.No(t, next.Keep(context.Background(), nil))
 	expect.No(t, admin.CancelWorkspaceBuild(context.Background(), ws.LatestBuild.ID, codersdk.CancelWorkspaceBuildParams{}))
 	m.awaitGone(t)

@@ -34,12 +34,8 @@ func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
 		t.Errorf("outcome %+v %v", out, err)
 	}
 	expect.Is(t, w.said(), "message hello|message on", "said")
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := r.Forget(context.Background(), rec); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.Close())
+	expect.No(t, r.Forget(context.Background(), rec))
 	m.awaitGone(t)
 }
 

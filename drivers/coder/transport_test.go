@@ -177,9 +177,7 @@ func TestARateLimitIsWaitedFor(t *testing.T) {
 		_, _ = w.Write([]byte("{}"))
 	})
 	began := time.Now()
-	if err := s.build(context.Background(), uuid.New(), codersdk.WorkspaceTransitionStart, false); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, s.build(context.Background(), uuid.New(), codersdk.WorkspaceTransitionStart, false))
 	if d := time.Since(began); asked.Load() != 2 || d < 900*time.Millisecond {
 		t.Errorf("%d requests in %v", asked.Load(), d)
 	}
@@ -226,7 +224,5 @@ func TestAnEndlessAnswerIsCut(t *testing.T) {
 			}
 		}
 	})
-	if e := read(t, s); !strings.Contains(e.Message, fmt.Sprintf("longer than %d MiB", maxBody>>20)) {
-		t.Errorf("%q", e.Message)
-	}
+	expect.Has(t, read(t, s).Message, fmt.Sprintf("longer than %d MiB", maxBody>>20))
 }

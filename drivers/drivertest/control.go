@@ -70,9 +70,7 @@ func pause(t *testing.T, tr *trial) {
 	expect.No(t, tr.h.Pause(ctx), "pause")
 	before := read(file)
 	time.Sleep(50 * time.Millisecond) // many counts long
-	if after := read(file); after != before {
-		t.Errorf("it counted from %s to %s while paused", before, after)
-	}
+	expect.Is(t, read(file), before, "it counted from")
 	expect.No(t, tr.h.Resume(ctx), "resume")
 	eventually(t, "it counts on", func() bool { n := read(file); return n != "" && n != before })
 	tr.cancelled(t, done)
@@ -149,9 +147,8 @@ func stop(t *testing.T, tr *trial) {
 	if h := tr.now(); h.Status != fleet.Offline || h.PID != 0 {
 		t.Errorf("health %+v, want offline", h)
 	}
-	if _, err := tr.h.Prompt(ctx, fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}}); err == nil {
-		t.Error("a stopped agent took a prompt")
-	}
+	_, err := tr.h.Prompt(ctx, fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}})
+	expect.Fails(t, err, "a stopped agent took a prompt")
 	expect.No(t, tr.h.Restart(ctx), "restart")
 	eventually(t, "it is idle again", func() bool { return tr.now().Status == fleet.Idle })
 	tr.succeed(t, "say two")
@@ -183,9 +180,7 @@ func closing(t *testing.T, tr *trial) {
 	if _, err := tr.h.Prompt(context.Background(), fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}}); err == nil {
 		t.Error("a closed agent took a prompt")
 	}
-	if err := tr.h.Close(); err != nil {
-		t.Errorf("second close: %v", err)
-	}
+	expect.No(t, tr.h.Close(), "second close")
 }
 
 // closeAnywhere closes an agent, as a delete does, whatever it is doing.
@@ -232,9 +227,7 @@ func closeAnywhere(t *testing.T, tr *trial) {
 		next := tr.again(t)
 		done := bring(next)
 		pid := next.now().PID
-		if err := next.h.Close(); err != nil {
-			t.Errorf("%s: close: %v", name, err)
-		}
+		expect.No(t, next.h.Close(), name, "close")
 		if done != nil {
 			select {
 			case e := <-done:
@@ -256,10 +249,6 @@ func reopen(t *testing.T, tr *trial) {
 	expect.No(t, tr.h.Close(), "close")
 	next := tr.again(t)
 	next.succeed(t, "say two")
-	if got := strings.Join(next.said(), "|"); got != "two" {
-		t.Errorf("messages %q", got)
-	}
-	if err := next.h.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	expect.Is(t, strings.Join(next.said(), "|"), "two", "messages")
+	expect.No(t, next.h.Close(), "close")
 }

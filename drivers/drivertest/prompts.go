@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func idle(t *testing.T, tr *trial) {
@@ -28,9 +29,7 @@ func idle(t *testing.T, tr *trial) {
 func result(t *testing.T, tr *trial) {
 	tr.succeed(t, "say hello")
 	tr.succeed(t, "say again")
-	if got := strings.Join(tr.said(), "|"); got != "hello|again" {
-		t.Errorf("messages %q, want hello|again", got)
-	}
+	expect.Is(t, strings.Join(tr.said(), "|"), "hello|again", "messages")
 	if tr.Lasting && tr.now().PID == 0 {
 		t.Error("no process is reported for an agent that stays")
 	}
@@ -48,9 +47,7 @@ func busy(t *testing.T, tr *trial) {
 	first := tr.start(context.Background(), "say up", "hang")
 	eventually(t, "the first prompt runs", func() bool { return len(tr.said()) == 1 })
 	_, err := tr.h.Prompt(context.Background(), fleet.Prompt{TaskID: "tk_00000_0000000002", Emit: tr.emit, Beat: func() {}})
-	if !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("second prompt: %v, want a conflict", err)
-	}
+	expect.Err(t, err, core.Kind(core.Conflict), "second prompt")
 	tr.h.Interrupt()
 	wait(t, first)
 }
@@ -80,9 +77,7 @@ func (tr *trial) answerWith(a fleet.ToolAnswer) {
 func approve(t *testing.T, tr *trial) {
 	tr.answerWith(fleet.ToolAnswer{Decision: "approve"})
 	tr.succeed(t, `tool write {"path":"a"}`)
-	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"a"}` {
-		t.Errorf("the agent heard %q", got)
-	}
+	expect.Is(t, strings.Join(tr.said(), "|"), `approve {"path":"a"}`, "the agent heard")
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	for _, e := range tr.events {
@@ -109,18 +104,14 @@ func edited(t *testing.T, tr *trial) {
 		return
 	}
 	tr.succeed(t, `tool write {"path":"a"}`)
-	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"b"}` {
-		t.Errorf("the agent heard %q", got)
-	}
+	expect.Is(t, strings.Join(tr.said(), "|"), `approve {"path":"b"}`, "the agent heard")
 }
 
 // goesOn plays acts of which the last decision is a denial.
 func (tr *trial) goesOn(t *testing.T, acts ...string) {
 	t.Helper()
 	out := tr.prompt(t, acts...)
-	if out.Status != task.Succeeded {
-		t.Errorf("outcome %s %+v after a denial", out.Status, out.Error)
-	}
+	expect.Is(t, out.Status, task.Succeeded, "outcome", out.Error)
 }
 
 func deny(t *testing.T, tr *trial) {
@@ -166,9 +157,7 @@ func many(t *testing.T, tr *trial) {
 	if e := wait(t, done); e.out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", e.out.Status, e.out.Error)
 	}
-	if got := strings.Join(tr.said(), "|"); got != fmt.Sprintf("answered %d", n) {
-		t.Errorf("messages %q", got)
-	}
+	expect.Is(t, strings.Join(tr.said(), "|"), fmt.Sprintf("answered %d", n), "messages")
 }
 
 func patient(t *testing.T, tr *trial) {
@@ -180,9 +169,7 @@ func patient(t *testing.T, tr *trial) {
 		return fleet.ToolAnswer{CallID: e.CallID, Decision: "approve"}, ctx.Err()
 	}
 	tr.succeed(t, `tool write {"path":"a"}`)
-	if got := strings.Join(tr.said(), "|"); got != `approve {"path":"a"}` {
-		t.Errorf("the agent heard %q", got)
-	}
+	expect.Is(t, strings.Join(tr.said(), "|"), `approve {"path":"a"}`, "the agent heard")
 }
 
 func unanswered(t *testing.T, tr *trial) {
@@ -217,7 +204,5 @@ func beats(t *testing.T, tr *trial) {
 	wait(t, done)
 	last := count()
 	time.Sleep(300 * time.Millisecond) // longer than a beat's interval
-	if n := count(); n != last {
-		t.Error("it beats on after the prompt's end")
-	}
+	expect.Is(t, count(), last, "it beats on after the prompt's end")
 }

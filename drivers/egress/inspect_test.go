@@ -179,18 +179,10 @@ func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
 		return tls.Client(conn, conf)
 	}
 	// Another name in the greeting, and a protocol that is not HTTP/1.1.
-	if err := dial(&tls.Config{ServerName: "www.example.com"}).Handshake(); err == nil {
-		t.Error("another name")
-	}
-	if said := w.rules.waitCut(); !strings.Contains(said, "tls_name") {
-		t.Error(said)
-	}
-	if err := dial(&tls.Config{ServerName: "example.com", NextProtos: []string{"h2"}}).Handshake(); err == nil {
-		t.Error("another protocol")
-	}
-	if said := w.rules.waitCut(); !strings.Contains(said, "tls_refused: TLS with the client failed") {
-		t.Error(said)
-	}
+	expect.Fails(t, dial(&tls.Config{ServerName: "www.example.com"}).Handshake(), "another name")
+	expect.Has(t, w.rules.waitCut(), "tls_name")
+	expect.Fails(t, dial(&tls.Config{ServerName: "example.com", NextProtos: []string{"h2"}}).Handshake(), "another protocol")
+	expect.Has(t, w.rules.waitCut(), "tls_refused: TLS with the client failed")
 	// Another host in the request.
 	for _, request := range []string{"GET / HTTP/1.1\r\nHost: www.example.com\r\n\r\n", "GET https://www.example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n"} {
 		conn := dial(&tls.Config{ServerName: "example.com"})
@@ -199,9 +191,7 @@ func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
 		if err != nil || res.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%v %v", res, err)
 		}
-		if said := w.rules.waitCut(); !strings.Contains(said, `names the host "www.example.com"`) {
-			t.Error(said)
-		}
+		expect.Has(t, w.rules.waitCut(), `names the host "www.example.com"`)
 	}
 }
 

@@ -243,9 +243,7 @@ func TestADenyCutsAnOpenTunnel(t *testing.T) {
 		t.Error(err)
 	}
 	<-w.rules.over
-	if !strings.Contains(w.rules.said(), "8.8.8.8:22 rule: an egress rule denies it now") {
-		t.Error(w.rules.said())
-	}
+	expect.Has(t, w.rules.said(), "8.8.8.8:22 rule: an egress rule denies it now")
 }
 
 func TestCloseEndsWhatIsOpen(t *testing.T) {
@@ -254,9 +252,7 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 	conn := w.tunnel("8.8.8.8:22")
 	_, err := io.ReadFull(conn, make([]byte, 3))
 	expect.No(t, err)
-	if err := w.proxy.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, w.proxy.Close())
 	if got := w.rules.used["8.8.8.8:22"]; got[1] != 3 {
 		t.Errorf("the decider was not told before Close returned: %v", got)
 	}

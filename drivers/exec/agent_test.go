@@ -150,8 +150,6 @@ func TestAnAgentThatStaysServesManyPromptsInOneProcess(t *testing.T) {
 	}
 	logs := strings.Join(w.texts("log"), "|")
 	for _, want := range []string{"INFO plain 1", "WARN oops 1", "INFO plain 2", "WARN oops 2"} {
-		if !strings.Contains(logs, want) {
-			t.Errorf("logs %q lack %q", logs, want)
-		}
+		expect.Has(t, logs, want, "logs")
 	}
 }

@@ -66,9 +66,7 @@ func TestALoginIsCopiedToOneExecAgent(t *testing.T) {
 		if !strings.Contains(got, "login") || strings.Contains(got, mine+"\n") {
 			t.Errorf("%s: %q", profile, got)
 		}
-		if !strings.Contains(strings.Join(log, "\n"), "its home has a copy of the login") {
-			t.Errorf("%s: its log says %q", profile, log)
-		}
+		expect.Has(t, strings.Join(log, "\n"), "its home has a copy of the login", profile, "its log says", log)
 	}
 	if got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/.codex/auth.json 2>/dev/null; echo nothing"); strings.Contains(got, "login") {
 		t.Errorf("another agent: %q", got)

@@ -33,11 +33,7 @@ func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
 		if got := w.last().Lacks; got != c.lacks || c.line != "" && len(said) != 1 || c.line == "" && len(w.texts("log")) == 0 {
 			t.Errorf("without %v: lacks %q, said %q", c.without, got, w.texts("log"))
 		}
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, h.Close())
+		expect.No(t, sup.Close())
 	}
 }

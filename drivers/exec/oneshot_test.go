@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,9 +88,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tool")
 	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
 	expect.No(t, err)
-	if err := r.Check(fleet.Create{Command: []string{path}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("check: %v, want INVALID_INPUT", err)
-	}
+	expect.Err(t, r.Check(fleet.Create{Command: []string{path}}), core.Kind(core.InvalidInput), "check")
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify)
 	expect.No(t, err)
@@ -130,7 +127,5 @@ func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
 			t.Errorf("%+v: %v, want INVALID_INPUT naming %s", c.create, e, c.field)
 		}
 	}
-	if err := r.Check(fleet.Create{Command: []string{"sh", "-c", "x"}}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, r.Check(fleet.Create{Command: []string{"sh", "-c", "x"}}))
 }

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,9 +42,8 @@ func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	rewrite(t, dir, "job.sh", "echo two")
-	if _, err := r.Start(context.Background(), job); !errors.Is(err, judge.ErrChanged) {
-		t.Errorf("started: %v", err)
-	}
+	_, err = r.Start(context.Background(), job)
+	expect.Err(t, err, judge.ErrChanged, "started")
 }
 
 func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
@@ -76,7 +74,6 @@ func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)
-	if _, err := r.Start(context.Background(), call); !errors.Is(err, judge.ErrChanged) {
-		t.Errorf("started: %v", err)
-	}
+	_, err = r.Start(context.Background(), call)
+	expect.Err(t, err, judge.ErrChanged, "started")
 }

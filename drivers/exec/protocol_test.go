@@ -27,9 +27,7 @@ func TestEachKindOfLineBecomesItsEvent(t *testing.T) {
 		{`plain`, "INFO plain"},
 	} {
 		e, err := parse([]byte(c.line))
-		if err != nil {
-			t.Errorf("%s: %v", c.line, err)
-		}
+		expect.No(t, err, c.line)
 		got := strings.Join(strings.Fields(strings.Join([]string{
 			e.Type, e.CallID, e.Tool, e.Status, string(e.Args), string(e.Output), e.Intent, e.Risk, e.Level, e.Text, e.Error,
 		}, " ")), " ")

@@ -140,9 +140,7 @@ func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
 	expect.Is(t, o.Text, out.Stdout+"\nno newline", "text")
 	got := strings.Join(l.lines, "|")
 	for _, want := range []string{"INFO one|", "INFO two|", "INFO y|", "WARN no newline"} {
-		if !strings.Contains(got+"|", want) {
-			t.Errorf("log %q lacks %q", got, want)
-		}
+		expect.Has(t, got+"|", want, "log", got, "lacks")
 	}
 	if l.beats == 0 {
 		t.Error("no beat")
@@ -249,9 +247,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	}
 	drivertest.Gone(t, "301."+strconv.Itoa(os.Getpid()))
 	w.Cancel("too late")
-	if err := w.Pause(context.Background()); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("pause of ended work: %v", err)
-	}
+	expect.Err(t, w.Pause(context.Background()), core.Kind(core.Conflict), "pause of ended work")
 }
 
 func TestTheEnginesEndCancelsTheWork(t *testing.T) {

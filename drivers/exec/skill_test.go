@@ -208,9 +208,7 @@ func TestASkillThatCanNotStartFailed(t *testing.T) {
 		if o := over(t, w); o.Status != task.Failed || o.Error.Code != code {
 			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
 		}
-		if err := w.Pause(t.Context()); err == nil {
-			t.Error("what never ran can't be paused")
-		}
+		expect.Fails(t, w.Pause(t.Context()), "what never ran can't be paused")
 		w.Cancel("late")
 	}
 }
@@ -228,9 +226,7 @@ func TestASkillsCommandIsCheckedByField(t *testing.T) {
 			t.Errorf("%+v: %v, want an error of %s", spec, err, field)
 		}
 	}
-	if err := r.Check(skill.Spec{Argv: []string{"made-by-an-earlier-skill"}, Dir: "later"}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, r.Check(skill.Spec{Argv: []string{"made-by-an-earlier-skill"}, Dir: "later"}))
 }
 
 func TestManySkillsAtOnceDoNotDisturbEachOther(t *testing.T) {

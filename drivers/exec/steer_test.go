@@ -28,9 +28,7 @@ func TestAMessageIsALineOfTheAgentsInput(t *testing.T) {
 	if out := <-done; out.Status != task.Succeeded {
 		t.Errorf("outcome %+v", out)
 	}
-	if got := strings.Join(w.texts("log"), "|"); !strings.Contains(got, `{"type":"message","text":"use the\nother","uri":"file:///x"}`) {
-		t.Errorf("it read %q", got)
-	}
+	expect.Has(t, strings.Join(w.texts("log"), "|"), `{"type":"message","text":"use the\nother","uri":"file:///x"}`, "it read")
 	if got := w.texts("prompt"); len(got) != 1 {
 		t.Errorf("told %q", got)
 	}

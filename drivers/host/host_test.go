@@ -26,9 +26,7 @@ func TestAProcessRunsThere(t *testing.T) {
 	if x := p.Exit(); x.Code != 3 || x.Describe() != "exited with status 3" {
 		t.Error(x)
 	}
-	if err := p.Stop(cell.Grace{}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.Stop(cell.Grace{}))
 	if o.all() != "ready\ngot hello\n" || e.all() != "bad\n" || p.Unread() || p.PID() == 0 {
 		t.Errorf("%q %q %v %d", o.String(), e.String(), p.Unread(), p.PID())
 	}
@@ -37,12 +35,10 @@ func TestAProcessRunsThere(t *testing.T) {
 
 func TestWhatCantBeStartedSaysWhy(t *testing.T) {
 	b := newBox(t, nil)
-	if _, err := b.try("no-such-program"); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := b.try("/etc/passwd"); !errors.Is(err, os.ErrPermission) {
-		t.Error(err)
-	}
+	_, err := b.try("no-such-program")
+	expect.Err(t, err, os.ErrNotExist)
+	_, err = b.try("/etc/passwd")
+	expect.Err(t, err, os.ErrPermission)
 	if _, err := b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}, keeper.Hosted{}); err == nil || !strings.Contains(err.Error(), "can't be reached") {
 		t.Error("another tenant has it:", err)
 	}
@@ -90,9 +86,7 @@ func TestAProcessGoesOnWithoutALinkAndItsEndArrives(t *testing.T) {
 	if x := p.Exit(); x.Code != 7 {
 		t.Error(x)
 	}
-	if err := end(p); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, end(p))
 	expect.Is(t, strings.Count(o.all(), "\n"), 2001)
 }
 
@@ -103,9 +97,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	o := collect(func() *os.File { _, out, _ := p.Streams(); return out }())
 	free := b.block()
 	x := p.Exit()
-	if !strings.Contains(x.Describe(), "away for longer than 5s") {
-		t.Error(x.Describe())
-	}
+	expect.Has(t, x.Describe(), "away for longer than 5s")
 	beats, err := filepath.Glob(filepath.Join(work, "keeper-*", "agents", "A", "work", "beat"))
 	if err != nil || len(beats) != 1 {
 		t.Fatal(beats, err)
@@ -120,14 +112,10 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	expect.Is(t, size(), was, "it goes on there")
 	b.await("its keeper has gone", func() bool { return len(b.keepers("")) == 0 })
 	o.all()
-	if err := end(p); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, end(p))
 	free()
 	b.await("it is up", func() bool { return b.state() == host.Up })
-	if err := end(b.start("true")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, end(b.start("true")))
 }
 
 func TestAProcessThereIsPausedAndResumed(t *testing.T) {

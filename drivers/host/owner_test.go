@@ -75,9 +75,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	if !b.isStill(200 * time.Millisecond) {
 		t.Error("what the former owner began goes on beside the newer one")
 	}
-	if x := p.Exit(); !strings.Contains(x.Describe(), "newer owner") {
-		t.Error(x.Describe())
-	}
+	expect.Has(t, p.Exit().Describe(), "newer owner")
 	refused := func(who *driver.Pool) {
 		t.Helper()
 		b.await("the former owner is refused", func() bool {

@@ -78,9 +78,7 @@ func (b *box) script(text string, reach ...int) (string, keeper.Process) {
 	_, outs, _ := p.Streams()
 	o := collect(outs)
 	p.Exit()
-	if err := p.Stop(cell.Grace{}); err != nil {
-		b.Error(err)
-	}
+	expect.No(b, p.Stop(cell.Grace{}))
 	return o.all(), p
 }
 
@@ -201,8 +199,6 @@ exec 11>&-; sleep 0.3; exec 10<>/dev/tcp/127.0.0.1/3128; echo one >&10; read -r 
 			t.Fatalf("%q, want %q", lines.Text(), want)
 		}
 	}
-	if err := end(p); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, end(p))
 	b.await("the end of the run is told", func() bool { return len(b.gate.overs()) == 1 })
 }

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +36,8 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 		open, err := h.eng.Judge.Open(t.Context(), lab)
 		return err == nil && len(open) == 1 && open[0].ApprovalID != first.ApprovalID
 	})
-	if _, err := os.Stat(path); err == nil {
-		t.Error("it wrote with a tool that nobody approved")
-	}
+	_, err := os.Stat(path)
+	expect.Fails(t, err, "it wrote with a tool that nobody approved")
 	if again := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"}); again.Digest == first.Digest {
 		t.Errorf("the same digest: %s", again.Action.Args)
 	}
@@ -48,9 +46,8 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
 		t.Errorf("%+v %v", tk, err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(path)
+	expect.No(t, err)
 }
 
 func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
@@ -100,13 +97,10 @@ func TestACallerMayLeaveAServerThatBegins(t *testing.T) {
 	})
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if _, _, err := l.use(left); !errors.Is(err, context.Canceled) {
-		t.Errorf("it left with %v", err)
-	}
+	_, _, err := l.use(left)
+	expect.Err(t, err, context.Canceled, "it left with")
 	cancel()
-	if err := <-first; err == nil {
-		t.Error("a mute server began")
-	}
+	expect.Fails(t, <-first, "a mute server began")
 }
 
 // TestAToolThatChangedUnseenIsNotCalled: the server is another program by the

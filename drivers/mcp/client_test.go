@@ -190,15 +190,13 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 	if tk := <-over; tk.Status != task.Blocked {
 		t.Errorf("%s", tk.Status)
 	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("it wrote")
-	}
+	_, err = os.Stat(path)
+	expect.Fails(t, err, "it wrote")
 	if tk, _ := h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path)); tk.Status != task.Succeeded {
 		t.Errorf("%s", tk.Status)
 	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(path)
+	expect.No(t, err)
 	if _, r := h.ends(t, alice, "actor", "fail", "{}"); r.Error == nil || r.Error.Code != "tool_error" || !strings.Contains(r.Error.Message, "it can't") {
 		t.Errorf("%+v", r.Error)
 	}
@@ -206,9 +204,8 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 		t.Errorf("%+v", r.Error)
 	}
 	for _, bad := range []string{`{"server":"elsewhere","tool":"x"}`, `{"server":"actor"}`, `{"server":"actor","tool":"x","args":1}`, `{"server":"actor","tool":"x","more":1}`} {
-		if _, err := h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: Kind, Input: core.Raw(bad)}); err == nil {
-			t.Errorf("%s was taken", bad)
-		}
+		_, err = h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: Kind, Input: core.Raw(bad)})
+		expect.Fails(t, err, bad)
 	}
 }
 
@@ -274,9 +271,8 @@ func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 		}))
 		defer far.Close()
 		h.know(t, tools.Server{Name: name, URL: far.URL})
-		if _, err := h.eng.Tools.List(t.Context(), lab, name); err == nil {
-			t.Errorf("%s: it was taken", name)
-		}
+		_, err := h.eng.Tools.List(t.Context(), lab, name)
+		expect.Fails(t, err, name)
 		if n := sent.Load(); n > 100 {
 			t.Errorf("%s: %d MiB were read", name, n)
 		}
@@ -294,18 +290,18 @@ func TestRealServers(t *testing.T) {
 		h.know(t, tools.Server{Name: name, Command: append([]string{filepath.Join(bin, "mcp-server-"+name)}, args...), Env: env, Places: files.Places{Write: []string{box}}})
 	}
 	var all sync.WaitGroup
-	expect := func(server, tool, args, part string) {
+	calls := func(server, tool, args, part string) {
 		all.Go(func() {
 			if _, r := h.ends(t, alice, server, tool, args); r.Status != task.Succeeded || !strings.Contains(string(r.Output), part) {
 				t.Errorf("%s.%s: %s %+v", server, tool, r.Output, r.Error)
 			}
 		})
 	}
-	expect("filesystem", "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(box, "a.txt")), "hello")
-	expect("memory", "create_entities", `{"entities":[{"name":"deck","entityType":"thing","observations":["floats"]}]}`, "deck")
-	expect("everything", "get-sum", `{"a":2,"b":3}`, "5")
+	calls("filesystem", "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(box, "a.txt")), "hello")
+	calls("memory", "create_entities", `{"entities":[{"name":"deck","entityType":"thing","observations":["floats"]}]}`, "deck")
+	calls("everything", "get-sum", `{"a":2,"b":3}`, "5")
 	all.Wait()
-	expect("memory", "search_nodes", `{"query":"deck"}`, "floats")
+	calls("memory", "search_nodes", `{"query":"deck"}`, "floats")
 	all.Wait()
 	if _, r := h.ends(t, alice, "filesystem", "read_text_file", `{"path":"/etc/hostname"}`); r.Error == nil || r.Error.Code != "tool_error" {
 		t.Errorf("outside of its directory: %+v", r)
@@ -320,9 +316,8 @@ func TestRealServers(t *testing.T) {
 	if tk := <-over; tk.Status != task.Blocked {
 		t.Error(tk.Status)
 	}
-	if _, err := os.Stat(filepath.Join(box, "b.txt")); err == nil {
-		t.Error("it wrote what was denied")
-	}
+	_, err := os.Stat(filepath.Join(box, "b.txt"))
+	expect.Fails(t, err, "it wrote what was denied")
 }
 
 func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
@@ -362,9 +357,8 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	if _, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`); r.Status != task.Succeeded {
 		t.Errorf("the next call: %+v", r.Error)
 	}
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
-		t.Error("the killed server was not reaped")
-	}
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	expect.Fails(t, err, "the killed server was not reaped")
 }
 
 func FuzzArguments(f *testing.F) {
@@ -449,7 +443,5 @@ func TestServersThatAreRefused(t *testing.T) {
 		}
 	}
 	far := tools.Server{Name: "x", URL: "http://x", Profile: "worker"}
-	if err := far.Check(); err == nil {
-		t.Error("a profile beside a URL")
-	}
+	expect.Fails(t, far.Check(), "a profile beside a URL")
 }

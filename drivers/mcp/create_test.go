@@ -27,9 +27,7 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 	}
 	go create(want)
 	a := h.answer(t, "create_agent", judge.Answer{Approve: true})
-	if args := string(a.Action.Args); !strings.Contains(args, `"like":"Sony"`) {
-		t.Errorf("the card says %s", args)
-	}
+	expect.Has(t, string(a.Action.Args), `"like":"Sony"`, "the card says")
 	if out := <-made; out.Agent.Name != "Zed" || !strings.Contains(out.Message, "Zed shares "+h.dir) {
 		t.Errorf("%+v", out)
 	}

@@ -98,9 +98,8 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
 			}
 		}
 	}
-	if _, err := dial(t, url, "the-token-of-nobody", eras[0], nil); err == nil {
-		t.Error("a wrong token opened a session")
-	}
+	_, err = dial(t, url, "the-token-of-nobody", eras[0], nil)
+	expect.Fails(t, err, "a wrong token opened a session")
 }
 
 func TestAFileOfTokensIsReadStrictly(t *testing.T) {
@@ -154,12 +153,8 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 		use(t, cs, "list_agents", nil, &list)
 		expect.Is(t, list.Total, 1, list)
 		_ = cs.Close()
-		if err := <-relayed; err != nil {
-			t.Errorf("%s: %v", era, err)
-		}
+		expect.No(t, <-relayed, era)
 		cancel()
 	}
-	if err := Relay(t.Context(), "file:///etc", "", nil, nil); err == nil {
-		t.Error("relayed to a file")
-	}
+	expect.Fails(t, Relay(t.Context(), "file:///etc", "", nil, nil), "relayed to a file")
 }

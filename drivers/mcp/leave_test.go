@@ -17,7 +17,5 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	outR.Close() // it still says something, but hears no answer
 	_, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 	expect.No(t, err)
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-served)
 }

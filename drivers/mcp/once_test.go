@@ -2,12 +2,12 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // TestACallThatWasGivenUpIsMadeAgainOnlyIfItDidNothing: a client that lost the
@@ -26,9 +26,7 @@ func TestACallThatWasGivenUpIsMadeAgainOnlyIfItDidNothing(t *testing.T) {
 			giveUp()
 			return nil, allowed, ctx.Err()
 		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		expect.Err(t, err, context.Canceled)
 		_, _ = o.do(t.Context(), person, call, func(context.Context, string) (*mcp.CallToolResult, bool, error) {
 			effects++
 			return &mcp.CallToolResult{}, true, nil

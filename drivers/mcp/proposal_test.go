@@ -50,9 +50,8 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 			expect.Is(t, rep.Version, made.Policy.Version, rep)
 			before := h.eng.Judge.PolicyVersion(lab)
 			for _, name := range []string{"activate_policy", "restore_policy", "approve"} {
-				if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg}); err == nil {
-					t.Errorf("%s: there is such a tool", name)
-				}
+				_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg})
+				expect.Fails(t, err, name)
 				if !has(h.events(t, lab, "mcp.refused"), name) {
 					t.Errorf("%s: the refusal is not in the log", name)
 				}
@@ -151,19 +150,14 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 				expect.No(t, err)
 				return r.Contents[0].Text
 			}
-			if !strings.Contains(read(sourceURI), "own.policy") {
-				t.Error("the source is not that of the embedded policy")
-			}
+			expect.Has(t, read(sourceURI), "own.policy", "the source is not that of the embedded policy")
 			p, err := h.eng.Judge.Propose(t.Context(), sony.caller(), judge.Proposal{Kind: judge.KindRules, Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
 			expect.No(t, err)
 			told(policiesURI)
-			if got := read(policiesURI); !strings.Contains(got, p.PolicyID) {
-				t.Error(got)
-			}
+			expect.Has(t, read(policiesURI), p.PolicyID)
 			expect.Is(t, read(p.URI), tinyPolicy)
-			if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"}); err == nil {
-				t.Error("read a proposal that is not there")
-			}
+			_, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"})
+			expect.Fails(t, err, "read a proposal that is not there")
 			_, err = h.eng.Judge.Activate(t.Context(), alice, p.PolicyID)
 			expect.No(t, err)
 			told(policyURI, sourceURI, policiesURI)

@@ -49,17 +49,13 @@ func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
 			}
 			use(t, cs, "list_agents", nil, nil)
 			h.answer(t, "publish_message", judge.Answer{Approve: true, Reason: "fine"})
-			if err := <-waits; err != nil {
-				t.Error(err)
-			}
+			expect.No(t, <-waits)
 			gives, giveUp := context.WithCancel(t.Context())
 			over := write(gives)
 			h.voids(t, giveUp)
 			<-over
 			_ = cs.Close()
-			if err := <-relayed; err != nil {
-				t.Error(err)
-			}
+			expect.No(t, <-relayed)
 		})
 	}
 }

@@ -85,9 +85,8 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	expect.No(t, err)
 	engines.move(lab, two.eng)
 	one.eng.Retire()
-	if _, err := old.ListTools(t.Context(), nil); err == nil {
-		t.Error("a session goes on with an engine that is past")
-	}
+	_, err = old.ListTools(t.Context(), nil)
+	expect.Fails(t, err, "a session goes on with an engine that is past")
 	sees("the-token-of-vera", "Sony")
 	engines.move(lab, nil)
 	if status, said := ask(t, url, "the-token-of-vera"); status != http.StatusMisdirectedRequest {

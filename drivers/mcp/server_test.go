@@ -197,9 +197,8 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 		t.Errorf("%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
 	}
 	expect.Is(t, len(h.events(t, lab, "mcp.refused")), asked)
-	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"}); err == nil {
-		t.Error("an unknown tool was called")
-	}
+	_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"})
+	expect.Fails(t, err, "an unknown tool was called")
 	if !has(h.events(t, lab, "mcp.refused"), "approve_approval") {
 		t.Error("the unknown tool is not audited")
 	}
@@ -299,9 +298,7 @@ func TestAClientThatIsKilledLeavesNothing(t *testing.T) {
 		_ = inW.Close()
 		_ = outR.Close()
 	})
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-served)
 }
 
 // voids waits for a question, lets whoever asked go, and sees that nobody can
@@ -321,9 +318,8 @@ func (h *house) voids(t *testing.T, leave func()) {
 		a, err := h.eng.Judge.Approval(t.Context(), lab, id)
 		return err == nil && a.Status == judge.Voided
 	})
-	if _, err := h.eng.Judge.Answer(t.Context(), alice, id, judge.Answer{Approve: true}); err == nil {
-		t.Error("a void approval was approved")
-	}
+	_, err := h.eng.Judge.Answer(t.Context(), alice, id, judge.Answer{Approve: true})
+	expect.Fails(t, err, "a void approval was approved")
 }
 
 func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
@@ -431,9 +427,7 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 		var v any
 		text := r.Content[0].(*mcp.TextContent).Text
 		expect.No(t, json.Unmarshal([]byte(text), &v))
-		if err := resolved.Validate(v); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, text)
-		}
+		expect.No(t, resolved.Validate(v), name, text)
 		if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, `\u001b`) {
 			t.Errorf("%s: %q", name, text)
 		}

@@ -36,17 +36,13 @@ func TestALineThatIsNoMessageEndsNoClient(t *testing.T) {
 			go func() { _, _ = io.WriteString(inW, hello+c.line+ping) }()
 			said := heard(t, outR, 3)
 			for _, want := range []string{`"id":1,`, c.want, `"id":7,`} {
-				if !strings.Contains(said, want) {
-					t.Errorf("%s, want %s", said, want)
-				}
+				expect.Has(t, said, want)
 			}
 			if events := h.events(t, lab, "mcp.refused"); len(events) != 1 || !strings.Contains(events[0], `"code":"INVALID_INPUT"`) {
 				t.Errorf("%q", events)
 			}
 			_ = inW.Close()
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
+			expect.No(t, <-served)
 		})
 	}
 }
@@ -77,9 +73,7 @@ func TestABatchIsAnsweredMessageByMessage(t *testing.T) {
 		t.Error(said)
 	}
 	_ = inW.Close()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-served)
 }
 
 // TestModernClientsAreToldThatARefusalIsComplete, by whatever the call fails.

@@ -3,7 +3,6 @@ package modelproxy
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"swarmdeck/expect"
@@ -25,9 +24,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	for range maxRead {
 		p.reading <- struct{}{}
 	}
-	if got := ask(gone); !strings.Contains(got, "the agent did not wait") {
-		t.Errorf("with others before it: %s", got)
-	}
+	expect.Has(t, ask(gone), "the agent did not wait", "with others before it")
 	got := make(chan string)
 	go func() { got <- ask(t.Context()) }()
 	select {

@@ -116,9 +116,7 @@ func readAll(t *testing.T, r io.Reader, n int, nearly chan struct{}) {
 	if err == nil {
 		_, err = io.ReadFull(r, data[n-1:])
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	expect.No(t, err)
 }
 
 func TestAStreamIsPassedOnAsItComes(t *testing.T) {

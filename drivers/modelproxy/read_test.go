@@ -59,9 +59,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 			x := &exchange{l: &line{p: New()}, a: newAnswer()}
 			data := fmt.Appendf(nil, body, strings.Repeat("{},", 1<<18))
 			got := allocated(func() {
-				if err := x.read(data, f.whole); err == nil {
-					t.Error("understood")
-				}
+				expect.Fails(t, x.read(data, f.whole), "understood")
 			})
 			if got > most {
 				t.Errorf("%d MiB for an answer of %d bytes", got>>20, len(data))

@@ -144,9 +144,7 @@ func TestAHostileServerCostsLittle(t *testing.T) {
 	endless := raw(t, func(c net.Conn) {
 		flood(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "400\r\n"+strings.Repeat("z", 1024)+"\r\n")
 	})
-	if err := sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://" + endless}, message); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://" + endless}, message))
 	if err := sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://127.0.0.1:1/secret"}, message); err == nil || strings.Contains(err.Error(), "/secret") {
 		t.Error(err)
 	}
@@ -202,16 +200,12 @@ func TestACommandGetsTheMessage(t *testing.T) {
 	if err := do("echo one >&2; echo 'no mail today' >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exited with status 3: no mail today") {
 		t.Error(err)
 	}
-	if err := s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"/no/such"}}, message); err == nil {
-		t.Error("a missing program counts as told")
-	}
+	expect.Fails(t, s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"/no/such"}}, message), "a missing program counts as told")
 	s = hasty(t)
 	if err := do("yes & yes >&2 & sleep 600"); err == nil || !strings.Contains(err.Error(), "no answer within 500ms") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Send(ctx, notice.Notice{Name: "n", Command: []string{"sleep", "600"}}, message); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	expect.Err(t, s.Send(ctx, notice.Notice{Name: "n", Command: []string{"sleep", "600"}}, message), context.Canceled)
 }

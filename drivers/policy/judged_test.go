@@ -72,8 +72,7 @@ func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 				t.Errorf("%s, serve %v: %+v (%s)", do, in.Serve, open, v.Rationale)
 			}
 		}
-		if _, err := j.Withdraw(t.Context(), by, p.PolicyID); err == nil {
-			t.Error("what rules was withdrawn")
-		}
+		_, err = j.Withdraw(t.Context(), by, p.PolicyID)
+		expect.Fails(t, err, "what rules was withdrawn")
 	}
 }

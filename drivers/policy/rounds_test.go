@@ -69,9 +69,8 @@ func attacked(t *testing.T, stays bool) {
 		}
 	})
 	t.Logf("%d answers came too late", late.Load())
-	if _, err := os.Stat(target); err == nil {
-		t.Error("a program wrote a file")
-	}
+	_, err = os.Stat(target)
+	expect.Fails(t, err, "a program wrote a file")
 	if b, _ := os.ReadFile(secret); string(b) != "secret" {
 		t.Error("a program changed a file")
 	}
@@ -80,12 +79,9 @@ func attacked(t *testing.T, stays bool) {
 		t.Errorf("left files: %v", left)
 	}
 	own := r.dir
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(own); err == nil {
-		t.Error("the programs' directory is still there")
-	}
+	expect.No(t, r.Close())
+	_, err = os.Stat(own)
+	expect.Fails(t, err, "the programs' directory is still there")
 	nothingLeft(t, before, own, "600."+mark)
 }
 

@@ -128,9 +128,7 @@ func TestAfterCloseAPersonIsAsked(t *testing.T) {
 			all.Go(func() { r.Decide(t.Context(), p, []byte("{}")) })
 		}
 		time.Sleep(30 * time.Millisecond)
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, r.Close())
 		all.Wait()
 		if got := r.Decide(t.Context(), p, []byte("{}")); got.ReasonCode != judge.ReasonError {
 			t.Errorf("got %+v", got)

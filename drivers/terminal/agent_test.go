@@ -212,15 +212,11 @@ func TestACancelledTaskIsInterruptedAndTheProgramStays(t *testing.T) {
 
 func TestAPausedTerminalTakesNothing(t *testing.T) {
 	tr := shell(t)
-	if err := tr.h.Type([]terminal.Input{{Text: "x"}}); err == nil {
-		t.Error("typed into nothing")
-	}
+	expect.Fails(t, tr.h.Type([]terminal.Input{{Text: "x"}}), "typed into nothing")
 	expect.No(t, tr.h.Begin(t.Context()))
 	tr.says("ready$")
 	expect.No(t, tr.h.Pause(t.Context()))
-	if err := tr.h.Type([]terminal.Input{{Text: "x"}}); core.AsError(err).Code != core.Conflict {
-		t.Errorf("typed while paused: %v", err)
-	}
+	expect.Is(t, core.AsError(tr.h.Type([]terminal.Input{{Text: "x"}})).Code, core.Conflict, "typed while paused")
 	expect.No(t, tr.h.Resume(t.Context()))
 	tr.types(terminal.Input{Text: "echo a$((1+1))b"}, terminal.Input{Key: "enter"})
 	tr.says("a2b")

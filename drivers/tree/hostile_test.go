@@ -31,9 +31,8 @@ func TestARepositoryOfNobodysTrustRunsNothing(t *testing.T) {
 			r.write(ada.Path, "new", "new\n")
 			s, err := r.d.Now(t.Context(), ada)
 			no(t, err)
-			if _, err := r.d.Changes(t.Context(), ada, ada.Since, s.Commit); err != nil {
-				t.Error(err)
-			}
+			_, err = r.d.Changes(t.Context(), ada, ada.Since, s.Commit)
+			expect.No(t, err)
 			no(t, r.d.Mark(t.Context(), ada, "before"))
 			if _, err := r.over(ada, tree.Join{Key: "t1", Mode: mode}); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
 				t.Error(err) // what the canary has put into the repository's files is somebody's work
@@ -65,9 +64,8 @@ func TestATreesLinksLeadNowhere(t *testing.T) {
 	if all := r.git(r.repo, "log", "-p", out.Commit); strings.Contains(all, "TOP SECRET") {
 		t.Error("what a link leads to was taken over")
 	}
-	if _, err := r.over(ada, tree.Join{Key: "t2", Mode: tree.Rebase}); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Error("commits of another repository were taken over:", err)
-	}
+	_, err = r.over(ada, tree.Join{Key: "t2", Mode: tree.Rebase})
+	expect.Err(t, err, core.Kind(core.Conflict), "commits of another repository were taken over:")
 }
 
 func TestATreeIsMadeOfWorkTreesAndPackedBranchesToo(t *testing.T) {

@@ -1,7 +1,6 @@
 package tree_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -101,9 +100,8 @@ func TestFilesThatGitCallsCleanAreClean(t *testing.T) {
 			bob := r.tree("bob", r.repo)
 			r.write(bob.Path, "run.bat", "bob\n")
 			r.write(r.repo, "run.bat", "mine\r\n")
-			if _, err := r.over(bob, tree.Join{Key: "t2", Mode: tree.Squash}); !errors.Is(err, core.Kind(core.Conflict)) {
-				t.Error(err)
-			}
+			_, err = r.over(bob, tree.Join{Key: "t2", Mode: tree.Squash})
+			expect.Err(t, err, core.Kind(core.Conflict))
 		})
 	}
 }

@@ -108,9 +108,8 @@ func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
 			t.Errorf("%s: %v", mode, err)
 		}
 	}
-	if _, err := r.over(ada, tree.Join{Key: "l", Mode: tree.Squash, Only: []tree.Piece{{Path: "deps/lib/new"}}}); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Error(err)
-	}
+	_, err = r.over(ada, tree.Join{Key: "l", Mode: tree.Squash, Only: []tree.Piece{{Path: "deps/lib/new"}}})
+	expect.Err(t, err, core.Kind(core.Conflict))
 	_, err = r.over(ada, tree.Join{Key: "m", Mode: tree.Squash, Only: []tree.Piece{{Path: "a"}}})
 	no(t, err)
 	// Put back, it is as it was.

@@ -128,9 +128,7 @@ func TestAPullRequestIsAskedForOutsideOfTheRepository(t *testing.T) {
 	if no(t, err); strings.TrimSpace(text) != "opened" {
 		t.Errorf("%q", text)
 	}
-	if got := r.read(r.base, "said"); !strings.Contains(got, "--repo\nhttps://git.example.org/team/web\n") {
-		t.Error(got)
-	}
+	expect.Has(t, r.read(r.base, "said"), "--repo\nhttps://git.example.org/team/web\n")
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("programs of the repository ran: %v", ran)
 	}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -143,9 +142,8 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 		t.Error("another tree than ada's went")
 	}
 	r.git(bob.Path, "fsck")
-	if _, err := r.d.Now(t.Context(), ada); !errors.Is(err, core.Kind(core.Unavailable)) {
-		t.Errorf("a tree that is gone: %v", err)
-	}
+	_, err = r.d.Now(t.Context(), ada)
+	expect.Err(t, err, core.Kind(core.Unavailable), "a tree that is gone")
 	no(t, r.host.desk.Tidy(nil))
 	for _, dir := range []string{"sources", "work/t_host", "states/t_host/trees"} {
 		if left, _ := os.ReadDir(filepath.Join(r.base, "box", dir)); len(left) > 0 {
@@ -177,9 +175,7 @@ func TestNothingGoesToAHostTwice(t *testing.T) {
 		return all
 	}
 	ada := r.tree("ada", r.repo)
-	if all := sent(); !slices.Equal(all, []string{"base", "base", "fill", "fill"}) {
-		t.Errorf("the first tree is made by %v", all)
-	}
+	expect.Same(t, sent(), []string{"base", "base", "fill", "fill"}, "the first tree is made by")
 	bob := r.tree("bob", r.repo)
 	if all := sent(); len(all) > 0 {
 		t.Errorf("the second tree is made by %v", all)
@@ -214,9 +210,8 @@ func TestWhatAHostAnswersIsNotTrusted(t *testing.T) {
 		}
 	}
 	r.host.say = nil
-	if _, err := r.d.Now(t.Context(), ada); err != nil {
-		t.Error(err)
-	}
+	_, err := r.d.Now(t.Context(), ada)
+	expect.No(t, err)
 }
 
 func FuzzARequestToADesk(f *testing.F) {

@@ -340,9 +340,8 @@ func TestACallsIdIsNoTasks(t *testing.T) {
 	if got, err := r.d.Marked(t.Context(), ada, "c1"); err != nil || got != now.Commit {
 		t.Error(got, err)
 	}
-	if _, err := r.d.Marked(t.Context(), ada, "c2"); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Error(err)
-	}
+	_, err = r.d.Marked(t.Context(), ada, "c2")
+	expect.Err(t, err, core.Kind(core.NotFound))
 }
 
 // command is one that nobody holds up.

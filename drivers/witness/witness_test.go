@@ -134,9 +134,8 @@ func TestARepositoryOfSomebodyElseIsRefusedAndRunsNothing(t *testing.T) {
 		if err := w.publish(to, 2); err == nil || !strings.Contains(err.Error(), "no repository that a witness made") {
 			t.Errorf("%s: %v", to.Path, err)
 		}
-		if _, err := w.held(to); err == nil {
-			t.Errorf("%s: was read", to.Path)
-		}
+		_, err = w.held(to)
+		expect.Fails(t, err, to.Path)
 	}
 	if ran := canary.Ran(); len(ran) > 0 {
 		t.Errorf("ran %v", ran)
@@ -153,14 +152,10 @@ func TestNoWitnessIsKeptInTheEnginesOwnFilesOrThroughALink(t *testing.T) {
 	w.no(os.Symlink("x", w.at("link")))
 	for _, kind := range []string{witness.File, witness.Git} {
 		for _, name := range []string{"data.db", "data.db.key", "data.db.spill/x", "hard", "soft", "link", "nowhere/x"} {
-			if err := w.publish(w.witness(kind, name), 1); err == nil {
-				t.Errorf("%s %s was written", kind, name)
-			}
+			expect.Fails(t, w.publish(w.witness(kind, name), 1), kind, name)
 		}
 	}
-	if err := w.publish(w.witness(witness.File, "data.db"), 1); core.AsError(err).Code != core.Denied {
-		t.Error(err)
-	}
+	expect.Is(t, core.AsError(w.publish(w.witness(witness.File, "data.db"), 1)).Code, core.Denied)
 	if text, _ := os.ReadFile(w.at("data.db")); string(text) != "data" {
 		t.Errorf("the data file is now %q", text)
 	}
@@ -179,7 +174,5 @@ func TestACommandGetsTheLineOfAFile(t *testing.T) {
 		t.Error(err)
 	}
 	to.Command = []string{"no-such-program"}
-	if err := w.publish(to, 3); err == nil {
-		t.Error("a program that is not there took it")
-	}
+	expect.Fails(t, w.publish(to, 3), "a program that is not there took it")
 }

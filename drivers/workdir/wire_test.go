@@ -39,9 +39,8 @@ func TestARequestIsAnsweredOrSaysWhyNot(t *testing.T) {
 		t.Errorf("%+v %v", a, err)
 	}
 	for _, r := range []Request{{Op: OpSub, Path: "/"}, {Op: "other"}, {Op: OpRead, Path: "x"}, {Op: OpLook, Argv: []string{"cat", "x"}, Path: "/"}} {
-		if _, err := asks(t, d, r); !errors.Is(err, core.Kind(core.InvalidInput)) {
-			t.Errorf("%+v: %v", r, err)
-		}
+		_, err := asks(t, d, r)
+		expect.Err(t, err, core.Kind(core.InvalidInput), r)
 	}
 }
 

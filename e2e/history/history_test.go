@@ -78,9 +78,7 @@ func TestHistoriesThatOneOrderExplainsAreAccepted(t *testing.T) {
 		"a stop unheard of": {line(0, StopOn, 0, 0, lost), line(1, StopShow, 2, 3, Answer{Outcome: Done}), line(1, StopShow, 4, 5, Answer{Outcome: Done, On: true})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := Check(calls, time.Minute); err != nil {
-				t.Error(err)
-			}
+			expect.No(t, Check(calls, time.Minute))
 		})
 	}
 }
@@ -134,9 +132,7 @@ func TestManyStartsThatWaitForOneStopTakeNoLongerThanOne(t *testing.T) {
 	for n := range time.Duration(100) {
 		calls = append(calls, line(1, Start, 10+n, 3000+n, begun))
 	}
-	if err := Check(append(calls, line(0, StopOff, 2000, 2001, begun), line(0, StopShow, 2002, 2003, Answer{Outcome: Done})), time.Minute); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, Check(append(calls, line(0, StopOff, 2000, 2001, begun), line(0, StopShow, 2002, 2003, Answer{Outcome: Done})), time.Minute))
 	calls = append(calls, line(2, Start, 1500, 1501, begun), line(0, StopShow, 1400, 1401, Answer{Outcome: Done, On: true}), line(0, StopOff, 2000, 2001, begun))
 	if err := Check(calls, time.Minute); err == nil || !strings.Contains(err.Error(), "no order explains") {
 		t.Errorf("a start in the stop is accepted: %v", err)
@@ -153,8 +149,6 @@ func TestACallThatNobodyHeardOfStaysOpen(t *testing.T) {
 	if len(calls) != 2 || calls[0].From >= calls[0].To || calls[0].To >= calls[1].From {
 		t.Fatalf("%v", calls)
 	}
-	if err := Check(calls, time.Minute); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, Check(calls, time.Minute))
 	expect.Is(t, calls[0].String(), "1s to …, client 1: dispatch : unknown")
 }

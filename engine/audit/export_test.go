@@ -72,16 +72,10 @@ func TestExportReportsWhatWentWrong(t *testing.T) {
 	h := newHouse(t)
 	h.record(2000)
 	for _, format := range []string{"jsonl", "csv"} {
-		if err := h.Export(t.Context(), acme, format, &brokenPipe{left: 10_000}); !errors.Is(err, errPipe) {
-			t.Errorf("%s to a broken pipe: %v", format, err)
-		}
+		expect.Err(t, h.Export(t.Context(), acme, format, &brokenPipe{left: 10_000}), errPipe, format, "to a broken pipe")
 	}
-	if err := h.Export(t.Context(), acme, "xml", &bytes.Buffer{}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("xml: %v", err)
-	}
+	expect.Err(t, h.Export(t.Context(), acme, "xml", &bytes.Buffer{}), core.Kind(core.InvalidInput), "xml")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.Export(ctx, acme, "jsonl", &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	expect.Err(t, h.Export(ctx, acme, "jsonl", &bytes.Buffer{}), context.Canceled, "cancelled")
 }

@@ -35,9 +35,7 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	before := check("first asked for", 2, 1)
 	_ = add(1, 1)
 	check("after a commit", 3, 2)
-	if err := add(10, -1); err == nil {
-		t.Error("no error")
-	}
+	expect.Fails(t, add(10, -1), "no error")
 	last := check("after a change that failed", 3, 2)
 	if before.Counter("red") != 2 || last.Events() != before.Events()+1 {
 		t.Errorf("%v, before %v", last, before)

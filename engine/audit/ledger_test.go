@@ -93,16 +93,10 @@ func TestWriteWithoutEventIsRefused(t *testing.T) {
 		"delete": func(tx *audit.Tx) error { return tx.Delete("task", []byte("k")) },
 		"add":    func(tx *audit.Tx) error { tx.Add("tasks", 1); return nil },
 	} {
-		if err := l.Update(t.Context(), alice, write); !errors.Is(err, core.Kind(core.Internal)) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := l.Append(t.Context(), alice, write); err != nil {
-			t.Errorf("append %s: %v", name, err)
-		}
+		expect.Err(t, l.Update(t.Context(), alice, write), core.Kind(core.Internal), name)
+		expect.No(t, l.Append(t.Context(), alice, write), "append", name)
 	}
-	if err := l.Update(t.Context(), alice, func(*audit.Tx) error { return nil }); err != nil {
-		t.Errorf("an update that finds nothing to do: %v", err)
-	}
+	expect.No(t, l.Update(t.Context(), alice, func(*audit.Tx) error { return nil }), "an update that finds nothing to do")
 }
 
 func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
@@ -168,9 +162,7 @@ func TestBadEntriesAreRefused(t *testing.T) {
 		e := good
 		spoil(&e)
 		err := l.Update(t.Context(), alice, func(tx *audit.Tx) error { _, err := tx.Record(e); return err })
-		if err == nil {
-			t.Errorf("%s: recorded", name)
-		}
+		expect.Fails(t, err, name)
 	}
 	if page, err := l.List(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total != 0 {
 		t.Errorf("refused entries left %d events (%v)", page.Info.Total, err)
@@ -291,9 +283,8 @@ func TestListFiltersAndPages(t *testing.T) {
 			t.Errorf("%s: total %d, seqs %d…%d; want %d, %d…%d", c.name, page.Info.Total, first, last, c.total, c.first, c.last)
 		}
 	}
-	if _, err := l.List(t.Context(), acme, core.Filter{Size: 101}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("page size 101: %v", err)
-	}
+	_, err := l.List(t.Context(), acme, core.Filter{Size: 101})
+	expect.Err(t, err, core.Kind(core.InvalidInput), "page size 101")
 }
 
 func TestTrailFollowsTheSubject(t *testing.T) {
@@ -317,22 +308,18 @@ func TestTrailFollowsTheSubject(t *testing.T) {
 func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
 	l := audit.New(newStore(t), audit.Options{})
 	record(t, l, entry("a", "1"))
-	if _, err := l.Get(t.Context(), acme, core.NewID("ev", acme, 2)); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Errorf("absent: %v", err)
-	}
-	if _, err := l.Get(t.Context(), acme, core.NewID("ev", other, 1)); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("foreign: %v", err)
-	}
-	if _, err := l.Prove(t.Context(), acme, core.NewID("ev", other, 1)); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("prove foreign: %v", err)
-	}
+	_, err := l.Get(t.Context(), acme, core.NewID("ev", acme, 2))
+	expect.Err(t, err, core.Kind(core.NotFound), "absent")
+	_, err = l.Get(t.Context(), acme, core.NewID("ev", other, 1))
+	expect.Err(t, err, core.ErrForeign, "foreign")
+	_, err = l.Prove(t.Context(), acme, core.NewID("ev", other, 1))
+	expect.Err(t, err, core.ErrForeign, "prove foreign")
 	page, err := l.List(t.Context(), acme, core.Filter{Kind: "tenant.violation", Page: 1, Size: 10})
 	if err != nil || len(page.Items) != 2 {
 		t.Errorf("audited: %+v, %v", page, err)
 	}
-	if _, err := l.Get(t.Context(), acme, "nonsense"); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("malformed: %v", err)
-	}
+	_, err = l.Get(t.Context(), acme, "nonsense")
+	expect.Err(t, err, core.Kind(core.InvalidInput), "malformed")
 }
 
 func TestViewCanNotWrite(t *testing.T) {
@@ -341,9 +328,7 @@ func TestViewCanNotWrite(t *testing.T) {
 		_, err := tx.Record(entry("a", "1"))
 		return err
 	})
-	if !errors.Is(err, store.ErrReadOnly) {
-		t.Errorf("got %v", err)
-	}
+	expect.Err(t, err, store.ErrReadOnly)
 }
 
 func TestEventsAreListedByTheStateTheyLedTo(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // Readers walk the log in several read transactions: what is committed
@@ -48,9 +49,7 @@ func TestReadersAreNotMisledByWriters(t *testing.T) {
 			t.Errorf("deltas %v, %v", d, err)
 		}
 		page, err := h.List(t.Context(), acme, core.Filter{Kind: "thing.*"})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.No(t, err)
 		for i := 1; i < len(page.Items); i++ {
 			if page.Items[i-1].Seq <= page.Items[i].Seq {
 				t.Errorf("page out of order: %d before %d", page.Items[i-1].Seq, page.Items[i].Seq)

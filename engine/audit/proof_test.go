@@ -83,13 +83,11 @@ func TestCheckProofWantsTheRightKey(t *testing.T) {
 	for name, key := range map[string]string{
 		"another key": stranger.sealer.Verifier(acme), "another tenant": h.sealer.Verifier(other), "no key": "", "rubbish": "a+b+c",
 	} {
-		if _, err := audit.CheckProof(proof, key); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		_, err = audit.CheckProof(proof, key)
+		expect.Fails(t, err, name)
 	}
-	if _, err := audit.CheckProof(proof, stranger.sealer.Verifier(acme)); !errors.Is(err, audit.ErrUnsigned) {
-		t.Errorf("another key: %v", err)
-	}
+	_, err = audit.CheckProof(proof, stranger.sealer.Verifier(acme))
+	expect.Err(t, err, audit.ErrUnsigned, "another key")
 }
 
 func TestProveNamesWhatItCanNotFind(t *testing.T) {
@@ -98,13 +96,11 @@ func TestProveNamesWhatItCanNotFind(t *testing.T) {
 	for id, kind := range map[string]core.Code{
 		core.NewID("ev", acme, 99): core.NotFound, core.NewID("ev", acme, 0): core.NotFound, "x": core.InvalidInput, core.NewID("ev", other, 1): core.Denied,
 	} {
-		if _, err := h.Prove(t.Context(), acme, id); core.AsError(err).Code != kind {
-			t.Errorf("%s: %v, want %s", id, err, kind)
-		}
+		_, err := h.Prove(t.Context(), acme, id)
+		expect.Is(t, core.AsError(err).Code, kind, id)
 	}
-	if _, err := h.Checkpoint(t.Context(), other); core.AsError(err).Code != core.NotFound {
-		t.Errorf("checkpoint of an empty log: %v", err)
-	}
+	_, err := h.Checkpoint(t.Context(), other)
+	expect.Is(t, core.AsError(err).Code, core.NotFound, "checkpoint of an empty log")
 }
 
 func FuzzCheckProof(f *testing.F) {

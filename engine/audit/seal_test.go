@@ -145,9 +145,8 @@ func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
 	if r, err := l.Verify(t.Context(), acme, saved); err != nil || !r.OK {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := l.Prove(t.Context(), acme, core.NewID("ev", acme, 2)); err != nil {
-		t.Error(err)
-	}
+	_, err := l.Prove(t.Context(), acme, core.NewID("ev", acme, 2))
+	expect.No(t, err)
 	cause := core.Errorf(core.Denied, "no")
 	expect.Is[error](t, l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause), cause, "refusal in read-only")
 }

@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,15 +44,12 @@ func TestAnExportedSegmentIsCheckedAgainstTheLog(t *testing.T) {
 			"another tenant":  strings.ReplaceAll(string(data), acme, "t_evil"),
 			"another's proof": strings.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-2][:20]), ""),
 		} {
-			if _, err := h.VerifySegment(t.Context(), acme, strings.NewReader(forged)); !errors.Is(err, core.Kind(core.InvalidInput)) {
-				t.Errorf("%s: %v", n, err)
-			}
+			_, err = h.VerifySegment(t.Context(), acme, strings.NewReader(forged))
+			expect.Err(t, err, core.Kind(core.InvalidInput), n)
 		}
 	}
 	var out bytes.Buffer
-	if err := h.ExportSegment(t.Context(), acme, 30, 40, &out); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Error("events that left were exported:", err)
-	}
+	expect.Err(t, h.ExportSegment(t.Context(), acme, 30, 40, &out), core.Kind(core.InvalidInput), "events that left were exported:")
 	h.healthy()
 }
 

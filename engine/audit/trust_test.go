@@ -94,9 +94,8 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 	if !k.Trusted || k.First != 4 || k.SignedBy != h.keys()[0].KeyID {
 		t.Errorf("%+v", k)
 	}
-	if _, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request); core.AsError(err).Code != core.Conflict {
-		t.Error("trusted twice:", err)
-	}
+	_, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request)
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "trusted twice:")
 	h.record(1)
 	for _, machine := range []string{"two.key", first, "two.key"} {
 		h.as(machine)
@@ -131,13 +130,9 @@ func TestAKeyThatWasRetiredSignsNoMore(t *testing.T) {
 	two := h.trust("two.key")
 	h.as("two.key")
 	h.record(1)
-	if err := h.endKey(two.KeyID); core.AsError(err).Code != core.Conflict {
-		t.Error("a key retires itself:", err)
-	}
+	expect.Is(t, core.AsError(h.endKey(two.KeyID)).Code, core.Conflict, "a key retires itself:")
 	h.as(first)
-	if err := h.endKey("00000000"); core.AsError(err).Code != core.NotFound {
-		t.Error("no key was retired:", err)
-	}
+	expect.Is(t, core.AsError(h.endKey("00000000")).Code, core.NotFound, "no key was retired:")
 	expect.No(t, h.endKey(two.KeyID))
 	h.record(1)
 	k := h.keys()[1]

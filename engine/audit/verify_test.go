@@ -3,7 +3,6 @@ package audit_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -236,9 +235,8 @@ func TestForeignSignatureIsNoCheckpointOfOurs(t *testing.T) {
 	if r.OK || !strings.Contains(r.Problems[0], "the saved checkpoint does not hold") {
 		t.Errorf("problems %q", r.Problems)
 	}
-	if _, err := h.Verify(t.Context(), acme, []byte("rubbish")); err == nil {
-		t.Error("rubbish was taken as a checkpoint")
-	}
+	_, err := h.Verify(t.Context(), acme, []byte("rubbish"))
+	expect.Fails(t, err, "rubbish was taken as a checkpoint")
 	// The stranger's whole file under our key: only the trusted key tells.
 	h.close()
 	h.data = stranger.data
@@ -263,9 +261,7 @@ func TestVerifyNamesDamagedRecords(t *testing.T) {
 		file = bytes.ReplaceAll(file, []byte(c.old), []byte(c.changed))
 		expect.No(t, os.WriteFile(h.data, file, 0o600))
 		h.open()
-		if got := strings.Join(h.verify(nil).Problems, "\n"); !strings.Contains(got, c.want) {
-			t.Errorf("%s: problems %q", c.want, got)
-		}
+		expect.Has(t, strings.Join(h.verify(nil).Problems, "\n"), c.want)
 	}
 }
 
@@ -275,7 +271,6 @@ func TestEmptyLogVerifies(t *testing.T) {
 	if err != nil || !r.OK || r.RootHash != "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := h.Verify(t.Context(), "t_none", nil); !errors.Is(err, store.ErrNoTenant) {
-		t.Errorf("no such tenant: %v", err)
-	}
+	_, err = h.Verify(t.Context(), "t_none", nil)
+	expect.Err(t, err, store.ErrNoTenant, "no such tenant")
 }

@@ -133,9 +133,7 @@ func TestADeniedBudgetEndsWhatRunsAndHoldsOverARestart(t *testing.T) {
 	r.set(budget.Budget{Subject: "tenant", Tokens: 100})
 	r.use(ada, 200, 0)
 	r.answer(r.one("tenant").ApprovalID, judge.Answer{Reason: "enough"})
-	if !slices.Equal(r.canceled, []string{"tenant"}) {
-		t.Errorf("cancelled %v, want what draws on the tenant's", r.canceled)
-	}
+	expect.Same(t, r.canceled, []string{"tenant"}, "cancelled")
 	r.Reopen()
 	if name, denied := r.budgets.Reached(enginetest.Acme, ada); name != "tenant" || !denied {
 		t.Errorf("after a restart: %q reached, denied %v", name, denied)
@@ -161,9 +159,7 @@ func TestANumberOfTasksHoldsTheNextOneNotWhatRuns(t *testing.T) {
 		}))
 		return full
 	}
-	if held := []bool{start(), start(), start()}; !slices.Equal(held, []bool{false, false, true}) {
-		t.Errorf("held: %v, want the third alone", held)
-	}
+	expect.Same(t, []bool{start(), start(), start()}, []bool{false, false, true}, "held")
 	r.No(r.budgets.Watch(t.Context(), enginetest.Acme))
 	b := r.one("session:s_1")
 	if b.Reached != "tasks" || b.ApprovalID == "" || r.budgets.Spent(enginetest.Acme, ada) {
@@ -204,18 +200,15 @@ func TestBadLimitsAndUsesAreRefused(t *testing.T) {
 		{Subject: "agent:", Tokens: 1},
 		{Subject: "agent:\x1b[2J", Tokens: 1},
 	} {
-		if _, err := r.budgets.Set(t.Context(), enginetest.Alice(), b); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%+v: %v", b, err)
-		}
+		_, err := r.budgets.Set(t.Context(), enginetest.Alice(), b)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, b)
 	}
 	task := core.NewID(core.TaskPrefix, enginetest.Acme, 1)
 	for _, c := range []struct {
 		tokens int64
 		cost   float64
 	}{{-1, 0}, {0, -1}, {1 << 60, 0}, {0, 1e9}} {
-		if err := r.budgets.Use(t.Context(), enginetest.Alice(), ada, task, core.NewTrace(nil), c.tokens, c.cost); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("use of %+v: %v", c, err)
-		}
+		expect.Is(t, core.AsError(r.budgets.Use(t.Context(), enginetest.Alice(), ada, task, core.NewTrace(nil), c.tokens, c.cost)).Code, core.InvalidInput, "use of", c)
 	}
 	if r.budgets.Any(enginetest.Acme) {
 		t.Error("a refused budget is there")

@@ -110,16 +110,13 @@ func TestAnAgentSpeaksAndReadsForItselfOnly(t *testing.T) {
 		t.Errorf("sender %q, %v", m.SenderID, err)
 	}
 	for _, sender := range []string{"bob", "system"} {
-		if _, err := r.Accept(t.Context(), ann, bus.Send{Recipient: "cid", Sender: sender, Payload: core.Raw("{}")}); code(err) != core.Denied {
-			t.Errorf("sent as %s: %v", sender, err)
-		}
+		_, err = r.Accept(t.Context(), ann, bus.Send{Recipient: "cid", Sender: sender, Payload: core.Raw("{}")})
+		expect.Is(t, code(err), core.Denied, "sent as", sender)
 	}
-	if _, err := r.Read(t.Context(), ann, "bob", 1); code(err) != core.Denied {
-		t.Errorf("read bob's mail: %v", err)
-	}
-	if _, err := r.Read(t.Context(), ann, "ann", 1); err != nil {
-		t.Error(err)
-	}
+	_, err = r.Read(t.Context(), ann, "bob", 1)
+	expect.Is(t, code(err), core.Denied, "read bob's mail")
+	_, err = r.Read(t.Context(), ann, "ann", 1)
+	expect.No(t, err)
 }
 
 func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
@@ -240,9 +237,8 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 			if _, err := r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{"objects":["cup"]}`), isError); err != nil {
 				t.Error(err)
 			}
-			if _, err := r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError); code(err) != core.Conflict {
-				t.Errorf("answered twice: %v", err)
-			}
+			_, err = r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError)
+			expect.Is(t, code(err), core.Conflict, "answered twice")
 		}
 	})
 	for _, want := range []bus.Type{bus.Response, bus.Error} {
@@ -324,13 +320,11 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
-		}
+		_, err = r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second)
+		expect.Err(t, err, context.Canceled, "cancelled")
 		for _, d := range []time.Duration{-1, time.Microsecond, 2 * time.Hour} {
-			if _, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, d); code(err) != core.InvalidInput {
-				t.Errorf("timeout %v: %v", d, err)
-			}
+			_, err = r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, d)
+			expect.Is(t, code(err), core.InvalidInput, "timeout", d)
 		}
 		// A late answer goes to the mailbox.
 		_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
@@ -364,9 +358,8 @@ func TestOnlyTheRecipientOfARequestAnswersIt(t *testing.T) {
 	if _, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "cid", Type: bus.Request, CorrelationID: ask.CorrelationID, Payload: core.Raw(`{}`)}); code(err) != core.Conflict {
 		t.Errorf("two open requests of one correlation: %v", err)
 	}
-	if _, err := r.Reply(t.Context(), alice, r.publish("a", "{}").MessageID, core.Raw("{}"), false); code(err) != core.InvalidInput {
-		t.Errorf("answered an event: %v", err)
-	}
+	_, err := r.Reply(t.Context(), alice, r.publish("a", "{}").MessageID, core.Raw("{}"), false)
+	expect.Is(t, code(err), core.InvalidInput, "answered an event")
 	r.clock.move(61 * time.Second)
 	if _, err := r.Accept(t.Context(), alice, reply); code(err) != core.Conflict || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("answered an expired request: %v", err)
@@ -386,29 +379,22 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	r := newRig(t)
 	m := r.direct("bob", `{}`)
 	bob := core.Caller{Tenant: other, Name: "eve", Kind: core.Operator, Door: core.DoorCLI}
-	if _, err := r.Get(t.Context(), other, m.MessageID); code(err) != core.Denied {
-		t.Errorf("get: %v", err)
-	}
-	if _, err := r.Resend(t.Context(), bob, m.MessageID); code(err) != core.Denied {
-		t.Errorf("resend: %v", err)
-	}
-	if _, err := r.Reply(t.Context(), bob, m.MessageID, core.Raw(`{}`), false); code(err) != core.Denied {
-		t.Errorf("reply: %v", err)
-	}
-	if _, err := r.Read(t.Context(), bob, "bob", 1); code(err) != core.Denied {
-		t.Errorf("read: %v", err)
-	}
-	if _, err := r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"}); code(err) != core.Denied {
-		t.Errorf("subscribe: %v", err)
-	}
+	_, err := r.Get(t.Context(), other, m.MessageID)
+	expect.Is(t, code(err), core.Denied, "get")
+	_, err = r.Resend(t.Context(), bob, m.MessageID)
+	expect.Is(t, code(err), core.Denied, "resend")
+	_, err = r.Reply(t.Context(), bob, m.MessageID, core.Raw(`{}`), false)
+	expect.Is(t, code(err), core.Denied, "reply")
+	_, err = r.Read(t.Context(), bob, "bob", 1)
+	expect.Is(t, code(err), core.Denied, "read")
+	_, err = r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"})
+	expect.Is(t, code(err), core.Denied, "subscribe")
 	page, err := r.Ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
 	if err != nil || page.Info.Total != 5 {
 		t.Errorf("%d violations, %v", page.Info.Total, err)
 	}
-	if _, err := r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil)); code(err) != core.NotFound {
-		t.Errorf("an id with the right number only: %v", err)
-	}
-	if _, err := r.Get(t.Context(), acme, "m1"); code(err) != core.InvalidInput {
-		t.Errorf("no id: %v", err)
-	}
+	_, err = r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil))
+	expect.Is(t, code(err), core.NotFound, "an id with the right number only")
+	_, err = r.Get(t.Context(), acme, "m1")
+	expect.Is(t, code(err), core.InvalidInput, "no id")
 }

@@ -45,9 +45,8 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 			t.Errorf("%s: %d, want %d", status, len(got), want)
 		}
 	}
-	if _, err := r.Dead(t.Context(), acme, core.Filter{Status: "lost"}); code(err) != core.InvalidInput {
-		t.Errorf("%v", err)
-	}
+	_, err := r.Dead(t.Context(), acme, core.Filter{Status: "lost"})
+	expect.Is(t, code(err), core.InvalidInput)
 	r.whole()
 
 	repeat, err := r.Resend(t.Context(), alice, short.MessageID)
@@ -63,9 +62,8 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	if got := r.dead(core.Filter{Status: "resent", Agent: "bob"}); len(got) != 1 || got[0].ResentAs != repeat.MessageID {
 		t.Errorf("%s", core.MustEncode(got))
 	}
-	if _, err := r.Resend(t.Context(), alice, repeat.MessageID); code(err) != core.Conflict {
-		t.Errorf("sent an unread message again: %v", err)
-	}
+	_, err = r.Resend(t.Context(), alice, repeat.MessageID)
+	expect.Is(t, code(err), core.Conflict, "sent an unread message again")
 	r.whole()
 }
 
@@ -80,13 +78,11 @@ func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
 	if err != nil || again.SenderID != "ann" {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, err := r.Resend(t.Context(), alice, direct.MessageID); code(err) != core.InvalidInput {
-		t.Errorf("sent to who is gone: %v", err)
-	}
+	_, err = r.Resend(t.Context(), alice, direct.MessageID)
+	expect.Is(t, code(err), core.InvalidInput, "sent to who is gone")
 	ann := core.Caller{Tenant: acme, Name: "eve", Kind: core.Agent, Door: core.DoorMCP}
-	if _, err := r.Resend(t.Context(), ann, topic.MessageID); code(err) != core.Denied {
-		t.Errorf("an agent sent another's message again: %v", err)
-	}
+	_, err = r.Resend(t.Context(), ann, topic.MessageID)
+	expect.Is(t, code(err), core.Denied, "an agent sent another's message again")
 	r.whole()
 }
 
@@ -176,19 +172,13 @@ func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
 	published := r.publish("job.new", `{}`)
 	d := r.next(box)
 	for _, reason := range []string{"", "  ", strings.Repeat("x", 501), "\xff"} {
-		if err := d.Refuse(t.Context(), reason); code(err) != core.InvalidInput {
-			t.Errorf("reason %q: %v", reason, err)
-		}
+		expect.Is(t, code(d.Refuse(t.Context(), reason)), core.InvalidInput, "reason", reason)
 	}
 	r.No(d.Refuse(t.Context(), "can't read it"))
-	if err := d.Refuse(t.Context(), "again"); code(err) != core.Conflict {
-		t.Errorf("refused twice: %v", err)
-	}
+	expect.Is(t, code(d.Refuse(t.Context(), "again")), core.Conflict, "refused twice")
 	d.Ack() // changes nothing any more
 	r.No(r.next(s).Refuse(t.Context(), "no such job"))
-	if err := r.next(passing).Refuse(t.Context(), "x"); code(err) != core.Conflict {
-		t.Errorf("refused what needs no acknowledgement: %v", err)
-	}
+	expect.Is(t, code(r.next(passing).Refuse(t.Context(), "x")), core.Conflict, "refused what needs no acknowledgement")
 	for _, sub := range []*bus.Subscription{s, box, passing} {
 		r.nothing(sub)
 		r.No(sub.Close())

@@ -120,8 +120,7 @@ func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
 	if all := r.dead(core.Filter{Status: "resent"}); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	if _, err := r.Resend(t.Context(), alice, d.Message.MessageID); code(err) != core.InvalidInput {
-		t.Errorf("sent an event of the engine again: %v", err)
-	}
+	_, err = r.Resend(t.Context(), alice, d.Message.MessageID)
+	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
 	r.whole()
 }

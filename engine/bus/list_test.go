@@ -73,9 +73,8 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		"status": {Filter: core.Filter{Status: "lost"}}, "kind": {Filter: core.Filter{Kind: "news"}}, "topic": {Topic: "a..b"},
 		"the engine's": {Topic: "sys.>"}, "page": {Filter: core.Filter{Page: -1}}, "size": {Filter: core.Filter{Size: 101}},
 	} {
-		if _, err := r.Bus.List(t.Context(), acme, q); code(err) != core.InvalidInput {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := r.Bus.List(t.Context(), acme, q)
+		expect.Is(t, code(err), core.InvalidInput, name)
 	}
 	r.whole()
 }
@@ -106,17 +105,14 @@ func TestTailsGoOnWhereTheyWere(t *testing.T) {
 		t.Errorf("%v %d %v", found, next, err)
 	}
 	for _, n := range []int{0, -1, 1001} {
-		if _, _, err := r.Since(t.Context(), acme, "", 0, n); code(err) != core.InvalidInput {
-			t.Errorf("n %d: %v", n, err)
-		}
-		if _, _, err := r.Recent(t.Context(), acme, "", n); code(err) != core.InvalidInput {
-			t.Errorf("n %d: %v", n, err)
-		}
+		_, _, err = r.Since(t.Context(), acme, "", 0, n)
+		expect.Is(t, code(err), core.InvalidInput, "n", n)
+		_, _, err = r.Recent(t.Context(), acme, "", n)
+		expect.Is(t, code(err), core.InvalidInput, "n", n)
 	}
 	for _, n := range []int{0, 101} {
-		if _, err := r.Read(t.Context(), alice, "bob", n); code(err) != core.InvalidInput {
-			t.Errorf("read %d: %v", n, err)
-		}
+		_, err = r.Read(t.Context(), alice, "bob", n)
+		expect.Is(t, code(err), core.InvalidInput, "read", n)
 	}
 	boxes, err := r.Mailboxes(t.Context(), acme)
 	if err != nil || len(boxes) != 1 || boxes[0].RecipientID != "bob" || boxes[0].Open != 1 || boxes[0].Oldest.IsZero() {

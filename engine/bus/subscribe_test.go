@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
@@ -53,9 +54,8 @@ func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
 	for _, s := range []*bus.Subscription{one, all, past, errs} {
 		r.No(s.Close())
 		r.No(s.Close())
-		if _, err := s.Next(t.Context()); code(err) != core.Conflict {
-			t.Errorf("after Close: %v", err)
-		}
+		_, err := s.Next(t.Context())
+		expect.Is(t, code(err), core.Conflict, "after Close")
 	}
 }
 
@@ -69,9 +69,7 @@ func TestCloseEndsAWaitingNext(t *testing.T) {
 	}()
 	time.Sleep(5 * time.Millisecond)
 	r.No(s.Close())
-	if err := <-done; code(err) != core.Conflict {
-		t.Errorf("%v", err)
-	}
+	expect.Is(t, code(<-done), core.Conflict)
 }
 
 func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
@@ -96,9 +94,8 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	if d := r.next(s); string(d.Message.Payload) != `{"n":3}` {
 		t.Errorf("after Close: %s, want 3 again", d.Message.Payload)
 	}
-	if _, err := r.Subscribe(t.Context(), acme, opt); code(err) != core.Conflict {
-		t.Errorf("two readers of one name: %v", err)
-	}
+	_, err := r.Subscribe(t.Context(), acme, opt)
+	expect.Is(t, code(err), core.Conflict, "two readers of one name")
 	r.No(s.Close())
 	r.Reopen()
 	r.publish("job.new", `{"n":10}`)
@@ -123,13 +120,9 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	}
 	r.whole()
 	r.No(r.Unsubscribe(t.Context(), alice, "worker-1"))
-	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.NotFound {
-		t.Errorf("removed twice: %v", err)
-	}
+	expect.Is(t, code(r.Unsubscribe(t.Context(), alice, "worker-1")), core.NotFound, "removed twice")
 	s = r.subscribe(other)
-	if err := r.Unsubscribe(t.Context(), alice, "worker-1"); code(err) != core.Conflict {
-		t.Errorf("removed under its reader: %v", err)
-	}
+	expect.Is(t, code(r.Unsubscribe(t.Context(), alice, "worker-1")), core.Conflict, "removed under its reader")
 	r.No(s.Close())
 	r.whole()
 }
@@ -256,9 +249,8 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 }
 
 func (r *rig) publishQuiet(topic string) {
-	if _, err := r.Accept(context.Background(), alice, bus.Send{Topic: topic, Payload: core.Raw(`{}`)}); err != nil {
-		r.T.Error(err)
-	}
+	_, err := r.Accept(context.Background(), alice, bus.Send{Topic: topic, Payload: core.Raw(`{}`)})
+	expect.No(r.T, err)
 }
 
 func TestMessagesOfOneSenderToOneRecipientKeepTheirOrder(t *testing.T) {
@@ -306,13 +298,11 @@ func TestSubscriptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"unknown mailbox": {Mailbox: "nobody"},
 		"mailbox of all":  {Mailbox: "broadcast"},
 	} {
-		if _, err := r.Subscribe(t.Context(), acme, opt); code(err) != core.InvalidInput {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := r.Subscribe(t.Context(), acme, opt)
+		expect.Is(t, code(err), core.InvalidInput, name)
 	}
-	if _, err := r.Subscribe(t.Context(), "t_nowhere", bus.SubscribeOptions{Pattern: "a"}); err == nil {
-		t.Error("subscribed in a tenant that is not there")
-	}
+	_, err := r.Subscribe(t.Context(), "t_nowhere", bus.SubscribeOptions{Pattern: "a"})
+	expect.Fails(t, err, "subscribed in a tenant that is not there")
 }
 
 func TestTooManyUnacknowledgedDeliveriesWait(t *testing.T) {
@@ -373,9 +363,8 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	for _, s := range []*bus.Subscription{all, sys, subs, second} {
 		r.No(s.Close())
 	}
-	if _, err := r.Resend(t.Context(), alice, d.Message.MessageID); code(err) != core.InvalidInput {
-		t.Errorf("sent an event of the engine again: %v", err)
-	}
+	_, err := r.Resend(t.Context(), alice, d.Message.MessageID)
+	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
 	recent, seq, err := r.Recent(t.Context(), acme, "sys.subscription.>", 1)
 	if err != nil || len(recent) != 1 || !strings.Contains(string(recent[0].Payload), "second") {
 		t.Errorf("recent: %v, %v", recent, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -57,13 +58,10 @@ func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
 	}
 	st.fail(full)
 	r.run()
-	if _, err := r.Accept(t.Context(), alice, bus.Send{Topic: "a", Payload: []byte(`{}`)}); !errors.Is(err, full) {
-		t.Errorf("accepted: %v", err)
-	}
+	_, err := r.Accept(t.Context(), alice, bus.Send{Topic: "a", Payload: []byte(`{}`)})
+	expect.Err(t, err, full, "accepted")
 	for _, s := range []*bus.Subscription{box, jobs} {
-		if err := s.Close(); !errors.Is(err, full) {
-			t.Errorf("closed: %v", err)
-		}
+		expect.Err(t, s.Close(), full, "closed")
 	}
 	st.fail(nil)
 	box = r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
@@ -94,9 +92,7 @@ func TestRunEndsWithTheStore(t *testing.T) {
 	r.next(s).Ack()
 	st.fail(store.ErrUnusable)
 	go func() { done <- r.Run(ctx) }()
-	if err := <-done; !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("Run: %v", err)
-	}
+	expect.Err(t, <-done, store.ErrUnusable, "Run")
 }
 
 // What could not be committed was not done: the name of a subscription is not

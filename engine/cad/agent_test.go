@@ -2,7 +2,6 @@ package cad_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,15 +78,12 @@ func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 func TestAnAgentOfAnotherTenantIsNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
-	if _, err := w.cad.Agent(t.Context(), abroad, "ann"); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("%v", err)
-	}
-	if _, err := w.cad.Execute(t.Context(), abbott, cad.Operation{AgentID: "ann", Method: "entity.list"}); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("%v", err)
-	}
-	if _, err := w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"}); code(err) != core.NotFound {
-		t.Errorf("%v", err)
-	}
+	_, err := w.cad.Agent(t.Context(), abroad, "ann")
+	expect.Err(t, err, core.ErrForeign)
+	_, err = w.cad.Execute(t.Context(), abbott, cad.Operation{AgentID: "ann", Method: "entity.list"})
+	expect.Err(t, err, core.ErrForeign)
+	_, err = w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"})
+	expect.Is(t, code(err), core.NotFound)
 	page, err := w.cad.Agents(t.Context(), abroad, core.Filter{})
 	if err != nil || len(page.Items) != 0 || len(w.cad.Live(abroad)) != 0 {
 		t.Errorf("%+v, %v", page, err)
@@ -115,9 +111,7 @@ func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	close(on)
-	if err := <-over; class(err) != cad.InvalidParameters {
-		t.Error(err)
-	}
+	expect.Is(t, class(<-over), cad.InvalidParameters)
 	w.pool.on(nil, nil)
 	if a := w.now("ann"); a.Status != cad.Failing || a.Shown() != "failed" || a.ErrorCount != 1 || len(a.ErrorLog) != 1 || !strings.Contains(a.ErrorLog[0], "INVALID_GEOMETRY") {
 		t.Errorf("after a failure %+v", a)
@@ -129,12 +123,10 @@ func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 	if a, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil || a.Status != cad.Terminated || a.Shown() != "offline" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if _, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); code(err) != core.Conflict {
-		t.Errorf("terminated twice: %v", err)
-	}
-	if _, err := w.try("ann", "entity.list", `{}`); code(err) != core.Conflict {
-		t.Errorf("a terminated agent works: %v", err)
-	}
+	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
+	expect.Is(t, code(err), core.Conflict, "terminated twice")
+	_, err = w.try("ann", "entity.list", `{}`)
+	expect.Is(t, code(err), core.Conflict, "a terminated agent works")
 	if len(w.cad.Live(home)) != 0 || w.cad.Parties().Known(home, "ann") {
 		t.Error("it is still there")
 	}
@@ -152,9 +144,8 @@ func TestAShutdownDuringAnOperationStoresNothingOfIt(t *testing.T) {
 		_, err := w.cad.ShutdownAgent(context.Background(), alice, "ann")
 		return err
 	})
-	if _, err := w.try("ann", "entity.create_point", `{}`); code(err) != core.Conflict {
-		t.Errorf("%v", err)
-	}
+	_, err := w.try("ann", "entity.create_point", `{}`)
+	expect.Is(t, code(err), core.Conflict)
 	if s := w.space("ws_ann"); s.Seq != 1 || s.EntityCount != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -208,9 +199,7 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 	<-in // one more is let in
 	close(on)
 	for range 5 {
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		expect.No(t, <-over)
 	}
 	w.again()
 	if info := w.cad.Info(home); info.MaxConcurrent != 3 {

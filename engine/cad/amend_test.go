@@ -2,7 +2,6 @@ package cad_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -21,9 +20,8 @@ func TestOperatorsUndoAndRedo(t *testing.T) {
 	if done, err := w.cad.Undo(ctx, alice, "ws_ann"); err != nil || done.Seq != 3 || strings.Join(done.Removed, " ") != "p" || w.ids("ws_ann") != "" {
 		t.Fatalf("undo: %+v, %v; left %q", done, err, w.ids("ws_ann"))
 	}
-	if _, err := w.cad.Undo(ctx, alice, "ws_ann"); code(err) != core.Conflict {
-		t.Errorf("undo of nothing: %v", err)
-	}
+	_, err := w.cad.Undo(ctx, alice, "ws_ann")
+	expect.Is(t, code(err), core.Conflict, "undo of nothing")
 	if done, err := w.cad.Redo(ctx, alice, "ws_ann"); err != nil || strings.Join(done.Entities, " ") != "p" || w.ids("ws_ann") != "p" {
 		t.Errorf("redo: %+v, %v; there is %q", done, err, w.ids("ws_ann"))
 	}
@@ -116,9 +114,8 @@ func TestAWorkerThatIsLostChangesNothing(t *testing.T) {
 	w.agent("ann", "designer")
 	w.do("ann", "entity.create_point", `{"entity_id":"p"}`)
 	w.pool.on(nil, func(context.Context, *fakeWorker, cad.Call) error { return errKilled })
-	if _, err := w.cad.Undo(ctx, alice, "ws_ann"); code(err) != core.Unavailable {
-		t.Errorf("got %v", err)
-	}
+	_, err := w.cad.Undo(ctx, alice, "ws_ann")
+	expect.Is(t, code(err), core.Unavailable)
 	w.pool.on(nil, nil)
 	expect.Is(t, w.ids("ws_ann"), "p", "there is")
 	if _, err := w.cad.Undo(ctx, alice, "ws_ann"); err != nil || w.ids("ws_ann") != "" {
@@ -144,11 +141,9 @@ func TestSurfacesAreOfSolids(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]core.Code{"p": core.InvalidInput, "nothing": core.NotFound} {
-		if _, _, err := w.cad.Surfaces(ctx, home, "ws_max", id); code(err) != want {
-			t.Errorf("surface of %s: %v", id, err)
-		}
+		_, _, err := w.cad.Surfaces(ctx, home, "ws_max", id)
+		expect.Is(t, code(err), want, "surface of", id)
 	}
-	if _, _, err := w.cad.Surfaces(ctx, abroad, "ws_max"); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("from another tenant: %v", err)
-	}
+	_, _, err := w.cad.Surfaces(ctx, abroad, "ws_max")
+	expect.Err(t, err, core.ErrForeign, "from another tenant")
 }

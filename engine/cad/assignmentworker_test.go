@@ -115,9 +115,7 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 				t.Errorf("asked %d times: %.300q", len(all), all)
 			}
 			for _, want := range c.told {
-				if !strings.Contains(all[1], want) {
-					t.Errorf("the mistake was not told: %s", all[1])
-				}
+				expect.Has(t, all[1], want, "the mistake was not told")
 			}
 			if !strings.Contains(all[0], "- solid.revolve: entity_id text") || strings.Contains(all[0], "- solid.shell:") {
 				t.Errorf("not all that a role allows is explained: %s", all[0])
@@ -151,9 +149,8 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	w.run()
 	w.agent("joiner", "integrator")
 	flow := w.over(w.start("free").WorkflowID)
-	if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "maker_a", Method: "entity.list"}); code(err) != core.Denied {
-		t.Errorf("once the task is over: %v", err)
-	}
+	_, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "maker_a", Method: "entity.list"})
+	expect.Is(t, code(err), core.Denied, "once the task is over")
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
 		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
 	}

@@ -222,9 +222,7 @@ func (w *world) dies(left *atomic.Int64, until func()) {
 func memberOf(t *testing.T, object core.Raw, name string) core.Raw {
 	t.Helper()
 	var all map[string]core.Raw
-	if err := core.DecodeStored(object, &all); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, core.DecodeStored(object, &all))
 	return all[name]
 }
 

@@ -69,9 +69,7 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 	})
 	w.do("bob", "entity.create_point", `{}`) // others go on meanwhile
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true}))
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-over)
 	if a := w.now("ann"); a.Waiting != "" || a.SuccessCount != 2 || w.space("ws_ann").EntityCount != 3 {
 		t.Errorf("%+v", a)
 	}
@@ -113,9 +111,7 @@ func TestAnEditIsCheckedLikeTheOperationItself(t *testing.T) {
 		"no such workspace": `{"params":{"source_workspace_id":"nowhere","target_workspace_id":"ws_ann"}}`,
 		"no deadline":       `{"params":{"deadline_ms":-1,"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`,
 	} {
-		if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit)}); err == nil {
-			t.Errorf("%s was taken", name)
-		}
+		expect.Fails(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit)}), name)
 	}
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"source_workspace_id":"ws_cat","target_workspace_id":"ws_ann"}}`)}))
 	expect.No(t, <-over)
@@ -140,9 +136,7 @@ func TestAnotherWorkspaceThanItsOwnNeedsAnOperatorBehindIt(t *testing.T) {
 	}
 	w.agent("cat", "validator")
 	op = cad.Operation{AgentID: "cat", Method: "entity.list", Params: core.Raw(`{"workspace_id":"ws_ann"}`)}
-	if err := <-w.background(op); err != nil {
-		t.Errorf("looking is free: %v", err)
-	}
+	expect.No(t, <-w.background(op), "looking is free")
 	w.sound()
 }
 
@@ -168,20 +162,14 @@ func TestAFileIsNotWrittenOverUnasked(t *testing.T) {
 	} else if err := w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-over; class(err) != cad.OperationFailed {
-		t.Errorf("%v", err)
-	}
+	expect.Is(t, class(<-over), cad.OperationFailed)
 	// One that an engine began and did not store finds its own file.
 	w.pool.on(nil, func(context.Context, *fakeWorker, cad.Call) error { return errKilled })
 	op = cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"b.stl"}`), Mark: "tk/2"}
-	if err := <-w.background(op); class(err) != cad.SubprocessError {
-		t.Errorf("%v", err)
-	}
+	expect.Is(t, class(<-w.background(op)), cad.SubprocessError)
 	w.again()
 	w.run()
-	if err := <-w.background(op); err != nil {
-		t.Errorf("its own file stopped it: %v", err)
-	}
+	expect.No(t, <-w.background(op), "its own file stopped it")
 	w.sound()
 }
 
@@ -241,15 +229,11 @@ func TestNobodyWaitsForAnAnswerThatComesTooLate(t *testing.T) {
 	}()
 	ap := w.question()
 	cancel()
-	if err := <-over; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	expect.Err(t, <-over, context.Canceled)
 	if a := w.now("ann"); a.Waiting != "" || a.OperationCount != 0 {
 		t.Errorf("%+v", a)
 	}
-	if err := w.answer(ap.ApprovalID, judge.Answer{Approve: true}); code(err) != core.Conflict {
-		t.Errorf("a voided approval was answered: %v", err)
-	}
+	expect.Is(t, code(w.answer(ap.ApprovalID, judge.Answer{Approve: true})), core.Conflict, "a voided approval was answered")
 	w.sound()
 }
 
@@ -281,9 +265,7 @@ func TestAQuestionEndsWithItsEngine(t *testing.T) {
 	w.question()
 	w.Close() // as if killed: nobody could take the question back
 	cancel()
-	if err := <-over; err == nil {
-		t.Error("it went on")
-	}
+	expect.Fails(t, <-over, "it went on")
 	w.Open()
 	if a := w.now("ann"); a.Waiting != "" || a.Shown() != "idle" {
 		t.Errorf("%+v", a)

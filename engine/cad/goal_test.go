@@ -42,9 +42,7 @@ func TestAGoalIsDecomposedByItsPattern(t *testing.T) {
 		expect.Is(t, strings.Join(ids, " "), c.tasks, c.goal, "tasks")
 		text := strings.ReplaceAll(string(core.MustEncode(s)), `\u003e`, ">")
 		for _, want := range c.has {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: nothing says %s", c.goal, want)
-			}
+			expect.Has(t, text, want, c.goal, "nothing says")
 		}
 	}
 }

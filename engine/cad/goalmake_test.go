@@ -177,9 +177,7 @@ func TestAGoalMakesWhatItSaysOrIsRefused(t *testing.T) {
 			continue
 		}
 		got := carryOut(t, kernel, s)
-		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, slices.Sorted(maps.Keys(want))) {
-			t.Errorf("%s: it makes %v", goal, names)
-		}
+		expect.Same(t, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)), goal, "it makes")
 		for name, w := range want {
 			if !got[name].near(w) {
 				t.Errorf("%s: %s is %+v, want %+v", goal, name, got[name], w)

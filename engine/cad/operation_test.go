@@ -24,15 +24,11 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	for _, want := range []string{`"operation_type":"entity.create_point"`, `"execution_time_ms":1`, `"agent_id":"ann"`, `"workspace_id":"ws_ann"`, `"seq":2`} {
-		if !strings.Contains(string(done.Metadata), want) {
-			t.Errorf("metadata %s lacks %s", done.Metadata, want)
-		}
+		expect.Has(t, string(done.Metadata), want, "metadata", done.Metadata, "lacks")
 	}
 	call := w.pool.calls[0]
 	for _, want := range []string{`"workspace_id":"ws_ann"`, `"agent_id":"ann"`, `"deadline_ms":60000`, `"x":3`} {
-		if !strings.Contains(string(call.Params), want) {
-			t.Errorf("the worker was told %s, without %s", call.Params, want)
-		}
+		expect.Has(t, string(call.Params), want, "the worker was told", call.Params, "without")
 	}
 	w.do("ann", "solid.extrude", `{"width":2}`)
 	w.do("ann", "solid.extrude", `{"width":2}`) // the same shape
@@ -206,9 +202,8 @@ func TestWhatTheStoreRefusedTheWorkerForgets(t *testing.T) {
 	lost := cad.Operation{AgentID: "ann", Method: "entity.create_point", Holds: func(*audit.Tx) (bool, error) { return false, nil }}
 	for _, unload := range []error{nil, errors.New("pipe broken")} {
 		w.pool.unload = unload
-		if _, err := w.cad.Execute(context.Background(), alice, lost); !errors.Is(err, cad.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		_, err := w.cad.Execute(context.Background(), alice, lost)
+		expect.Err(t, err, cad.ErrLost)
 		w.pool.unload = nil
 		if s := w.space("ws_ann"); s.EntityCount != s.Seq-1 {
 			t.Errorf("%+v", s)
@@ -299,9 +294,7 @@ func TestAStoppedOperationIsNotCounted(t *testing.T) {
 		return ctx.Err()
 	}, nil)
 	_, err := w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: "ann", Method: "entity.create_point", Stop: stop})
-	if !errors.Is(err, swarm.ErrStopped) {
-		t.Errorf("%v", err)
-	}
+	expect.Err(t, err, swarm.ErrStopped)
 	if a := w.now("ann"); a.OperationCount != 0 || a.Status != cad.Idle {
 		t.Errorf("%+v", a)
 	}
@@ -323,9 +316,7 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 		t.Errorf("not acknowledged: %v", busy)
 	}
 	close(on)
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-over)
 	w.pool.on(nil, nil)
 	_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
 	expect.No(t, err)

@@ -84,9 +84,8 @@ func TestWhatIsNoRoleIsRefusedByField(t *testing.T) {
 	if r, err := w.cad.Role(home, "drafter"); err != nil || !slices.Equal(r.AllowedOperations, []string{"entity.create_point", "solid.boolean.union"}) {
 		t.Errorf("after a restart: %+v, %v", r, err)
 	}
-	if _, err := w.cad.Role(abroad, "drafter"); code(err) != core.InvalidInput {
-		t.Errorf("another tenant has it: %v", err)
-	}
+	_, err := w.cad.Role(abroad, "drafter")
+	expect.Is(t, code(err), core.InvalidInput, "another tenant has it")
 	w.sound()
 }
 
@@ -140,7 +139,6 @@ func TestARoleThatChangesBindsItsAgentsAtOnce(t *testing.T) {
 	if _, action, err := w.cad.PutRole(context.Background(), alice, role); err != nil || action != "changed" {
 		t.Fatal(action, err)
 	}
-	if _, err := w.try("ann", "entity.create_point", `{}`); class(err) != cad.RoleViolation {
-		t.Errorf("%v", err)
-	}
+	_, err = w.try("ann", "entity.create_point", `{}`)
+	expect.Is(t, class(err), cad.RoleViolation)
 }

@@ -176,9 +176,8 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 	if n := w.pool.of("entity.create_point"); n != 9 { // c1 was not made again
 		t.Errorf("%d points were computed", n)
 	}
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""); code(err) != core.Conflict {
-		t.Errorf("retry of a completed one: %v", err)
-	}
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.Is(t, code(err), core.Conflict, "retry of a completed one")
 	w.sound()
 }
 
@@ -270,9 +269,8 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 	if flow.State != cad.PartialFailure || of(flow, "d").Status != cad.Failed || of(flow, "join").Status != cad.Failed || flow.Cancelled != "enough" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Assignments)
 	}
-	if _, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, ""); code(err) != core.Conflict {
-		t.Errorf("cancelled twice: %v", err)
-	}
+	_, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	expect.Is(t, code(err), core.Conflict, "cancelled twice")
 	close(hold)
 	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
 	expect.No(t, err)

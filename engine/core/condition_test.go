@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestWhoWaitsSeesEveryChangeItWaitsFor(t *testing.T) {
@@ -62,11 +63,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		late := errors.New("late")
 		ctx, stop := context.WithTimeoutCause(t.Context(), time.Hour, late)
 		defer stop()
-		if err := c.Until(ctx, func() bool { return false }); !errors.Is(err, late) {
-			t.Error(err)
-		}
-		if err := c.Until(ctx, func() bool { return true }); err != nil {
-			t.Error("what holds already needs no waiting:", err)
-		}
+		expect.Err(t, c.Until(ctx, func() bool { return false }), late)
+		expect.No(t, c.Until(ctx, func() bool { return true }), "what holds already needs no waiting:")
 	})
 }

@@ -30,13 +30,10 @@ func TestNewIDReadsBack(t *testing.T) {
 
 func TestForeignAndMalformedIDsAreRefused(t *testing.T) {
 	_, err := LocalSeq(TaskPrefix, "t_acme", NewID(TaskPrefix, "t_other", 7))
-	if !errors.Is(err, ErrForeign) {
-		t.Errorf("foreign id: %v, want ErrForeign", err)
-	}
+	expect.Err(t, err, ErrForeign, "foreign id")
 	for _, id := range []string{"", "tk", "tk_1_2", "se_" + TenantTag("t_acme") + "_0000000001", "tk_" + TenantTag("t_acme") + "_000000000x"} {
-		if _, err := LocalSeq(TaskPrefix, "t_acme", id); !errors.Is(err, Kind(InvalidInput)) {
-			t.Errorf("LocalSeq(%q) = %v, want INVALID_INPUT", id, err)
-		}
+		_, err = LocalSeq(TaskPrefix, "t_acme", id)
+		expect.Err(t, err, Kind(InvalidInput), "LocalSeq", id)
 	}
 }
 
@@ -209,9 +206,8 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 		}
 	}
 	for _, f := range []Filter{{Page: -1}, {Size: 101}, {Size: -3}} {
-		if _, err := f.Check(); !errors.Is(err, Kind(InvalidInput)) {
-			t.Errorf("%+v accepted", f)
-		}
+		_, err := f.Check()
+		expect.Err(t, err, Kind(InvalidInput), f)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
@@ -19,9 +20,8 @@ func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
 		if got, err := core.LocalUUID("agent_id", "t_acme", id); err != nil || got != seq {
 			t.Errorf("LocalUUID(%s) = %d, %v, want %d", id, got, err, seq)
 		}
-		if _, err := core.LocalUUID("agent_id", "t_other", id); !errors.Is(err, core.ErrForeign) {
-			t.Errorf("another tenant's id: %v, want ErrForeign", err)
-		}
+		_, err := core.LocalUUID("agent_id", "t_other", id)
+		expect.Err(t, err, core.ErrForeign, "another tenant's id")
 	}
 	same := func() string { return core.NewUUID("t_acme", 7, bytes.NewReader(make([]byte, 7))) }
 	if a, b := same(), same(); a != b {

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // does emits a run of an agent of what is told: "user …" and "agent …" say
@@ -79,9 +80,8 @@ a|assistant: bye|`
 		t.Error(shape(same), err)
 	}
 	for _, names := range [][2]string{{"run:a", "run:nosuch"}, {"x:y", "run:a"}, {"nobody", "run:a"}} {
-		if _, err := r.Compare(t.Context(), acme, names[0], names[1]); err == nil {
-			t.Errorf("%v are compared", names)
-		}
+		_, err = r.Compare(t.Context(), acme, names[0], names[1])
+		expect.Fails(t, err, names)
 	}
 }
 

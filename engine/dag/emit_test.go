@@ -98,9 +98,7 @@ func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
 	} {
 		_, err := r.Emit(t.Context(), alice, r.event(c.head, c.body))
 		if c.field == "" {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			expect.No(t, err, name)
 			continue
 		}
 		if refused := core.AsError(err); refused.Code != core.Conflict || refused.Details["field"] != c.field || refused.Details["event_id"] == "" {
@@ -112,20 +110,17 @@ func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
 func TestAnAgentSpeaksForItselfAlone(t *testing.T) {
 	r := newRig(t)
 	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
-	if _, err := r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{})); err != nil {
-		t.Error(err)
-	}
-	if _, err := r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{})); core.AsError(err).Code != core.Denied {
-		t.Error(err)
-	}
+	_, err := r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{}))
+	expect.No(t, err)
+	_, err = r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{}))
+	expect.Is(t, core.AsError(err).Code, core.Denied)
 }
 
 func TestATenantHasItsOwnRecord(t *testing.T) {
 	r := newRig(t)
 	e := r.emit(r.head("ada", "r"), &dag.RunStarted{})
-	if _, err := r.Get(t.Context(), other, e.EventID); core.AsError(err).Code != core.NotFound {
-		t.Error(err)
-	}
+	_, err := r.Get(t.Context(), other, e.EventID)
+	expect.Is(t, core.AsError(err).Code, core.NotFound)
 	if page, err := r.Events(t.Context(), other, dag.Query{}); err != nil || page.Info.Total != 0 {
 		t.Errorf("%+v %v", page, err)
 	}
@@ -192,9 +187,8 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "abc", "zzzzzzzz", "ABCDEF00", "../../../../"} {
-		if _, err := s.Find(t.Context(), acme, bad); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%q: %v", bad, err)
-		}
+		_, err := s.Find(t.Context(), acme, bad)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, bad)
 	}
 	for name, want := range map[string]string{
 		"Message:m-1": "Message:m-1", "m-1": "Message:m-1", s.call.EventID[:10]: "Event:" + s.call.EventID, "ada": "Agent:ada", "r-1": "Run:r-1",
@@ -205,9 +199,8 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"nobody", "Planet:x", "", strings.Repeat("x", 5000)} {
-		if _, err := s.FindNode(t.Context(), acme, bad); core.AsError(err).Code != core.NotFound {
-			t.Errorf("%.20q: %v", bad, err)
-		}
+		_, err := s.FindNode(t.Context(), acme, bad)
+		expect.Is(t, core.AsError(err).Code, core.NotFound, bad)
 	}
 }
 

@@ -134,9 +134,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 			continue
 		}
 		for _, f := range c.fields {
-			if !strings.Contains(refused.Message, f+":") {
-				t.Errorf("%s: %s is not named in %q", c.name, f, refused.Message)
-			}
+			expect.Has(t, refused.Message, f+":", c.name, f, "is not named in")
 		}
 		if got := refused.Details["field"]; got != c.fields[0] && c.name != "zone" {
 			t.Errorf("%s: first field %v", c.name, got)
@@ -172,9 +170,8 @@ func TestHostileInputIsBounded(t *testing.T) {
 		"array": `[]`,
 		"utf8":  "{\"kind\":\"run_started\"," + runHead + ",\"task_id\":\"\xff\"}",
 	} {
-		if _, err := dag.Parse([]byte(event)); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := dag.Parse([]byte(event))
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, name)
 	}
 }
 

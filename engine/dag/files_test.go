@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // origins are what a file is derived from.
@@ -44,9 +45,7 @@ func TestAFileComesFromTheCallsThatItChangedDuringOrFromTheRun(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/w/before": {"Event"}, "/w/both": {"ToolCall", "ToolCall"}, "/w/late": {"ToolCall"}, "/w/lost": {"Event"}, "/w/many/0": {"ToolCall"}, "/w/many/149": {"ToolCall"},
 	} {
-		if got := r.origins(path); !slices.Equal(got, want) {
-			t.Errorf("%s comes from %v, want %v", path, got, want)
-		}
+		expect.Same(t, r.origins(path), want, path, "comes from")
 	}
 	info, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID("/w/before")})
 	r.No(err)

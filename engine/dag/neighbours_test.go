@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // drawn are a graph's edges in lines, those of lower levels first.
@@ -59,9 +60,7 @@ func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
 	s.No(err)
 	got := drawn(g)
 	for _, want := range []string{"0 Agent:ada AGENT_HAS_RUN 1 Run:r-1", "0 Agent:ada FORKED_FROM 1 Branch:ada/try", "0 Agent:ada SPAWNED_FROM 1 Subagent:ada-2"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in\n%s", want, got)
-		}
+		expect.Has(t, got, want, "no")
 	}
 }
 
@@ -69,13 +68,11 @@ func TestAGraphIsBounded(t *testing.T) {
 	s := newStory(t)
 	for _, q := range []dag.GraphQuery{{Depth: 21}, {Depth: -1}, {Most: 501}} {
 		q.Node = dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}
-		if _, err := s.Around(t.Context(), acme, q); err == nil {
-			t.Errorf("%+v was allowed", q)
-		}
+		_, err := s.Around(t.Context(), acme, q)
+		expect.Fails(t, err, q)
 	}
-	if _, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "nobody"}}); err == nil {
-		t.Error("a node that nothing names")
-	}
+	_, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "nobody"}})
+	expect.Fails(t, err, "a node that nothing names")
 	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1})
 	s.No(err)
 	if !g.More {

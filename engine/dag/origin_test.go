@@ -2,7 +2,6 @@ package dag_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,8 +97,6 @@ func TestAnAncestryIsInTheOrderOfTime(t *testing.T) {
 		for _, a := range all {
 			got = append(got, a.Node.String())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("x comes from %q, want %q", got, want)
-		}
+		expect.Same(t, got, want, "x comes from")
 	}
 }

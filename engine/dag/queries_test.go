@@ -70,9 +70,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 	for name, q := range map[string]dag.Query{
 		"all": {}, "agent": {Filter: core.Filter{Agent: "ada"}}, "task": {Filter: core.Filter{Task: "task-1"}}, "session": {Filter: core.Filter{Session: "session-1"}},
 	} {
-		if got := list(q); !slices.Equal(ids(got.Items), newest) {
-			t.Errorf("%s: %v", name, ids(got.Items))
-		}
+		expect.Same(t, ids(list(q).Items), newest, name)
 	}
 	for name, c := range map[string]struct {
 		q    dag.Query
@@ -91,13 +89,10 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 		"no such run":     {dag.Query{Run: "r-2"}, nil},
 		"other's session": {dag.Query{Filter: core.Filter{Agent: "ada", Session: "session-2"}}, nil},
 	} {
-		if got := list(c.q); !slices.Equal(ids(got.Items), c.want) {
-			t.Errorf("%s: %v, want %v", name, ids(got.Items), c.want)
-		}
+		expect.Same(t, ids(list(c.q).Items), c.want, name)
 	}
-	if _, err := s.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "tool"}}); core.AsError(err).Code != core.InvalidInput {
-		t.Error(err)
-	}
+	_, err := s.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "tool"}})
+	expect.Is(t, core.AsError(err).Code, core.InvalidInput)
 }
 
 func TestACallIsFoundWithItsResult(t *testing.T) {
@@ -156,9 +151,8 @@ func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(down.Steps, func(x dag.Step) bool { return x.Node.ID == id(s.result) && x.Depth == 4 }) {
 		t.Errorf("%+v %v", down, err)
 	}
-	if _, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-9"}}); core.AsError(err).Code != core.NotFound {
-		t.Error(err)
-	}
+	_, err = s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-9"}})
+	expect.Is(t, core.AsError(err).Code, core.NotFound)
 }
 
 func TestTheStateAsOfAnEventIsThatOfThen(t *testing.T) {
@@ -320,7 +314,6 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	if branch, err := r.Ancestry(t.Context(), acme, "ada/try"); err != nil || len(branch) != 2 {
 		t.Errorf("%+v %v", branch, err)
 	}
-	if _, err := r.Ancestry(t.Context(), acme, "nobody"); core.AsError(err).Code != core.NotFound {
-		t.Error(err)
-	}
+	_, err = r.Ancestry(t.Context(), acme, "nobody")
+	expect.Is(t, core.AsError(err).Code, core.NotFound)
 }

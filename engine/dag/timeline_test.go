@@ -57,9 +57,7 @@ tool_call open
 	}
 	raw, err := core.Encode(page.Items[0])
 	s.No(err)
-	if !strings.Contains(string(raw), `"took_ms":9000,"status_of":"error"}`) {
-		t.Errorf("as JSON %s", raw)
-	}
+	expect.Has(t, string(raw), `"took_ms":9000,"status_of":"error"}`, "as JSON", raw)
 }
 
 func TestAModelRequestThatFailedIsNotOK(t *testing.T) {

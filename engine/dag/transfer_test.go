@@ -2,7 +2,6 @@ package dag_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // shelf is a format that keeps records in memory, and hands them on in turn.
@@ -60,9 +60,7 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ahead := &shelf{took: cancel}
-	if err := export(ahead, ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("an export that was canceled after its first event: %v", err)
-	}
+	expect.Err(t, export(ahead, ctx), context.Canceled, "an export that was canceled after its first event")
 	if n := len(ahead.all); n > most {
 		t.Errorf("an export reads %d events of 1 MiB at once, want %d at most", n, most)
 	}

@@ -59,9 +59,7 @@ func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 	r.within(run, func(w *dag.Within) error { return w.Finish(true) })
 	r.within(run, func(w *dag.Within) error { return w.Call("", "skill", "late", "x-3", nil) })
 	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "tool_call", "tool_result canceled", "interruption", "run_finished"}
-	if got := r.kinds(run); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(run), want)
 	if a, task := r.openRuns("sub", "task-1"); a+task != "" {
 		t.Errorf("still open are %q and %q", a, task)
 	}

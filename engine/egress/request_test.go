@@ -42,13 +42,11 @@ func TestARequestIsWrittenInOneWay(t *testing.T) {
 		expect.Is(t, r.Method+" "+r.Shown(), c.want, c.method, c.path, "?", c.query, "is")
 	}
 	for _, method := range []string{"", "get", "CONNECT", "G ET", strings.Repeat("X", 33)} {
-		if _, err := egress.NewRequest(target(t, "api.example", 443), method, "/", ""); err == nil {
-			t.Errorf("method %q", method)
-		}
+		_, err := egress.NewRequest(target(t, "api.example", 443), method, "/", "")
+		expect.Fails(t, err, "method", method)
 	}
-	if _, err := egress.NewRequest(target(t, "api.example", 443), "GET", "/"+strings.Repeat("\x01", 2000), ""); err == nil {
-		t.Error("a path has a bound")
-	}
+	_, err := egress.NewRequest(target(t, "api.example", 443), "GET", "/"+strings.Repeat("\x01", 2000), "")
+	expect.Fails(t, err, "a path has a bound")
 	long := request(t, "GET", "/"+strings.Repeat("a", 3000), "").Shown()
 	if len(long) > 700 || long == request(t, "GET", "/"+strings.Repeat("a", 3001), "").Shown() {
 		t.Error(long)
@@ -204,9 +202,7 @@ func TestRulesAboutRequestsAreChecked(t *testing.T) {
 		t.Error("one host is kept from being looked into")
 	}
 	r := egress.Rule{Host: "a.example", Effect: egress.Deny, Opaque: true}
-	if err := r.Check(); err == nil {
-		t.Error("a rule that denies has nothing to keep from being looked into")
-	}
+	expect.Fails(t, r.Check(), "a rule that denies has nothing to keep from being looked into")
 }
 
 func FuzzNewRequest(f *testing.F) {

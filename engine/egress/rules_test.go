@@ -26,9 +26,8 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 			t.Errorf("%q is %q, %v; want %q", given, to.Host, err, want)
 		}
 	}
-	if _, err := egress.NewTarget("example.com", 0); err == nil {
-		t.Error("a target has a port")
-	}
+	_, err := egress.NewTarget("example.com", 0)
+	expect.Fails(t, err, "a target has a port")
 }
 
 func TestPatternsOfRules(t *testing.T) {
@@ -197,12 +196,10 @@ func TestOnlyAPersonChangesRules(t *testing.T) {
 	by := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
 	r, err := egress.NewRule(egress.Allow, "a.example")
 	w.no(err)
-	if _, _, err := w.Egress.Put(t.Context(), by, r, 0); !errors.Is(err, core.Kind(core.Denied)) {
-		t.Error(err)
-	}
-	if _, err := w.Egress.Remove(t.Context(), by, "a.example"); !errors.Is(err, core.Kind(core.Denied)) {
-		t.Error(err)
-	}
+	_, _, err = w.Egress.Put(t.Context(), by, r, 0)
+	expect.Err(t, err, core.Kind(core.Denied))
+	_, err = w.Egress.Remove(t.Context(), by, "a.example")
+	expect.Err(t, err, core.Kind(core.Denied))
 	if got := w.log("egress.rule.refused"); len(got) != 2 || got[0].Actor != "ada" {
 		t.Errorf("%v", got)
 	}

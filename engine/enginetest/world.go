@@ -209,18 +209,14 @@ func (w *World) Close() {
 	w.T.Helper()
 	w.Stop()
 	if w.DB != nil {
-		if err := w.DB.Close(); err != nil {
-			w.T.Errorf("close the data file: %v", err)
-		}
+		expect.No(w.T, w.DB.Close(), "close the data file")
 		w.DB = nil
 	}
 }
 
 // Crash closes the data file first, so that nothing of the loops' end is kept.
 func (w *World) Crash() {
-	if err := w.DB.Close(); err != nil {
-		w.T.Errorf("close the data file: %v", err)
-	}
+	expect.No(w.T, w.DB.Close(), "close the data file")
 	w.DB = nil
 	w.Stop()
 }

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/estop"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -84,9 +85,8 @@ func TestAStopIsOnDiskBeforeAnybodyFreezes(t *testing.T) {
 	if r.stops.On(enginetest.Other) {
 		t.Error("another tenant stands still too")
 	}
-	if _, err := r.stops.Press(t.Context(), enginetest.Alice(), "more smoke"); err != nil {
-		t.Errorf("a second stop: %v", err)
-	}
+	_, err = r.stops.Press(t.Context(), enginetest.Alice(), "more smoke")
+	expect.No(t, err, "a second stop")
 	if st := r.stops.State(enginetest.Acme); st.Reason != "smoke" {
 		t.Errorf("the second stop took the first's place: %+v", st)
 	}
@@ -110,18 +110,16 @@ func TestAStopHoldsOverARestartUntilItIsThawed(t *testing.T) {
 	if st.On || r.stops.On(enginetest.Acme) || r.frozen[len(r.frozen)-1] != "thaw t_acme" {
 		t.Errorf("after the thaw: %+v, told %v", st, r.frozen)
 	}
-	if _, err := r.stops.Thaw(t.Context(), enginetest.Alice(), "again"); core.AsError(err).Code != core.Conflict {
-		t.Errorf("a thaw of nothing: %v", err)
-	}
+	_, err = r.stops.Thaw(t.Context(), enginetest.Alice(), "again")
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "a thaw of nothing")
 	r.Proven(enginetest.Acme)
 }
 
 func TestAStopAndItsEndWantAReason(t *testing.T) {
 	r := newRig(t)
 	for name, do := range map[string]func(context.Context, core.Caller, string) (estop.State, error){"press": r.stops.Press, "thaw": r.stops.Thaw} {
-		if _, err := do(t.Context(), enginetest.Alice(), ""); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%s without a reason: %v", name, err)
-		}
+		_, err := do(t.Context(), enginetest.Alice(), "")
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, name, "without a reason")
 	}
 	if r.stops.On(enginetest.Acme) || r.frozen != nil {
 		t.Error("it was done all the same")

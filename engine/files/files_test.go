@@ -2,7 +2,6 @@ package files_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -102,22 +101,18 @@ func TestRulesThatAreRefused(t *testing.T) {
 		{Effect: files.Read, Path: "/a", Role: "x\ny"},
 		{Effect: files.Read, Path: "/\xff"},
 	} {
-		if _, _, err := e.Files.Put(t.Context(), alice, r); !errors.Is(err, core.Kind(core.InvalidInput)) {
-			t.Errorf("%+v: %v", r, err)
-		}
+		_, _, err = e.Files.Put(t.Context(), alice, r)
+		expect.Err(t, err, core.Kind(core.InvalidInput), r)
 	}
 	for _, own := range []string{path, path + ".key", path + ".agents/t_acme/ada/home"} {
-		if _, _, err := e.Files.Put(t.Context(), alice, files.Rule{Effect: files.Read, Path: own}); !errors.Is(err, core.Kind(core.Denied)) {
-			t.Errorf("%s: %v", own, err)
-		}
+		_, _, err = e.Files.Put(t.Context(), alice, files.Rule{Effect: files.Read, Path: own})
+		expect.Err(t, err, core.Kind(core.Denied), own)
 	}
 	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
-	if _, _, err := e.Files.Put(t.Context(), ada, files.Rule{Effect: files.Read, Path: "/a"}); !errors.Is(err, core.Kind(core.Denied)) {
-		t.Errorf("an agent: %v", err)
-	}
-	if _, err := e.Files.Remove(t.Context(), ada, "/a"); !errors.Is(err, core.Kind(core.Denied)) {
-		t.Errorf("an agent: %v", err)
-	}
+	_, _, err = e.Files.Put(t.Context(), ada, files.Rule{Effect: files.Read, Path: "/a"})
+	expect.Err(t, err, core.Kind(core.Denied), "an agent")
+	_, err = e.Files.Remove(t.Context(), ada, "/a")
+	expect.Err(t, err, core.Kind(core.Denied), "an agent")
 	log, err := e.Audit.List(context.Background(), acme, core.Filter{Kind: "files.rule.refused", Size: 100})
 	if err != nil || len(log.Items) != 5 {
 		t.Errorf("%d refusals in the log, %v", len(log.Items), err)

@@ -165,9 +165,7 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	w.Await("a try to pause", still)
 	_, err := w.fleet.Resume(t.Context(), alice, "bob")
 	expect.No(t, err)
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
+	expect.No(t, <-asked)
 	w.Await("going on", func() bool { return !still() })
 	w.Await("a free agent", func() bool { free, _ := w.fleet.Runner().Slot(home, "bob"); return free })
 }

@@ -126,9 +126,7 @@ var bob = core.Caller{Tenant: home, Name: "bob", Kind: core.Operator, Door: core
 func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	w := glassWorld(t)
 	a, b := w.seat(alice), w.seat(bob)
-	if err := typeIn(w, a, "x"); err == nil {
-		t.Error("typed without the keyboard")
-	}
+	expect.Fails(t, typeIn(w, a, "x"), "typed without the keyboard")
 	w.take(a, true)
 	w.take(b, false)
 	d := a.Desk()
@@ -198,9 +196,7 @@ func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
 	w.take(a, true)
 	_, err := w.fleet.Pause(t.Context(), alice, "it")
 	w.No(err)
-	if err := typeIn(w, a, "x"); core.AsError(err).Code != core.Conflict {
-		t.Errorf("paused: %v", err)
-	}
+	expect.Is(t, core.AsError(typeIn(w, a, "x")).Code, core.Conflict, "paused")
 	_, err = w.fleet.Resume(t.Context(), alice, "it")
 	w.No(err)
 	w.No(typeIn(w, a, "y"))
@@ -214,9 +210,8 @@ func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
 	agent.Kind = core.Agent
 	s, err := w.fleet.Attach(t.Context(), agent, "it")
 	w.No(err)
-	if _, err := s.Take(t.Context()); core.AsError(err).Code != core.Denied {
-		t.Errorf("an agent took the keyboard: %v", err)
-	}
+	_, err = s.Take(t.Context())
+	expect.Is(t, core.AsError(err).Code, core.Denied, "an agent took the keyboard")
 }
 
 func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {
@@ -231,9 +226,7 @@ func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {
 	expect.Is(t, pic.Text(), strings.Repeat("k", 50), "sees")
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
-	if err := b.Wait(ctx, pic.Rev, b.Desk()); err == nil {
-		t.Error("a wait ended though nothing has changed")
-	}
+	expect.Fails(t, b.Wait(ctx, pic.Rev, b.Desk()), "a wait ended though nothing has changed")
 	woke := make(chan error, 1)
 	go func() { woke <- b.Wait(t.Context(), pic.Rev, b.Desk()) }()
 	w.No(a.Resize(terminal.Size{Cols: 100, Rows: 30}))

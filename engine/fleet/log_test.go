@@ -130,9 +130,7 @@ func TestHostileTextsAreBoundedAndValid(t *testing.T) {
 		if !utf8.ValidString(l.Message) || len(l.Message) > 65<<10 {
 			t.Errorf("line of %d bytes: %.40q", len(l.Message), l.Message)
 		}
-		if !strings.Contains("DEBUG INFO WARN ERROR", l.Level) {
-			t.Errorf("level %q", l.Level)
-		}
+		expect.Has(t, "DEBUG INFO WARN ERROR", l.Level, "level")
 	}
 	if u := w.agent("bob").Usage; u.Tokens != 7 || u.CostUSD != 0.5 {
 		t.Errorf("usage: %+v", u)

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // offer has an agent's program say what it can be set to.
@@ -27,9 +28,7 @@ func TestAModeIsKeptAndSetAtOnce(t *testing.T) {
 	w.offer("bob", fleet.Offers{Modes: []fleet.Choice{{ID: "ask", Name: "Always ask"}, {ID: "auto"}}, Mode: "ask"})
 	_, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "yolo")
 	refused(t, err, core.InvalidInput, "field", "mode")
-	if !strings.Contains(err.Error(), "one of: ask (Always ask), auto") {
-		t.Errorf("it says %v", err)
-	}
+	expect.Has(t, err.Error(), "one of: ask (Always ask), auto", "it says", err)
 	_, err = w.fleet.Choose(t.Context(), alice, "bob", fleet.SetModel, "x")
 	refused(t, err, core.InvalidInput, "field", "model")
 	a, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "auto")
@@ -64,7 +63,6 @@ func TestWhatAnAgentOffersIsBounded(t *testing.T) {
 	if got := w.agent("bob").Modes; len(got) != 200 || len(got[0].Name) > 128 || got[0].ID != "m0" {
 		t.Errorf("it keeps %d", len(got))
 	}
-	if _, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "m900"); err != nil {
-		t.Errorf("one beyond what is kept is the agent's to judge: %v", err)
-	}
+	_, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "m900")
+	expect.No(t, err, "one beyond what is kept is the agent's to judge")
 }

@@ -45,9 +45,7 @@ func (w *world) given(name string) (all []string) {
 
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: %q, want %q", what, got, want)
-	}
+	expect.Same(t, got, want, what)
 }
 
 // busy is an agent that works on "first" until the channel is closed, and then
@@ -92,9 +90,8 @@ func TestMessagesForABusyAgentAreGivenInTheirOrder(t *testing.T) {
 		}
 	}
 	same(t, "waiting", w.texts("bob"), []string{"a", "b\n\tsecond line", "c"})
-	if _, err := w.fleet.Assign(t.Context(), alice, "bob", "x", ""); err == nil {
-		t.Error("a busy agent took a task")
-	}
+	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
+	expect.Fails(t, err, "a busy agent took a task")
 	close(release)
 	w.awaitGiven("bob", 4)
 	same(t, "given", w.given("bob"), []string{"first", "a", "b\n\tsecond line", "c"})

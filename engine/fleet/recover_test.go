@@ -95,9 +95,8 @@ func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
 	}
 	_, err := w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID)
 	expect.No(t, err)
-	if _, err := w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil {
-		t.Error(err)
-	}
+	_, err = w.tasks.Wait(ctx, home, tk.TaskID, "")
+	expect.No(t, err)
 	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
 	w.result(held.TaskID)
 }

@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -146,9 +145,7 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 	before := len(w.events("tenant.violation"))
 	n := 0
 	for name, op := range w.operations("spy") {
-		if err := op(); !errors.Is(err, core.ErrForeign) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Err(t, op(), core.ErrForeign, name)
 		n++
 	}
 	expect.Is(t, len(w.events("tenant.violation"))-before, n)

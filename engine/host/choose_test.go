@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"swarmdeck/engine/core"
@@ -41,9 +40,7 @@ func TestTheLeastFullHostWithTheLabelsIsChosen(t *testing.T) {
 		} else if got = err.Error(); !errors.Is(err, core.Kind(core.Conflict)) {
 			t.Errorf("%s: %v is no conflict", selector, err)
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %s; want %s", selector, got, want)
-		}
+		expect.Has(t, got, want, selector)
 	}
 	choose("a=b", "there is none; host add makes one")
 	for _, h := range []host.Host{
@@ -72,9 +69,8 @@ func TestTheLeastFullHostWithTheLabelsIsChosen(t *testing.T) {
 	expect.No(t, err)
 	choose("arch=amd64", "on arch=amd64: no host takes the agent: ant: it is full, with 4 of 4 agents; bee: it is draining; cat: its label arch is arm64")
 	choose("gpu=yes,arch=amd64", "ant: it has no label gpu; bee: it is draining; cat: its label arch is arm64")
-	if _, err := hosts.Choose(ctx, enginetest.Acme, "gpu"); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Error(err)
-	}
+	_, err = hosts.Choose(ctx, enginetest.Acme, "gpu")
+	expect.Err(t, err, core.Kind(core.InvalidInput))
 }
 
 func FuzzParseSelector(f *testing.F) {

@@ -198,9 +198,7 @@ rules:
 	}
 	carol := named(bob, "carol")
 	a := f.opened(execBy(robot, rmBuild))
-	if !slices.Equal(a.Approvers, []string{"on-call"}) {
-		t.Errorf("%+v", a)
-	}
+	expect.Same(t, a.Approvers, []string{"on-call"}, a)
 	barred(bob, a.ApprovalID)
 	if got, err := f.Answer(ctx, carol, a.ApprovalID, yes); err != nil || got.Status != judge.Approved {
 		t.Errorf("%+v, %v", got, err)

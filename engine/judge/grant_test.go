@@ -65,9 +65,8 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 		t.Error("it passes before a person approved it")
 	}
 	f.clock.pass(10 * time.Minute)
-	if _, err := f.Answer(t.Context(), robot, a.ApprovalID, judge.Answer{Approve: true}); code(err) != core.Denied {
-		t.Errorf("an agent approved it: %v", err)
-	}
+	_, err = f.Answer(t.Context(), robot, a.ApprovalID, judge.Answer{Approve: true})
+	expect.Is(t, code(err), core.Denied, "an agent approved it")
 	_, err = f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest})
 	expect.No(t, err)
 	if got := f.approval(a.ApprovalID); !got.UsedAt.Equal(f.clock.Now()) {
@@ -102,9 +101,8 @@ func TestAGrantEndsAndIsTakenBack(t *testing.T) {
 		t.Error("it outlived its time")
 	}
 	r := f.granted(robot, writing())
-	if _, err := f.RevokeRule(t.Context(), robot, r.RuleID); code(err) != core.Denied {
-		t.Errorf("an agent revoked: %v", err)
-	}
+	_, err := f.RevokeRule(t.Context(), robot, r.RuleID)
+	expect.Is(t, code(err), core.Denied, "an agent revoked")
 	if _, err := f.RevokeRule(t.Context(), alice, r.RuleID); err != nil || f.passes(write) {
 		t.Errorf("it stands although it was revoked: %v", err)
 	}

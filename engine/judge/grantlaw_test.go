@@ -1,7 +1,6 @@
 package judge_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +45,8 @@ func TestAGrantIsJudgedAnewWhenItIsApproved(t *testing.T) {
 	}
 	answered := func(name string, want core.Code) {
 		t.Helper()
-		if _, err := f.Answer(t.Context(), bob, a.ApprovalID, approved()); code(err) != want {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := f.Answer(t.Context(), bob, a.ApprovalID, approved())
+		expect.Is(t, code(err), want, name)
 	}
 	f.activated(asking(judge.Medium, never))
 	answered("a deny rule came", core.Denied)
@@ -87,15 +85,11 @@ func TestAGrantIsForThoseToAnswerWhoWouldBeAsked(t *testing.T) {
 	f.activated(rulesOf(policy(`  - {id: all, gates: [tool.call], when: "true", decision: hitl, reason_code: ask, risk: medium, approvers: [on-call]}`+"\n"),
 		`{"name":"ask","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`))
 	a := f.request(robot, writing())
-	if !slices.Equal(a.Approvers, []string{"on-call"}) {
-		t.Errorf("%+v", a.Approvers)
-	}
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, approved()); code(err) != core.Denied {
-		t.Errorf("another granted it: %v", err)
-	}
-	if _, err := f.Answer(t.Context(), named(bob, "carol"), a.ApprovalID, approved()); err != nil {
-		t.Error(err)
-	}
+	expect.Same(t, a.Approvers, []string{"on-call"})
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, approved())
+	expect.Is(t, code(err), core.Denied, "another granted it")
+	_, err = f.Answer(t.Context(), named(bob, "carol"), a.ApprovalID, approved())
+	expect.No(t, err)
 	g, err := f.Grounds(t.Context(), acme, a.ApprovalID)
 	if err != nil || g.RuleID != "all" || g.When != "true" || g.Gone != "" {
 		t.Errorf("why: %+v, %v", g, err)
@@ -111,9 +105,8 @@ func TestAProgramIsAskedAboutWhatAGrantWouldLetPass(t *testing.T) {
 		t.Errorf("%s, asked about %s", a.ReasonCode, p.asked)
 	}
 	p.reply = says("deny", "no.way")
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, approved()); code(err) != core.Denied {
-		t.Errorf("granted what the program denies: %v", err)
-	}
+	_, err := f.Answer(t.Context(), bob, a.ApprovalID, approved())
+	expect.Is(t, code(err), core.Denied, "granted what the program denies")
 }
 
 func TestAGrantAndItsRequestOutliveARestart(t *testing.T) {
@@ -149,13 +142,11 @@ func TestNobodyIsFloodedWithRequests(t *testing.T) {
 	_, err := f.Answer(t.Context(), bob, last.ApprovalID, judge.Answer{Reason: "enough"})
 	expect.No(t, err)
 	f.request(robot, writing())
-	if _, err := f.Answer(t.Context(), bob, last.ApprovalID, approved()); code(err) != core.Conflict {
-		t.Errorf("answered twice: %v", err)
-	}
+	_, err = f.Answer(t.Context(), bob, last.ApprovalID, approved())
+	expect.Is(t, code(err), core.Conflict, "answered twice")
 	again := f.request(alice, writing())
-	if _, err := f.Answer(t.Context(), bob, again.ApprovalID, judge.Answer{Approve: true, Always: &always}); code(err) != core.InvalidInput {
-		t.Errorf("a rule that grants: %v", err)
-	}
+	_, err = f.Answer(t.Context(), bob, again.ApprovalID, judge.Answer{Approve: true, Always: &always})
+	expect.Is(t, code(err), core.InvalidInput, "a rule that grants")
 }
 
 func TestWhatAGrantSaysCanNotBeForged(t *testing.T) {

@@ -55,12 +55,10 @@ func TestGroundsOfAProgramAreWhatItSaid(t *testing.T) {
 
 func TestGroundsThatAreNotKnownSaySo(t *testing.T) {
 	f := setup(t)
-	if _, err := f.Grounds(context.Background(), acme, "ap_00000_0000000009"); err == nil {
-		t.Error("of an unknown approval")
-	}
-	if _, err := f.Grounds(context.Background(), acme, "x"); err == nil {
-		t.Error("of no id")
-	}
+	_, err := f.Grounds(context.Background(), acme, "ap_00000_0000000009")
+	expect.Fails(t, err, "of an unknown approval")
+	_, err = f.Grounds(context.Background(), acme, "x")
+	expect.Fails(t, err, "of no id")
 	d, _ := f.commit(execBy(alice, argv("date"))) // the task is not known here
 	if g := f.grounds(d.DecisionID); g.Gone == "" || g.RuleID != d.RuleID || g.PolicyVersion == "" {
 		t.Errorf("%+v", g)

@@ -14,20 +14,17 @@ func TestAPersonAsksBeforeTheyAnswer(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	a := f.opened(execBy(robot, rmBuild))
-	if _, err := f.Reply(ctx, robot, a.ApprovalID, "unasked"); code(err) != core.Conflict {
-		t.Errorf("a reply that nobody waits for: %v", err)
-	}
-	if _, err := f.Inquire(ctx, robot, a.ApprovalID, "why?"); code(err) != core.Denied {
-		t.Errorf("an agent asks: %v", err)
-	}
+	_, err := f.Reply(ctx, robot, a.ApprovalID, "unasked")
+	expect.Is(t, code(err), core.Conflict, "a reply that nobody waits for")
+	_, err = f.Inquire(ctx, robot, a.ApprovalID, "why?")
+	expect.Is(t, code(err), core.Denied, "an agent asks")
 	got, err := f.Inquire(ctx, bob, a.ApprovalID, " why not in a branch? ")
 	if err != nil || len(got.Inquiries) != 1 || got.Inquiries[0].Text != "why not in a branch?" || !got.DeadlineAt.Equal(a.DeadlineAt) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, by := range []core.Caller{alice, named(robot, "another")} {
-		if _, err := f.Reply(ctx, by, a.ApprovalID, "because"); code(err) != core.Denied {
-			t.Errorf("%s replies: %v", by.Name, err)
-		}
+		_, err = f.Reply(ctx, by, a.ApprovalID, "because")
+		expect.Is(t, code(err), core.Denied, by.Name, "replies")
 	}
 	got, err = f.Reply(ctx, robot, a.ApprovalID, "there is none")
 	if err != nil || got.Inquiries[0].Reply != "there is none" || got.Status != judge.Open || got.Digest != a.Digest {
@@ -37,13 +34,11 @@ func TestAPersonAsksBeforeTheyAnswer(t *testing.T) {
 		_, err = f.Inquire(ctx, bob, a.ApprovalID, "and?")
 		expect.No(t, err)
 	}
-	if _, err := f.Inquire(ctx, bob, a.ApprovalID, "and?"); code(err) != core.Conflict {
-		t.Errorf("the eleventh: %v", err)
-	}
+	_, err = f.Inquire(ctx, bob, a.ApprovalID, "and?")
+	expect.Is(t, code(err), core.Conflict, "the eleventh")
 	for _, text := range []string{"", " ", strings.Repeat("x", 1025), "\xff"} {
-		if _, err := f.Inquire(ctx, bob, a.ApprovalID, text); code(err) != core.InvalidInput {
-			t.Errorf("%.8q: %v", text, err)
-		}
+		_, err = f.Inquire(ctx, bob, a.ApprovalID, text)
+		expect.Is(t, code(err), core.InvalidInput, text)
 	}
 	for event, n := range map[string]int{"approval.inquired": 10, "approval.replied": 1} {
 		expect.Is(t, count(f.events(), event), n, "of", event)
@@ -56,9 +51,8 @@ func TestWhoAskedTakesItBack(t *testing.T) {
 	ctx := t.Context()
 	a := f.opened(execBy(robot, rmBuild))
 	for _, by := range []core.Caller{bob, named(robot, "another")} {
-		if _, err := f.Recall(ctx, by, a.ApprovalID, "mine"); code(err) != core.Denied {
-			t.Errorf("%s: %v", by.Name, err)
-		}
+		_, err := f.Recall(ctx, by, a.ApprovalID, "mine")
+		expect.Is(t, code(err), core.Denied, by.Name)
 	}
 	got, err := f.Recall(ctx, robot, a.ApprovalID, "it is done already")
 	if err != nil || got.Status != judge.Voided || got.VoidReason != "withdrawn by robot: it is done already" || !got.AnsweredAt.IsZero() {

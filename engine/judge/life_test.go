@@ -92,9 +92,8 @@ func TestR3TheDeadlineDenies(t *testing.T) {
 		if d := f.decision(got.DecisionID); d.ReasonCode != "deadline" || d.DecidedBy != "policy" || d.Digest != a.Digest {
 			t.Errorf("recorded %+v", d)
 		}
-		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "late"}); code(err) != core.Conflict {
-			t.Errorf("a late answer: %v", err)
-		}
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "late"})
+		expect.Is(t, code(err), core.Conflict, "a late answer")
 		if f.start(a.ApprovalID, execBy(robot, rmBuild)) {
 			t.Error("an expired approval let the effect start")
 		}
@@ -137,9 +136,8 @@ func TestDeferHidesAndMovesTheDeadline(t *testing.T) {
 		a := f.opened(execBy(robot, rmBuild))
 		time.Sleep(time.Minute)
 		for _, d := range []time.Duration{0, time.Second, 25 * time.Hour} {
-			if _, err := f.Defer(t.Context(), alice, a.ApprovalID, d); code(err) != core.InvalidInput {
-				t.Errorf("deferred by %v: %v", d, err)
-			}
+			_, err := f.Defer(t.Context(), alice, a.ApprovalID, d)
+			expect.Is(t, code(err), core.InvalidInput, "deferred by", d)
 		}
 		got, err := f.Defer(t.Context(), alice, a.ApprovalID, time.Hour)
 		expect.No(t, err)
@@ -182,9 +180,8 @@ func TestEscalateNamesSomebodyAndKeepsTheDeadline(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, to := range []string{"", strings.Repeat("x", 65), "a\xffb"} {
-		if _, err := f.Escalate(t.Context(), alice, a.ApprovalID, to, ""); code(err) != core.InvalidInput {
-			t.Errorf("to %q: %v", to, err)
-		}
+		_, err = f.Escalate(t.Context(), alice, a.ApprovalID, to, "")
+		expect.Is(t, code(err), core.InvalidInput, "to", to)
 	}
 }
 

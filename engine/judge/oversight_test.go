@@ -27,9 +27,8 @@ func TestR7CriticalNeedsTwoOthers(t *testing.T) {
 	carol := bob
 	carol.Name = "carol"
 	yes := judge.Answer{Approve: true, Reason: "agreed"}
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("who asked approved: %v", err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "who asked approved")
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, yes)
 	if err != nil || got.Status != judge.Open || !slices.Equal(got.Consenting(), []string{"bob"}) {
 		t.Fatalf("the first: %+v, %v", got, err)
@@ -40,9 +39,8 @@ func TestR7CriticalNeedsTwoOthers(t *testing.T) {
 	if len(f.owner.outcomes) != 0 || f.start(a.ApprovalID, ask) {
 		t.Error("one of two was enough")
 	}
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("the same operator twice: %v", err)
-	}
+	_, err = f.Answer(t.Context(), bob, a.ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "the same operator twice")
 	got, err = f.Answer(t.Context(), carol, a.ApprovalID, yes)
 	if err != nil || got.Status != judge.Approved || !slices.Equal(got.Consenting(), []string{"bob"}) || got.AnsweredBy != "carol" {
 		t.Fatalf("the second: %+v, %v", got, err)
@@ -144,18 +142,13 @@ func TestOnlyOperatorsAnswer(t *testing.T) {
 	nobody := alice
 	nobody.Name = ""
 	for _, by := range []core.Caller{robot, core.Self(acme, "judge"), {Tenant: acme, Name: "x"}, nobody} {
-		if _, err := f.Answer(t.Context(), by, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}); code(err) != core.Denied {
-			t.Errorf("%s %q approved: %v", by.Kind, by.Name, err)
-		}
-		if _, err := f.Defer(t.Context(), by, a.ApprovalID, time.Hour); code(err) != core.Denied {
-			t.Errorf("%s %q deferred: %v", by.Kind, by.Name, err)
-		}
-		if _, err := f.Escalate(t.Context(), by, a.ApprovalID, "bob", ""); code(err) != core.Denied {
-			t.Errorf("%s %q escalated: %v", by.Kind, by.Name, err)
-		}
-		if err := f.Shown(t.Context(), by, a.ApprovalID); code(err) != core.Denied {
-			t.Errorf("%s %q was shown it: %v", by.Kind, by.Name, err)
-		}
+		_, err := f.Answer(t.Context(), by, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
+		expect.Is(t, code(err), core.Denied, by.Kind, by.Name, "approved")
+		_, err = f.Defer(t.Context(), by, a.ApprovalID, time.Hour)
+		expect.Is(t, code(err), core.Denied, by.Kind, by.Name, "deferred")
+		_, err = f.Escalate(t.Context(), by, a.ApprovalID, "bob", "")
+		expect.Is(t, code(err), core.Denied, by.Kind, by.Name, "escalated")
+		expect.Is(t, code(f.Shown(t.Context(), by, a.ApprovalID)), core.Denied, by.Kind, by.Name, "was shown it")
 	}
 	if got := f.approval(a.ApprovalID); got.Status != judge.Open || !got.ShownAt.IsZero() || !got.DeadlineAt.Equal(a.DeadlineAt) {
 		t.Errorf("changed: %+v", got)
@@ -170,19 +163,15 @@ func TestAnotherTenantsApprovalIsRefusedAndAudited(t *testing.T) {
 	if _, err := f.Answer(t.Context(), alice, foreign, judge.Answer{Reason: "no"}); code(err) != core.Denied || !errors.Is(err, core.ErrForeign) {
 		t.Errorf("answered: %v", err)
 	}
-	if _, err := f.Approval(t.Context(), acme, foreign); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("read: %v", err)
-	}
-	if _, err := f.Decision(t.Context(), acme, core.NewID(core.DecisionPrefix, "t_other", 1)); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("read a decision: %v", err)
-	}
-	if _, err := f.RevokeRule(t.Context(), alice, core.NewID(core.RulePrefix, "t_other", 1)); !errors.Is(err, core.ErrForeign) {
-		t.Errorf("revoked: %v", err)
-	}
+	_, err := f.Approval(t.Context(), acme, foreign)
+	expect.Err(t, err, core.ErrForeign, "read")
+	_, err = f.Decision(t.Context(), acme, core.NewID(core.DecisionPrefix, "t_other", 1))
+	expect.Err(t, err, core.ErrForeign, "read a decision")
+	_, err = f.RevokeRule(t.Context(), alice, core.NewID(core.RulePrefix, "t_other", 1))
+	expect.Err(t, err, core.ErrForeign, "revoked")
 	expect.Is(t, count(f.events(), "tenant.violation"), 4)
-	if _, err := f.Answer(t.Context(), alice, "ap_bogus", judge.Answer{Reason: "no"}); code(err) != core.InvalidInput {
-		t.Errorf("a malformed id: %v", err)
-	}
+	_, err = f.Answer(t.Context(), alice, "ap_bogus", judge.Answer{Reason: "no"})
+	expect.Is(t, code(err), core.InvalidInput, "a malformed id")
 	if _, err := f.Answer(t.Context(), alice, core.NewID(core.ApprovalPrefix, acme, 99), judge.Answer{Reason: "no"}); code(err) != core.NotFound {
 		t.Errorf("an id that is not there: %v", err)
 	}
@@ -206,29 +195,25 @@ func TestAnswersAreChecked(t *testing.T) {
 		"an edit that loses digits":          {judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"n":9007199254740993.0}`)}, core.InvalidInput},
 		"what was seen is not what is asked": {judge.Answer{Approve: true, Reason: "x", Digest: strings.Repeat("0", 64)}, core.Conflict},
 	} {
-		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, c.ans); code(err) != c.want {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, c.ans)
+		expect.Is(t, code(err), c.want, name)
 	}
 	if got := f.approval(a.ApprovalID); got.Status != judge.Open {
 		t.Errorf("it is %s", got.Status)
 	}
 	medium := f.opened(execBy(robot, argv("make")))
-	if _, err := f.Answer(t.Context(), alice, medium.ApprovalID, judge.Answer{Approve: true}); err != nil {
-		t.Errorf("a medium risk needs no reason: %v", err)
-	}
+	_, err := f.Answer(t.Context(), alice, medium.ApprovalID, judge.Answer{Approve: true})
+	expect.No(t, err, "a medium risk needs no reason")
 }
 
 func TestNothingIsApprovedThatNobodyCanCarryOut(t *testing.T) {
 	f := setup(t)
 	f.Own(judge.GateStart, nil)
 	a := f.opened(execBy(robot, rmBuild))
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}); code(err) != core.Unavailable {
-		t.Errorf("approved: %v", err)
-	}
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "x"}); err != nil {
-		t.Errorf("denied: %v", err)
-	}
+	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"})
+	expect.Is(t, code(err), core.Unavailable, "approved")
+	_, err = f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "x"})
+	expect.No(t, err, "denied")
 }
 
 func TestAFailingOwnerUndoesTheAnswer(t *testing.T) {
@@ -297,9 +282,7 @@ func TestEditsAreRefused(t *testing.T) {
 		t.Errorf("a deny rule: %v", err)
 	}
 	f.owner.refuse = core.Invalid("argv", "", "a program")
-	if err := edit(`{"argv":[]}`); code(err) != core.InvalidInput {
-		t.Errorf("the owner: %v", err)
-	}
+	expect.Is(t, code(edit(`{"argv":[]}`)), core.InvalidInput, "the owner")
 	if got := f.approval(a.ApprovalID); got.Status != judge.Open || got.Digest != a.Digest || string(got.Action.Args) != rmBuild {
 		t.Errorf("changed: %+v", got)
 	}
@@ -307,9 +290,7 @@ func TestEditsAreRefused(t *testing.T) {
 		t.Error("the refused edit is not audited")
 	}
 	f.owner.refuse = nil
-	if err := edit(`{"argv":["ls"]}`); err != nil {
-		t.Errorf("a good edit after bad ones: %v", err)
-	}
+	expect.No(t, edit(`{"argv":["ls"]}`), "a good edit after bad ones")
 	f.healthy()
 }
 

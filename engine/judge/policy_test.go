@@ -137,33 +137,27 @@ func TestOnlyAPersonActivatesAndOnlyWhatPassesItsCases(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	good := f.propose(robot, rulesOf(mild, mildCases))
-	if _, err := f.Activate(ctx, robot, good.PolicyID); code(err) != core.Denied {
-		t.Errorf("an agent: %v", err)
-	}
-	if _, err := f.Restore(ctx, robot, judge.BasePolicy); code(err) != core.Denied {
-		t.Errorf("an agent restores: %v", err)
-	}
+	_, err := f.Activate(ctx, robot, good.PolicyID)
+	expect.Is(t, code(err), core.Denied, "an agent")
+	_, err = f.Restore(ctx, robot, judge.BasePolicy)
+	expect.Is(t, code(err), core.Denied, "an agent restores")
 	bad := f.propose(robot, rulesOf(mild, strings.Replace(mildCases, `"approve"`, `"deny"`, 1)))
-	if _, err := f.Activate(ctx, alice, bad.PolicyID); code(err) != core.Conflict {
-		t.Errorf("failing cases: %v", err)
-	}
+	_, err = f.Activate(ctx, alice, bad.PolicyID)
+	expect.Is(t, code(err), core.Conflict, "failing cases")
 	none := f.propose(robot, rulesOf(mild, ""))
-	if _, err := f.Activate(ctx, alice, none.PolicyID); code(err) != core.Conflict {
-		t.Errorf("no cases: %v", err)
-	}
+	_, err = f.Activate(ctx, alice, none.PolicyID)
+	expect.Is(t, code(err), core.Conflict, "no cases")
 	tested, results, err := f.TestPolicy(ctx, robot, bad.PolicyID)
 	if err != nil || tested.TestsSummary.Failed != 1 || results[0].Passed {
 		t.Errorf("got %+v %+v %v", tested.TestsSummary, results, err)
 	}
-	if _, err := f.Withdraw(ctx, core.Caller{Tenant: acme, Name: "other", Kind: core.Agent}, good.PolicyID); code(err) != core.Denied {
-		t.Errorf("another agent withdraws: %v", err)
-	}
+	_, err = f.Withdraw(ctx, core.Caller{Tenant: acme, Name: "other", Kind: core.Agent}, good.PolicyID)
+	expect.Is(t, code(err), core.Denied, "another agent withdraws")
 	if p, err := f.Withdraw(ctx, robot, good.PolicyID); err != nil || p.Status != judge.PolicyWithdrawn {
 		t.Errorf("its own: %+v %v", p, err)
 	}
-	if _, err := f.Activate(ctx, alice, good.PolicyID); code(err) != core.Conflict {
-		t.Errorf("a withdrawn one: %v", err)
-	}
+	_, err = f.Activate(ctx, alice, good.PolicyID)
+	expect.Is(t, code(err), core.Conflict, "a withdrawn one")
 	f.healthy()
 }
 
@@ -204,9 +198,7 @@ func TestAProgramsWordIsTheDecision(t *testing.T) {
 		t.Errorf("read back: %+v", got)
 	}
 	for _, want := range []string{`"name":"exec_fs.write"`, `"arguments":{"path":"a"}`, `"gate":"tool.call"`, `"tenant_id":"t_acme"`} {
-		if !strings.Contains(s.asked, want) {
-			t.Errorf("the program read %s, without %s", s.asked, want)
-		}
+		expect.Has(t, s.asked, want, "the program read")
 	}
 	s.reply = judge.FaultReply(judge.ReasonTimeout, "late")
 	d, ap := f.commit(call("fs.write", `{"path":"a"}`))
@@ -225,9 +217,8 @@ func TestAJailCanBeAskedFor(t *testing.T) {
 	if !p.Unsandboxed {
 		t.Error("it does not say that it can't be jailed")
 	}
-	if _, err := f.Activate(context.Background(), alice, p.PolicyID); code(err) != core.Denied {
-		t.Errorf("got %v", err)
-	}
+	_, err = f.Activate(context.Background(), alice, p.PolicyID)
+	expect.Is(t, code(err), core.Denied)
 }
 
 func TestAQuestionRunsNoProposedProgramWithoutAJail(t *testing.T) {
@@ -252,12 +243,10 @@ func TestAnAgentRunsNoProgramWithoutAJail(t *testing.T) {
 	s := &scripted{reply: says("approve", "ok"), bare: true}
 	f := setup(t, withPrograms(s))
 	p := f.propose(robot, programOf("approve"))
-	if _, _, err := f.TestPolicy(context.Background(), robot, p.PolicyID); code(err) != core.Denied {
-		t.Errorf("test: %v", err)
-	}
-	if _, err := f.BacktestPolicy(context.Background(), robot, p.PolicyID, 0); code(err) != core.Denied {
-		t.Errorf("backtest: %v", err)
-	}
+	_, _, err := f.TestPolicy(context.Background(), robot, p.PolicyID)
+	expect.Is(t, code(err), core.Denied, "test")
+	_, err = f.BacktestPolicy(context.Background(), robot, p.PolicyID, 0)
+	expect.Is(t, code(err), core.Denied, "backtest")
 	expect.Is(t, s.asked, "", "it ran")
 	if p, _, err := f.TestPolicy(context.Background(), alice, p.PolicyID); err != nil || p.TestsSummary.Passed != 1 {
 		t.Errorf("an operator: %+v %v", p, err)

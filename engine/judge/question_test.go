@@ -116,9 +116,8 @@ func TestAChoiceIsJudgedAsTheCallThatItApproves(t *testing.T) {
 
 func TestNoRuleAnswersAQuestion(t *testing.T) {
 	all := strings.Replace(policy(ruleLine("all", "true", "approve")), "task.start", "tool.call", 1)
-	if _, err := judge.New(judge.Options{Policy: []byte(strings.Replace(all, "tool.call", "question", 1))}); err == nil {
-		t.Error("a rule may be about questions")
-	}
+	_, err := judge.New(judge.Options{Policy: []byte(strings.Replace(all, "tool.call", "question", 1))})
+	expect.Fails(t, err, "a rule may be about questions")
 	f := setup(t, withPolicy(all))
 	if v := f.Evaluate(t.Context(), acme, asks(t, naming)); v.Decision != judge.HITL || v.ReasonCode != "question" {
 		t.Errorf("%+v", v)
@@ -137,9 +136,7 @@ func TestSeveralWhoMustAgreeAnswerTheSame(t *testing.T) {
 		return err
 	}
 	expect.No(t, say(alice, "a"))
-	if err := say(bob, "b"); code(err) != core.Conflict {
-		t.Errorf("%v", err)
-	}
+	expect.Is(t, code(say(bob, "b")), core.Conflict)
 	if err := say(bob, "a"); err != nil || f.approval(a.ApprovalID).Status != judge.Approved {
 		t.Errorf("%v", err)
 	}
@@ -177,13 +174,11 @@ func TestWhatCantBeAskedIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := form(`"a":{"type":"string","format":"password"}`).Args(); err == nil {
-		t.Error("a format password was taken")
-	}
+	_, err := form(`"a":{"type":"string","format":"password"}`).Args()
+	expect.Fails(t, err, "a format password was taken")
 	for _, name := range []string{"name", "max_tokens", "keyboard", "issue key", "opinion", "shipping", "secretary"} {
-		if _, err := form(fmt.Sprintf(`%q:{"type":"string"}`, name)).Args(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := form(fmt.Sprintf(`%q:{"type":"string"}`, name)).Args()
+		expect.No(t, err, name)
 	}
 }
 
@@ -198,15 +193,12 @@ func TestASignatureCoversWhatAQuestionIsAnsweredWith(t *testing.T) {
 	ans.SignedAt, ans.Signature = s.At, armored(t, s, signerOf(t, 1), judge.SignNamespace)
 	other := ans
 	other.Content = core.Raw(`{"name":"Eve"}`)
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, other); code(err) != core.Denied {
-		t.Errorf("%v", err)
-	}
+	_, err = f.Answer(t.Context(), bob, a.ApprovalID, other)
+	expect.Is(t, code(err), core.Denied)
 	done, err := f.Answer(t.Context(), bob, a.ApprovalID, ans)
 	expect.No(t, err)
 	d := f.decision(done.DecisionID)
-	if err := d.CheckSignature(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, d.CheckSignature())
 	if d.ContentSHA256 = core.SHA256("{}"); d.CheckSignature() == nil {
 		t.Error("another content has the same signature")
 	}

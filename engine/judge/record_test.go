@@ -72,16 +72,12 @@ func TestCommitTakesOnlyTheVerdictOfItsAsk(t *testing.T) {
 			_, _, err := f.Commit(tx, c.ask, c.v)
 			return err
 		})
-		if err == nil {
-			t.Errorf("%s was committed", name)
-		}
+		expect.Fails(t, err, name)
 	}
 	for _, args := range []string{`{"n":9007199254740993.0}`, `{"n":1e400}`, `[]`, `{`, `{"a":1,"a":2}`, `"x"`, `{} {}`} {
 		expect.Is(t, code(judge.CheckArgs(core.Raw(args))), core.InvalidInput, args)
 	}
-	if err := judge.CheckArgs(nil); err != nil {
-		t.Errorf("no arguments: %v", err)
-	}
+	expect.No(t, judge.CheckArgs(nil), "no arguments")
 }
 
 // Every field of a decision comes back as it was recorded.
@@ -194,12 +190,10 @@ func TestListsPageFilterAndCount(t *testing.T) {
 			t.Errorf("approvals, %s: %d, %v", name, page.Info.Total, err)
 		}
 	}
-	if _, err := f.Decisions(t.Context(), acme, core.Filter{Status: "maybe"}); code(err) != core.InvalidInput {
-		t.Errorf("a status that is none: %v", err)
-	}
-	if _, err := f.Approvals(t.Context(), acme, core.Filter{Status: "maybe"}); code(err) != core.InvalidInput {
-		t.Errorf("a status that is none: %v", err)
-	}
+	_, err := f.Decisions(t.Context(), acme, core.Filter{Status: "maybe"})
+	expect.Is(t, code(err), core.InvalidInput, "a status that is none")
+	_, err = f.Approvals(t.Context(), acme, core.Filter{Status: "maybe"})
+	expect.Is(t, code(err), core.InvalidInput, "a status that is none")
 }
 
 func TestPastIsOfTheSameShape(t *testing.T) {

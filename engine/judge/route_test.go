@@ -26,17 +26,15 @@ func TestAsManyPersonsApproveAsARuleAsksFor(t *testing.T) {
 	yes := judge.Answer{Approve: true}
 	ask := execBy(alice, rmBuild)
 	a := f.opened(ask)
-	if _, err := f.Answer(ctx, alice, a.ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("who asked: %v", err)
-	}
+	_, err := f.Answer(ctx, alice, a.ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "who asked")
 	for n, who := range []core.Caller{bob, carol} {
 		got, err := f.Answer(ctx, who, a.ApprovalID, yes)
 		if err != nil || got.Status != judge.Open || len(got.Consents) != n+1 {
 			t.Fatalf("%s: %+v, %v", who.Name, got, err)
 		}
-		if _, err := f.Answer(ctx, who, a.ApprovalID, yes); code(err) != core.Denied {
-			t.Errorf("%s twice: %v", who.Name, err)
-		}
+		_, err = f.Answer(ctx, who, a.ApprovalID, yes)
+		expect.Is(t, code(err), core.Denied, who.Name, "twice")
 	}
 	if _, err := f.Answer(ctx, dave, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 1}}); code(err) != core.InvalidInput {
 		t.Errorf("a rule in place of three persons: %v", err)
@@ -81,9 +79,7 @@ func TestOutsideTheirHoursOthersAnswer(t *testing.T) {
 	} {
 		f := setup(t, withKeys(t, new(time.Time)))
 		f.activated(rulesOf(routed("approvers: [bob], window: "+c.window), routedCase))
-		if a := f.opened(execBy(robot, rmBuild)); !slices.Equal(a.Approvers, []string{c.want}) {
-			t.Errorf("%s: for %v", c.window, a.Approvers)
-		}
+		expect.Same(t, f.opened(execBy(robot, rmBuild)).Approvers, []string{c.want}, c.window, "for")
 	}
 }
 
@@ -99,13 +95,11 @@ func TestOneStandsInForWhoIsAway(t *testing.T) {
 	}
 	grave := execBy(robot, rmBuild)
 	grave.Risk = judge.Critical
-	if _, err := f.Answer(ctx, dave, f.opened(grave).ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("at critical risk: %v", err)
-	}
+	_, err := f.Answer(ctx, dave, f.opened(grave).ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "at critical risk")
 	f.clock.pass(time.Hour)
-	if _, err := f.Answer(ctx, dave, f.opened(execBy(robot, rmBuild)).ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("after that: %v", err)
-	}
+	_, err = f.Answer(ctx, dave, f.opened(execBy(robot, rmBuild)).ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "after that")
 	f.healthy()
 }
 
@@ -152,7 +146,6 @@ func TestABadRouteNamesItsField(t *testing.T) {
 		}
 	}
 	deny := strings.Replace(routed("quorum: 2"), "hitl", "deny", 1)
-	if _, err := f.Propose(t.Context(), alice, rulesOf(deny, routedCase)); code(err) != core.InvalidInput {
-		t.Errorf("in a deny rule: %v", err)
-	}
+	_, err := f.Propose(t.Context(), alice, rulesOf(deny, routedCase))
+	expect.Is(t, code(err), core.InvalidInput, "in a deny rule")
 }

@@ -192,9 +192,8 @@ func TestAlwaysIsBoundToTheLineThatWasShown(t *testing.T) {
 		"any":     {For: "agent", Any: []string{"argv.1+"}, Expires: time.Hour, MaxUses: 5},
 	} {
 		w.Digest = a.Offer(judge.Always{For: "agent", Expires: time.Hour, MaxUses: 5}).Digest
-		if _, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &w}); code(err) != core.Conflict {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &w})
+		expect.Is(t, code(err), core.Conflict, name)
 	}
 	card, err := f.Card(t.Context(), acme, a.ApprovalID)
 	if want := "let agent robot run `make` in /w up to 5 times within 1h of the approval"; err != nil || card.Always != want {

@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,9 +124,7 @@ func TestAlwaysIsCountedInTheTransaction(t *testing.T) {
 		_, _, err := f.Commit(tx, ask, v)
 		return err
 	})
-	if !errors.Is(err, judge.ErrStale) {
-		t.Errorf("committing an old verdict: %v", err)
-	}
+	expect.Err(t, err, judge.ErrStale, "committing an old verdict")
 	f.healthy()
 }
 
@@ -146,9 +143,7 @@ func TestAlwaysEnds(t *testing.T) {
 		_, _, err := f.Commit(tx, ask, stale)
 		return err
 	})
-	if !errors.Is(err, judge.ErrStale) {
-		t.Errorf("expired between evaluation and commit: %v", err)
-	}
+	expect.Err(t, err, judge.ErrStale, "expired between evaluation and commit")
 	_, err = f.approveAlways(ask, always)
 	expect.No(t, err)
 	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.Approve {
@@ -162,12 +157,10 @@ func TestAlwaysEnds(t *testing.T) {
 	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.HITL {
 		t.Errorf("revoked, and %s", v.ReasonCode)
 	}
-	if _, err := f.RevokeRule(t.Context(), robot, f.rule().RuleID); code(err) != core.Denied {
-		t.Errorf("an agent revoked: %v", err)
-	}
-	if _, err := f.RevokeRule(t.Context(), bob, core.NewID(core.RulePrefix, acme, 99)); code(err) != core.NotFound {
-		t.Errorf("a rule that is not there: %v", err)
-	}
+	_, err = f.RevokeRule(t.Context(), robot, f.rule().RuleID)
+	expect.Is(t, code(err), core.Denied, "an agent revoked")
+	_, err = f.RevokeRule(t.Context(), bob, core.NewID(core.RulePrefix, acme, 99))
+	expect.Is(t, code(err), core.NotFound, "a rule that is not there")
 	f.healthy()
 }
 
@@ -213,14 +206,12 @@ func TestR5AlwaysHasLimits(t *testing.T) {
 	}
 	ask := execBy(robot, `{}`)
 	ask.Gate = judge.GateBudget
-	if _, err := f.approveAlways(ask, always); code(err) != core.InvalidInput {
-		t.Errorf("a rule for a budget: %v", err)
-	}
+	_, err := f.approveAlways(ask, always)
+	expect.Is(t, code(err), core.InvalidInput, "a rule for a budget")
 	ask = execBy(robot, argv("make"))
 	ask.Risk = judge.Critical
-	if _, err := f.approveAlways(ask, always); code(err) != core.InvalidInput {
-		t.Errorf("a rule at critical risk: %v", err)
-	}
+	_, err = f.approveAlways(ask, always)
+	expect.Is(t, code(err), core.InvalidInput, "a rule at critical risk")
 	if rules, _ := f.Rules(t.Context(), acme); len(rules) != 0 {
 		t.Errorf("%d rules were made", len(rules))
 	}
@@ -251,9 +242,8 @@ func TestDenyFloorStandsAboveAlways(t *testing.T) {
 	ask.Action.Args = core.Raw(`{"argv":["other"],"n":2}`)
 	a := f.opened(ask)
 	edit := judge.Answer{Approve: true, Reason: "x", Edit: core.Raw(`{"argv":["other"],"n":1}`), Always: &always}
-	if _, err := f.Answer(t.Context(), alice, a.ApprovalID, edit); code(err) != core.Denied {
-		t.Errorf("edited into a denial, always: %v", err)
-	}
+	_, err = f.Answer(t.Context(), alice, a.ApprovalID, edit)
+	expect.Is(t, code(err), core.Denied, "edited into a denial, always")
 }
 
 func TestBacktestCountsWhatTheRuleWouldFlip(t *testing.T) {

@@ -101,9 +101,8 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 		ans := yes
 		ans.Signature, ans.SignedAt = good, s.At
 		c.ans(&ans)
-		if _, err := f.Answer(ctx, c.by, c.id, ans); code(err) != core.Denied {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err = f.Answer(ctx, c.by, c.id, ans)
+		expect.Is(t, code(err), core.Denied, name)
 	}
 	for _, got := range []judge.Approval{f.approval(a.ApprovalID), f.approval(other.ApprovalID)} {
 		if got.Status != judge.Open || len(got.Consents) > 0 {
@@ -124,9 +123,8 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	s, _, err = f.Statement(ctx, carol, a.ApprovalID, judge.Answer{Approve: true, Reason: "agreed"})
 	expect.No(t, err)
 	yes.Signature, yes.SignedAt = armored(t, s, signerOf(t, 2), judge.SignNamespace), s.At
-	if _, err := f.Answer(ctx, carol, a.ApprovalID, yes); code(err) != core.Denied {
-		t.Errorf("a key made for it: %v", err)
-	}
+	_, err = f.Answer(ctx, carol, a.ApprovalID, yes)
+	expect.Is(t, code(err), core.Denied, "a key made for it")
 	since = time.Time{}
 	if got, err := f.Answer(ctx, carol, a.ApprovalID, yes); err != nil || got.Status != judge.Approved {
 		t.Errorf("%+v, %v", got, err)
@@ -195,9 +193,8 @@ func TestTheRuleThatAnAnswerMakesIsSignedWithIt(t *testing.T) {
 	yes.SignedAt, yes.Signature = s.At, armored(t, s, signerOf(t, 1), judge.SignNamespace)
 	wider := yes
 	wider.Always = &judge.Always{For: "anyone", Expires: 2 * time.Hour, MaxUses: 5}
-	if _, err := f.Answer(t.Context(), bob, a.ApprovalID, wider); code(err) != core.Denied {
-		t.Errorf("another rule: %v", err)
-	}
+	_, err = f.Answer(t.Context(), bob, a.ApprovalID, wider)
+	expect.Is(t, code(err), core.Denied, "another rule")
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, yes)
 	if err != nil || got.Status != judge.Approved {
 		t.Fatalf("%+v, %v", got, err)

@@ -123,9 +123,8 @@ func TestLimitsAreReadOfALine(t *testing.T) {
 		t.Error(b, err)
 	}
 	for _, bad := range []string{"x", "tokens=1.5", "cost=-1", "wall=1y", "tasks=", "cost=NaN"} {
-		if _, err := ParseBudget(bad); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%s: %v", bad, err)
-		}
+		_, err = ParseBudget(bad)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, bad)
 	}
 }
 

@@ -45,9 +45,8 @@ func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
 		string(ssh.MarshalAuthorizedKey(weak)), "", "ssh-ed25519", "ssh-ed25519 AAAA", "hello", line(t, 1) + "\n" + line(t, 2), `command="rm" ` + line(t, 1),
 		"ssh-ed25519 " + strings.Repeat("A", 1<<20), "\x00\xff",
 	} {
-		if _, err := operator.ParseKey(bad); !errors.Is(err, core.Kind(core.InvalidInput)) {
-			t.Errorf("%.40q: %v", bad, err)
-		}
+		_, err = operator.ParseKey(bad)
+		expect.Err(t, err, core.Kind(core.InvalidInput), bad)
 	}
 }
 
@@ -115,9 +114,8 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	}
 	_, err := ops.Remove(ctx, other, "robert")
 	expect.No(t, err)
-	if _, err := ops.Remove(ctx, other, "robert"); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Errorf("removed twice: %v", err)
-	}
+	_, err = ops.Remove(ctx, other, "robert")
+	expect.Err(t, err, core.Kind(core.NotFound), "removed twice")
 	for _, tenant := range []string{"t_acme", "t_beta"} {
 		if deltas, err := eng.Reconcile(ctx, tenant); err != nil || len(deltas) > 0 {
 			t.Errorf("%s: %v, %v", tenant, deltas, err)
@@ -154,9 +152,8 @@ func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
 		t.Error("a person of one tenant is known in another")
 	}
 	eve := operator.Operator{Name: "eve", Role: operator.Admin, Users: []operator.User{{UID: 7}}}
-	if _, _, err := eng.Operators.Put(ctx, by, eve); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("another's user: %v", err)
-	}
+	_, _, err = eng.Operators.Put(ctx, by, eve)
+	expect.Err(t, err, core.Kind(core.Conflict), "another's user")
 	if deltas, err := eng.Reconcile(ctx, "t_acme"); err != nil || len(deltas) > 0 {
 		t.Errorf("%v, %v", deltas, err)
 	}

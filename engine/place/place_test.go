@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/place"
+	"swarmdeck/expect"
 )
 
 func TestWhatLiesOnAnotherMachineIsAwayWhateverLiesAtItsPathHere(t *testing.T) {
@@ -17,18 +18,12 @@ func TestWhatLiesOnAnotherMachineIsAwayWhateverLiesAtItsPathHere(t *testing.T) {
 		t.Error(err)
 	}
 	for _, p := range []place.Place{"", "deck2/def"} {
-		if err := p.Away("deck2/def", "it", "/nowhere"); err != nil {
-			t.Errorf("%q: %v", p, err)
-		}
+		expect.No(t, p.Away("deck2/def", "it", "/nowhere"), p)
 	}
 }
 
 func TestWhatIsNamedFromElsewhereIsReachedWhereItIsThere(t *testing.T) {
 	there := t.TempDir()
-	if err := place.Place("deck1/abc").Away("", "it", there); err != nil {
-		t.Error(err)
-	}
-	if err := place.Place("deck1/abc").Away("", "it", filepath.Join(there, "none")); err == nil {
-		t.Error("it is there")
-	}
+	expect.No(t, place.Place("deck1/abc").Away("", "it", there))
+	expect.Fails(t, place.Place("deck1/abc").Away("", "it", filepath.Join(there, "none")), "it is there")
 }

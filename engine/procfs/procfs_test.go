@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // line is a stat file of a program of this name.
@@ -36,9 +38,8 @@ func TestWhatIsNoStatIsRefused(t *testing.T) {
 			t.Errorf("%q: %+v %v", text, got, err)
 		}
 	}
-	if _, err := Read(-1); err == nil {
-		t.Error("there is a process -1")
-	}
+	_, err := Read(-1)
+	expect.Fails(t, err, "there is a process -1")
 }
 
 func TestThisProcessRuns(t *testing.T) {

@@ -140,9 +140,7 @@ func TestARestartFindsTheLanesAndTheNextTime(t *testing.T) {
 		return errors.Join(r.q.At(tx, queue.StartBy, queue.Entry{At: soon, Seq: 2}), r.q.At(tx, queue.Gate, queue.Entry{At: later, Seq: 3}))
 	}))
 	r.Reopen()
-	if got := r.lanes(); !slices.Equal(got, lanes) {
-		t.Errorf("lanes %v, want %v", got, lanes)
-	}
+	expect.Same(t, r.lanes(), lanes, "lanes")
 	if got := r.q.NextDue(enginetest.Acme); !got.Equal(soon) {
 		t.Errorf("due at %v, want %v", got, soon)
 	}

@@ -166,8 +166,6 @@ func TestACommandBringsNothingOfOthersIntoItsCell(t *testing.T) {
 		if err := s.Runs("argv", tree, c.program, c.path); (err == nil) != c.ok {
 			t.Errorf("%s with PATH=%s: %v", c.program, c.path, err)
 		}
-		if err := (reach.Scope{Free: true}).Runs("argv", tree, c.program, c.path); err != nil {
-			t.Errorf("a person of this machine: %s: %v", c.program, err)
-		}
+		expect.No(t, (reach.Scope{Free: true}).Runs("argv", tree, c.program, c.path), "a person of this machine", c.program)
 	}
 }

@@ -72,12 +72,10 @@ func TestAFileBelowTheRootIsRead(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if _, err := r.Read("a.txt", 3); !errors.Is(err, safeopen.ErrTooLarge) {
-		t.Errorf("beyond its bound: %v", err)
-	}
-	if _, err := r.Read("none", 3); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
+	_, err := r.Read("a.txt", 3)
+	expect.Err(t, err, safeopen.ErrTooLarge, "beyond its bound")
+	_, err = r.Read("none", 3)
+	expect.Err(t, err, fs.ErrNotExist, "missing")
 }
 
 func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
@@ -100,12 +98,10 @@ func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if _, err := at.Put([]byte("x"), nil); err == nil {
-			t.Errorf("%q was written", name)
-		}
-		if _, err := at.Append([]byte("x")); err == nil {
-			t.Errorf("%q was appended to", name)
-		}
+		_, err = at.Put([]byte("x"), nil)
+		expect.Fails(t, err, name)
+		_, err = at.Append([]byte("x"))
+		expect.Fails(t, err, name)
 		p.no(at.Close())
 	}
 	if _, err := r.Open("link"); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "symbolic link") {
@@ -133,12 +129,9 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if err := at.Create([]byte("x")); err == nil {
-			t.Errorf("%s was made", name)
-		}
-		if _, err := at.Put([]byte("x"), nil); err == nil {
-			t.Errorf("%s was replaced", name)
-		}
+		expect.Fails(t, at.Create([]byte("x")), name)
+		_, err = at.Put([]byte("x"), nil)
+		expect.Fails(t, err, name)
 		p.no(at.Close())
 	}
 	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.trees", "socket"} {
@@ -150,9 +143,7 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		t.Errorf("in a fork: %q %v", got, err)
 	}
 	for _, name := range []string{"swarm.db.bak", "swarm.dbx", "work/swarm.db.key", "work/a.txt", "."} {
-		if err := p.own.Check(p.at(name)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.No(t, p.own.Check(p.at(name)), name)
 	}
 }
 
@@ -181,13 +172,9 @@ func TestWhatBelongsToTenantsKeptElsewhereIsTheEnginesOwn(t *testing.T) {
 	if got, err := p.root(work).Read("main.go", 100); err != nil || string(got) != "a tree's" {
 		t.Errorf("in a tree: %q %v", got, err)
 	}
-	if err := own.CheckWork(p.at(work)); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, own.CheckWork(p.at(work)))
 	for _, name := range []string{"swarm.db.t_acme.txt", "swarm.db.acme.homes/x", "work/swarm.db.t_acme.homes"} {
-		if err := own.Check(p.at(name)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.No(t, own.Check(p.at(name)), name)
 	}
 }
 
@@ -212,9 +199,7 @@ func TestAPersonNamesAnyFileButTheEngines(t *testing.T) {
 		t.Errorf("a new file behind a link: %v", err)
 	}
 	var none *safeopen.Own
-	if err := none.Check(p.data); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, none.Check(p.data))
 }
 
 func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
@@ -228,9 +213,7 @@ func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
 		return at
 	}
 	p.no(at("new").Create([]byte("1")))
-	if err := at("new").Create([]byte("2")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made twice: %v", err)
-	}
+	expect.Err(t, at("new").Create([]byte("2")), fs.ErrExist, "made twice")
 	p.no(os.Chmod(p.at("work/new"), 0o751))
 	p.no(os.Link(p.at("work/new"), p.at("outside")))
 	if created, err := at("new").Put([]byte("3"), nil); created || err != nil {

@@ -38,12 +38,8 @@ func TestSecretsThatAnotherMachineSetAreCounted(t *testing.T) {
 	expect.No(t, err)
 	w.again()
 	w.set("TWO", "set-again")
-	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
-		t.Error("with another key:", said)
-	}
+	expect.Has(t, fault(), "1 of 2 secrets", "with another key:")
 	expect.No(t, os.WriteFile(w.key, kept, 0o600))
 	w.again()
-	if said := fault(); !strings.Contains(said, "1 of 2 secrets") {
-		t.Error("with the first key again:", said)
-	}
+	expect.Has(t, fault(), "1 of 2 secrets", "with the first key again:")
 }

@@ -89,9 +89,8 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if err != nil || len(deltas) > 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
-	if _, err := w.Delete(t.Context(), w.by, "ONE"); err != nil {
-		t.Error(err)
-	}
+	_, err = w.Delete(t.Context(), w.by, "ONE")
+	expect.No(t, err)
 	if err := w.Check(t.Context(), w.by, env); err == nil || !strings.Contains(err.Error(), "env.A: there is no secret ONE") {
 		t.Errorf("a reference to what is gone: %v", err)
 	}
@@ -116,9 +115,8 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("without the key: %v", err)
 	}
-	if _, _, err := w.Set(t.Context(), w.by, "TWO", []byte("second-value")); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("a new key beside what an old one sealed: %v", err)
-	}
+	_, _, err := w.Set(t.Context(), w.by, "TWO", []byte("second-value"))
+	expect.Err(t, err, core.Kind(core.Conflict), "a new key beside what an old one sealed")
 	expect.No(t, os.WriteFile(w.key, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600))
 	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || strings.Contains(err.Error(), "NONSENSE") {
 		t.Errorf("a key that is none: %v", err)
@@ -186,12 +184,8 @@ func TestAnAgentPassesOnOnlyWhatItHas(t *testing.T) {
 	w.set("OTHERS", "value-of-others")
 	w.held = map[string]string{"K": "@MINE"}
 	agent := core.Caller{Tenant: "t_acme", Name: "bot", Kind: core.Agent}
-	if err := w.Check(t.Context(), agent, map[string]string{"A": "@MINE"}); err != nil {
-		t.Error(err)
-	}
-	if err := w.Check(t.Context(), agent, map[string]string{"A": "@OTHERS"}); !errors.Is(err, core.Kind(core.Denied)) {
-		t.Errorf("somebody else's: %v", err)
-	}
+	expect.No(t, w.Check(t.Context(), agent, map[string]string{"A": "@MINE"}))
+	expect.Err(t, w.Check(t.Context(), agent, map[string]string{"A": "@OTHERS"}), core.Kind(core.Denied), "somebody else's")
 	if _, _, err := secret.Plain(context.Background(), "t_acme", map[string]string{"A": "@MINE"}); err == nil {
 		t.Error("a reference means something where no secrets are kept")
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/secret"
+	"swarmdeck/expect"
 )
 
 func TestACredentialAmongTheWordsOfACommandIsRefused(t *testing.T) {
@@ -21,8 +22,6 @@ func TestACredentialAmongTheWordsOfACommandIsRefused(t *testing.T) {
 		"sk-short", "git clone https://x:$TOKEN@git.example/it.git", "https://x:${TOKEN}@git.example", "psql postgres://localhost/db", "ssh://git@host/it",
 		"Authorization: Bearer $KEY", "--token-file=/etc/token", "@NAME", "task-sk-1", "",
 	} {
-		if err := secret.CheckWords("argv", []string{word}); err != nil {
-			t.Errorf("%q: %v", word, err)
-		}
+		expect.No(t, secret.CheckWords("argv", []string{word}), word)
 	}
 }

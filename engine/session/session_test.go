@@ -110,9 +110,8 @@ func TestANameIsOfOneLiveSession(t *testing.T) {
 		t.Errorf("once the first was stopped, the name stands for %q, want %s", id, second.SessionID)
 	}
 	for _, name := range []string{"-night", "a b", first.SessionID, "\x1b[2J"} {
-		if _, err := r.all.Create(t.Context(), enginetest.Alice(), name); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("name %q: %v", name, err)
-		}
+		_, err = r.all.Create(t.Context(), enginetest.Alice(), name)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, "name", name)
 	}
 }
 
@@ -133,9 +132,8 @@ func TestAStopThatWasCutShortIsFinishedAfterARestart(t *testing.T) {
 	r := newRig(t)
 	s := r.create("")
 	r.broken = errors.New("the tasks can't be read")
-	if _, err := r.all.Stop(t.Context(), enginetest.Alice(), s.SessionID, "done"); !errors.Is(err, r.broken) {
-		t.Errorf("stop: %v", err)
-	}
+	_, err := r.all.Stop(t.Context(), enginetest.Alice(), s.SessionID, "done")
+	expect.Err(t, err, r.broken, "stop")
 	r.Reopen()
 	r.broken = nil
 	r.No(r.all.Finish(t.Context(), enginetest.Acme))
@@ -175,7 +173,6 @@ func TestAListNamesTheNewestSessionsFirst(t *testing.T) {
 			t.Errorf("%+v: %v of %d, want %v of %d", c.f, got, page.Info.Total, c.want, c.total)
 		}
 	}
-	if _, err := r.all.List(t.Context(), enginetest.Acme, core.Filter{Status: "sleeping"}); core.AsError(err).Code != core.InvalidInput {
-		t.Errorf("an unknown state: %v", err)
-	}
+	_, err = r.all.List(t.Context(), enginetest.Acme, core.Filter{Status: "sleeping"})
+	expect.Is(t, core.AsError(err).Code, core.InvalidInput, "an unknown state")
 }

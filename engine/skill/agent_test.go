@@ -330,7 +330,5 @@ func TestAnAgentSectionIsChecked(t *testing.T) {
 			t.Errorf("%+v: %v", spec, err)
 		}
 	}
-	if err := r.Check(skill.Spec{Agent: "a", Prompt: "do ${x}"}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, r.Check(skill.Spec{Agent: "a", Prompt: "do ${x}"}))
 }

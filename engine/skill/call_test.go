@@ -177,9 +177,7 @@ func TestAPauseStopsTheClockOfASleep(t *testing.T) {
 			t.Fatalf("outcome %+v", o)
 		}
 		expect.Is(t, time.Since(began), 3*time.Hour+10*time.Second, "took")
-		if err := w.Pause(t.Context()); err != nil {
-			t.Error("what is over stands still:", err)
-		}
+		expect.No(t, w.Pause(t.Context()), "what is over stands still:")
 	})
 }
 
@@ -197,9 +195,7 @@ func TestAPauseIsInEffectOnlyAtAPausePoint(t *testing.T) {
 		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		if err := w.Pause(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("pause of a busy function: %v", err)
-		}
+		expect.Err(t, w.Pause(ctx), context.DeadlineExceeded, "pause of a busy function")
 		began := time.Now()
 		if err := w.Pause(t.Context()); err != nil || time.Since(began) != 4*time.Second {
 			t.Errorf("pause: %v after %s", err, time.Since(began))

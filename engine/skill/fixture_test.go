@@ -63,9 +63,7 @@ func (s *shelf) open() {
 }
 
 func (s *shelf) close() {
-	if err := s.db.Close(); err != nil {
-		s.t.Error(err)
-	}
+	expect.No(s.t, s.db.Close())
 }
 
 // again opens the data file anew.

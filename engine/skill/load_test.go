@@ -120,19 +120,15 @@ func TestTheNewestVersionIsTheDefault(t *testing.T) {
 	for _, v := range s.Catalog(home) {
 		versions = append(versions, v.Version)
 	}
-	if !slices.Equal(versions, []string{"1.10.0", "1.9.0", "1.2.10", "0.99.99"}) {
-		t.Errorf("%q", versions)
-	}
+	expect.Same(t, versions, []string{"1.10.0", "1.9.0", "1.2.10", "0.99.99"})
 	_, err := s.Skill(home, "move@2.0.0")
 	if !errors.Is(err, core.Kind(core.NotFound)) || !strings.Contains(err.Error(), "versions of it: 1.10.0, 1.9.0") {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Skill(home, "mo"); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("%v", err)
-	}
-	if _, err := s.Skill("t_other", "move"); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Errorf("another tenant: %v", err)
-	}
+	_, err = s.Skill(home, "mo")
+	expect.Err(t, err, core.Kind(core.InvalidInput))
+	_, err = s.Skill("t_other", "move")
+	expect.Err(t, err, core.Kind(core.NotFound), "another tenant")
 }
 
 func TestABadChangeLeavesWhatWasLoaded(t *testing.T) {

@@ -37,18 +37,13 @@ func TestDependenciesComeFirst(t *testing.T) {
 		"navigate": {"navigate@1.0.0"},
 		"fetch":    {"navigate@1.0.0", "detect@1.0.0", "grasp@1.0.0", "say@1.0.0", "fetch@1.0.0"},
 	} {
-		if got := s.order(ref); !slices.Equal(got, want) {
-			t.Errorf("%s: %q", ref, got)
-		}
+		expect.Same(t, s.order(ref), want, ref)
 	}
 	s.load(s.file("navigate2.yaml", skillText("navigate", "2.0.0")))
 	s.load(s.file("old.yaml", skillText("old", "1.0.0", "navigate@1.0.0", "detect")))
-	if got := s.order("old"); !slices.Equal(got, []string{"navigate@1.0.0", "navigate@2.0.0", "detect@1.0.0", "old@1.0.0"}) {
-		t.Errorf("%q", got)
-	}
-	if _, err := s.Order(home, "none-such"); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Errorf("%v", err)
-	}
+	expect.Same(t, s.order("old"), []string{"navigate@1.0.0", "navigate@2.0.0", "detect@1.0.0", "old@1.0.0"})
+	_, err := s.Order(home, "none-such")
+	expect.Err(t, err, core.Kind(core.NotFound))
 }
 
 func TestACycleIsPrintedAsItsPath(t *testing.T) {
@@ -69,9 +64,7 @@ func TestACycleIsPrintedAsItsPath(t *testing.T) {
 	if !slices.Equal(s.problems(got), want) {
 		t.Errorf("\n got %s\nwant %s", strings.Join(s.problems(got), "\n     "), strings.Join(want, "\n     "))
 	}
-	if !slices.Equal(got.actions(), []string{"created fine@1.0.0"}) {
-		t.Errorf("%q", got.actions())
-	}
+	expect.Same(t, got.actions(), []string{"created fine@1.0.0"})
 }
 
 func TestALongCycleIsPrintedInShort(t *testing.T) {
@@ -97,9 +90,7 @@ func TestANewVersionMustNotCloseACycle(t *testing.T) {
 	if got := s.load(s.file("move2.yaml", skillText("move", "2.0.0", "look"))); len(got.Refused) != 0 {
 		t.Errorf("%q", s.problems(got))
 	}
-	if got := s.order("move"); !slices.Equal(got, []string{"move@1.0.0", "look@1.0.0", "move@2.0.0"}) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, s.order("move"), []string{"move@1.0.0", "look@1.0.0", "move@2.0.0"})
 	if got := s.problems(s.load(s.file("move3.yaml", skillText("move", "1.0.0", "move@2.0.0")))); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
@@ -123,9 +114,7 @@ func TestStepsAndFallbacksCountForCycles(t *testing.T) {
 	if got := s.load(s.file("a.yaml", steps("all", "plain", "back"))); len(got.Refused) != 0 {
 		t.Errorf("%q", s.problems(got))
 	}
-	if got := s.order("all"); !slices.Equal(got, []string{"all@1.0.0"}) {
-		t.Errorf("steps are no dependencies: %q", got)
-	}
+	expect.Same(t, s.order("all"), []string{"all@1.0.0"}, "steps are no dependencies")
 	_, err := s.Unload(t.Context(), alice, "back")
 	if !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "needed by all@1.0.0") {
 		t.Errorf("%v", err)
@@ -175,9 +164,7 @@ func TestAVersionIsDefinedOnce(t *testing.T) {
 	if p := s.problems(got); !slices.Equal(p, []string{want}) || !slices.Equal(got.actions(), []string{"created one@1.0.0"}) {
 		t.Errorf("%q %q", p, got.actions())
 	}
-	if p := s.problems(s.load(two)); !slices.Equal(p, []string{want}) {
-		t.Errorf("in another load: %q", p)
-	}
+	expect.Same(t, s.problems(s.load(two)), []string{want}, "in another load")
 	if got := s.load(one, two, s.dir, one); len(got.Changes) != 1 {
 		t.Errorf("given more than once: %+v", got)
 	}

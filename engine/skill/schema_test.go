@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/schema"
+	"swarmdeck/expect"
 )
 
 const driving = `{
@@ -38,9 +39,7 @@ func TestParametersAreCheckedAndFilledIn(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v\nwant %s", given, got, err, want)
 		}
-		if err := s.partialParams(core.Raw(given)); err != nil {
-			t.Errorf("%s in part: %v", given, err)
-		}
+		expect.No(t, s.partialParams(core.Raw(given)), given, "in part")
 	}
 	if first, _ := s.CheckParams(core.Raw(`{"location":"a","options":{"careful":false}}`)); strings.Contains(string(first), "true") {
 		t.Errorf("a default was changed: %s", first)
@@ -105,12 +104,8 @@ func TestAPartOfTheParametersIsCheckedForWhatIsThere(t *testing.T) {
 
 func TestResultsOfASkillWithoutASchemaAreAnyObject(t *testing.T) {
 	s := &Skill{Name: "drive", Version: "1.0.0", ParametersSchema: core.Raw(`{}`)}
-	if err := s.checkResult(core.Raw(`{"a":[1]}`)); err != nil {
-		t.Error(err)
-	}
-	if err := s.checkResult(core.Raw(`3`)); err == nil {
-		t.Error("3 is no object")
-	}
+	expect.No(t, s.checkResult(core.Raw(`{"a":[1]}`)))
+	expect.Fails(t, s.checkResult(core.Raw(`3`)), "3 is no object")
 }
 
 func TestSkillsWithTheSameSchemasShareThem(t *testing.T) {

@@ -2,7 +2,6 @@ package skill_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -66,9 +65,7 @@ func TestAnIdOfAnotherTenantIsRefusedAndAudited(t *testing.T) {
 	_, err = w.swarm.Dispatch(t.Context(), mallory, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.MustEncode(map[string]any{"skill": "grasp", "agent_id": a.AgentID})})
 	tries = append(tries, err)
 	for i, err := range tries {
-		if !errors.Is(err, core.ErrForeign) {
-			t.Errorf("try %d: %v", i, err)
-		}
+		expect.Err(t, err, core.ErrForeign, "try", i)
 	}
 	page, err := w.Ledger.List(t.Context(), "t_other", core.Filter{Kind: "tenant.violation"})
 	if err != nil || page.Info.Total != len(tries) {

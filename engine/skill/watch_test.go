@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,9 +88,7 @@ func TestAChangedFileIsLoadedByItself(t *testing.T) {
 		t.Error("a skill whose file went is gone")
 	}
 	want := []string{"skill.source.added", "skill.loaded", "skill.changed", "skill.refused", "skill.mended", "skill.loaded", "skill.loaded", "skill.loaded"}
-	if got := s.events(); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, s.events(), want)
 }
 
 func TestEditorsReplaceFiles(t *testing.T) {
@@ -123,9 +120,7 @@ func TestSourcesAreReadAgainAtTheStart(t *testing.T) {
 		t.Error("a bad change took away what was loaded")
 	}
 	want := []string{"skill.source.added", "skill.loaded", "skill.loaded", "skill.loaded", "skill.refused"}
-	if got := s.events(); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, s.events(), want)
 }
 
 func TestARefusalIsAuditedOnceUntilItIsAnother(t *testing.T) {
@@ -218,9 +213,8 @@ func TestAForgottenSourceIsReadNoMore(t *testing.T) {
 	if s.has("one@1.0.1")() || !s.has("one")() {
 		t.Error("a forgotten file was read, or its skill is gone")
 	}
-	if _, err := s.Forget(t.Context(), alice, path); err == nil {
-		t.Error("forgotten twice")
-	}
+	_, err = s.Forget(t.Context(), alice, path)
+	expect.Fails(t, err, "forgotten twice")
 	deltas, err := s.ledger.Reconcile(t.Context(), home)
 	if err != nil || len(deltas) != 0 {
 		t.Errorf("%+v %v", deltas, err)

@@ -184,9 +184,8 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 			t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
 		}
 		for _, id := range []string{spender.TaskID, prompt.TaskID} {
-			if _, err := r.swarm.Cancel(t.Context(), alice, id, "enough"); err != nil {
-				t.Error(err)
-			}
+			_, err = r.swarm.Cancel(t.Context(), alice, id, "enough")
+			expect.No(t, err)
 			r.status(id, task.Cancelled)
 		}
 		r.whole()

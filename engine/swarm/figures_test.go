@@ -75,9 +75,7 @@ func BenchmarkHeartbeatSpike(b *testing.B) {
 		}
 	}
 	cancel()
-	if err := <-done; err != nil {
-		b.Error(err)
-	}
+	expect.No(b, <-done)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(p95(took), "p95-ms")
 	b.ReportMetric(float64(lost), "leases-lost")

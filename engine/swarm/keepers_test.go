@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // keeper is a runner whose agents are those with a prefix, each free when it
@@ -64,9 +65,8 @@ func TestEachRunnerKeepsItsOwnAgents(t *testing.T) {
 	if list, err := r.tasks.List(t.Context(), acme, core.Filter{Agent: sub}); err != nil || list.Info.Total != 1 {
 		t.Errorf("by agent: %+v, %v", list.Info, err)
 	}
-	if _, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "agent:" + sub, Tasks: 5}); err != nil {
-		t.Errorf("a subagent's budget: %v", err)
-	}
+	_, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "agent:" + sub, Tasks: 5})
+	expect.No(t, err, "a subagent's budget")
 	r.whole()
 }
 

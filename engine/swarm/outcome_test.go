@@ -100,18 +100,14 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 	r := newRig(t)
 	r.session("day")
 	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Intent = "in\xfftent" })
-	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "rea\xffson"); err != nil {
-		t.Errorf("cancel: %v", err)
-	}
-	if _, err := r.swarm.Sessions.Pause(t.Context(), alice, "day", "rea\xffson"); err != nil {
-		t.Errorf("pause: %v", err)
-	}
-	if _, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "rea\xffson"); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-	if _, err := r.swarm.EStops.Press(t.Context(), alice, "rea\xffson"); err != nil {
-		t.Errorf("estop: %v", err)
-	}
+	_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "rea\xffson")
+	expect.No(t, err, "cancel")
+	_, err = r.swarm.Sessions.Pause(t.Context(), alice, "day", "rea\xffson")
+	expect.No(t, err, "pause")
+	_, err = r.swarm.Sessions.Stop(t.Context(), alice, "day", "rea\xffson")
+	expect.No(t, err, "stop")
+	_, err = r.swarm.EStops.Press(t.Context(), alice, "rea\xffson")
+	expect.No(t, err, "estop")
 	line := task.LogLine{Message: "a\xffb", Source: strings.Repeat("\xff", 100), TaskID: core.NewID("tk", "t_other", 3), Level: "LOUD"}
 	expect.No(t, r.tasks.AppendLog(t.Context(), alice, tk.TaskID, []task.LogLine{line, {Message: "x", TaskID: tk.TaskID}}))
 	lines, last, err := r.tasks.Log(t.Context(), acme, tk.TaskID, 0, 5)

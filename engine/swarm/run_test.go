@@ -132,9 +132,7 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 		ses, err := r.swarm.Sessions.Create(ctx, alice, "")
 		expect.No(t, err)
 		for _, verb := range c.path {
-			if err := move[verb](ses.SessionID); err != nil {
-				t.Errorf("%v: %s: %v", c.path, verb, err)
-			}
+			expect.No(t, move[verb](ses.SessionID), c.path, verb)
 		}
 		for _, verb := range c.bad {
 			if err := move[verb](ses.SessionID); !hasCode(err, core.Conflict) {

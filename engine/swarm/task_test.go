@@ -253,9 +253,7 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 		synctest.Wait()
 		_, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough")
 		expect.No(t, err)
-		if err := <-got; err != nil {
-			t.Errorf("its end was missed: %v", err)
-		}
+		expect.No(t, <-got, "its end was missed")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 func TestAChangeIsFoundInItsSymbol(t *testing.T) {
@@ -30,9 +31,7 @@ func TestAChangeIsFoundInItsSymbol(t *testing.T) {
 		{"no language that is known", "a.txt", " class of its own\n+  x\n", nil},
 	} {
 		patch := "diff --git a/" + c.file + " b/" + c.file + "\nindex 1..2 100644\n--- a/" + c.file + "\n+++ b/" + c.file + "\n@@ -1,9 +1,9 @@\n" + c.lines
-		if got := tree.Symbols([]byte(patch))[c.file]; !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		expect.Same(t, tree.Symbols([]byte(patch))[c.file], c.want, c.name)
 	}
 }
 

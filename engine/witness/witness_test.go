@@ -239,13 +239,11 @@ func TestALogThatWasPutBackIsFound(t *testing.T) {
 func TestAnAgentAddsNoWitness(t *testing.T) {
 	w := newWorld(t)
 	by := core.Caller{Tenant: home, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
-	if _, _, err := w.Add(t.Context(), by, witness.Witness{Kind: witness.File, Path: "/x"}); core.AsError(err).Code != core.Denied {
-		t.Error(err)
-	}
+	_, _, err := w.Add(t.Context(), by, witness.Witness{Kind: witness.File, Path: "/x"})
+	expect.Is(t, core.AsError(err).Code, core.Denied)
 	w.add("a", 1)
-	if _, err := w.Remove(t.Context(), by, "a"); core.AsError(err).Code != core.Denied {
-		t.Error(err)
-	}
+	_, err = w.Remove(t.Context(), by, "a")
+	expect.Is(t, core.AsError(err).Code, core.Denied)
 }
 
 func TestAWitnessOfTheSamePlaceIsTheSame(t *testing.T) {

@@ -71,17 +71,13 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 	}
 	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for _, name := range []store.Bucket{"few", "some", "none"} {
-			if got := scanned(t, tx, name, 1000, false); !slices.Equal(got, all[name]) {
-				t.Errorf("%s: %v", name, got)
-			}
+			expect.Same(t, scanned(t, tx, name, 1000, false), all[name], name)
 		}
 		for _, name := range []store.Bucket{"many", "wide"} {
 			if got := scanned(t, tx, name, 1, false); got[0] != "0000" {
 				t.Errorf("first of %s: %v", name, got)
 			}
-			if got := scanned(t, tx, name, 3, true); !slices.Equal(got, all[name][len(all[name])-3:]) {
-				t.Errorf("last of %s: %v", name, got)
-			}
+			expect.Same(t, scanned(t, tx, name, 3, true), all[name][len(all[name])-3:], "last of", name)
 			if got, err := tx.Get(name, []byte("9")); err != nil || got != nil {
 				t.Errorf("behind the last of %s: %q, %v", name, got, err)
 			}

@@ -37,15 +37,11 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	}
 	second := open(t, dsn, postgres.Options{Lease: lease})
 	defer closed(t, second)
-	if err := second.Update(t.Context(), other, put("k", "w")); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("another takes the other tenant: %v", err)
-	}
+	expect.Err(t, second.Update(t.Context(), other, put("k", "w")), store.ErrLocked, "another takes the other tenant")
 	if err := second.Update(t.Context(), acme, put("k", "w")); !errors.As(err, &away) {
 		t.Errorf("another takes the one that moved: %v", err)
 	}
-	if err := db.Update(t.Context(), other, put("k", "w")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, db.Update(t.Context(), other, put("k", "w")))
 	if p := lost.Load(); p != nil {
 		t.Errorf("told as lost: %v", *p)
 	}

@@ -56,25 +56,17 @@ func (b *behind) next(t *testing.T) {
 		t.Errorf("%q, counter %d, want %q", have, n, want)
 	}
 	closed(t, b.owner) // which gives up nothing of the next one's
-	if err := next.Update(t.Context(), acme, put("more", "v")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, next.Update(t.Context(), acme, put("more", "v")))
 }
 
 func TestAnOwnerWhoseCommitsAStandbyLacksWritesNothingOnTop(t *testing.T) {
 	t.Parallel()
 	b := newBehind(t, time.Second)
 	for range 3 {
-		if err := b.owner.Update(t.Context(), acme, put("on top", "v")); !errors.Is(err, store.ErrFenced) {
-			t.Errorf("an update: %v", err)
-		}
+		expect.Err(t, b.owner.Update(t.Context(), acme, put("on top", "v")), store.ErrFenced, "an update")
 	}
-	if err := b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("a view: %v", err)
-	}
-	if err := <-b.lost; !errors.Is(err, store.ErrFenced) {
-		t.Error(err)
-	}
+	expect.Err(t, b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }), store.ErrFenced, "a view")
+	expect.Err(t, <-b.lost, store.ErrFenced)
 	b.next(t)
 }
 
@@ -83,15 +75,11 @@ func TestAnIdleOwnerNoticesThatAStandbyLacksItsCommits(t *testing.T) {
 	b := newBehind(t, time.Second)
 	select {
 	case err := <-b.lost: // by its next renewal
-		if !errors.Is(err, store.ErrFenced) {
-			t.Error(err)
-		}
+		expect.Err(t, err, store.ErrFenced)
 	case <-time.After(time.Minute):
 		t.Fatal("it goes on with what it has in memory")
 	}
-	if err := b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("a view: %v", err)
-	}
+	expect.Err(t, b.owner.View(t.Context(), acme, func(store.Tx) error { return nil }), store.ErrFenced, "a view")
 	b.next(t)
 }
 

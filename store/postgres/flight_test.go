@@ -48,9 +48,7 @@ func commitsThatStandStillBy(t *testing.T, name string, way func(dsn string) str
 
 func (s *stopped) goOn() {
 	s.t.Helper()
-	if err := s.conn.Close(context.Background()); err != nil {
-		s.t.Error(err)
-	}
+	expect.No(s.t, s.conn.Close(context.Background()))
 }
 
 // onTheWay waits until a commit stands still.
@@ -102,9 +100,7 @@ func TestWhatRanOnACommitThatFailsFailsWithIt(t *testing.T) {
 	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old"}) || n != 1 {
 		t.Errorf("%q, counter %d", have, n)
 	}
-	if err := s.db.Update(t.Context(), acme, put("third", "v")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, s.db.Update(t.Context(), acme, put("third", "v")))
 	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old", "third"}) || n != 2 {
 		t.Errorf("after another: %q, counter %d", have, n)
 	}
@@ -151,9 +147,7 @@ func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	r.mute.Store(false)
-	if err := errors.Join(<-first, <-second); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, errors.Join(<-first, <-second))
 	if have, n := keys(t, db); !slices.Equal(have, []string{"first", "old", "second"}) || n != 3 {
 		t.Errorf("%q, counter %d", have, n)
 	}
@@ -180,9 +174,7 @@ func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
 	close(look)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := s.db.View(ctx, acme, func(store.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a view that came meanwhile: %v", err)
-	}
+	expect.Err(t, s.db.View(ctx, acme, func(store.Tx) error { return nil }), context.DeadlineExceeded, "a view that came meanwhile")
 	s.goOn()
 	if first, second := outcome(); first != nil || second != nil || <-seen != nil {
 		t.Error(first, second)

@@ -153,8 +153,7 @@ func TestARoleThatWritesNothingIsTold(t *testing.T) {
 	dsn := cluster.Database(t, "set")
 	owner(t, dsn)
 	cluster.SQL(t, "set", "alter database set set default_transaction_read_only = on")
-	if _, err := postgres.Open(t.Context(), dsn, postgres.Options{}); !errors.Is(err, store.ErrStandby) {
-		t.Error(err)
-	}
+	_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+	expect.Err(t, err, store.ErrStandby)
 	closed(t, open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}}))
 }

@@ -95,9 +95,7 @@ func TestARecordThatOthersPutFailsOneCommit(t *testing.T) {
 	if err := db.Update(t.Context(), acme, put("b", "v")); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "kv_pkey") {
 		t.Errorf("on a record that was not known: %v", err)
 	}
-	if err := db.Update(t.Context(), acme, put("b", "v")); err != nil {
-		t.Errorf("once it is known: %v", err)
-	}
+	expect.No(t, db.Update(t.Context(), acme, put("b", "v")), "once it is known")
 	if have, n := keys(t, db); !slices.Equal(have, []string{"a", "b"}) || n != 2 {
 		t.Errorf("%q, counter %d", have, n)
 	}
@@ -123,9 +121,7 @@ func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
 		t.Errorf("%q", have)
 	}
 	for _, step := range steps {
-		if err := db.Update(t.Context(), acme, step); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, db.Update(t.Context(), acme, step))
 	}
 	expect.Is(t, cluster.SQL(t, "within", "select string_agg(convert_from(key, 'UTF8'), ',' order by key) from kv where bucket = 'b'"), "again,kept")
 }

@@ -34,9 +34,7 @@ func keys(t *testing.T, s store.Store) (keys []string, n int64) {
 
 func closed(t *testing.T, s store.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, s.Close())
 }
 
 func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
@@ -54,9 +52,7 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 			for i := 0; ; i++ {
 				key := fmt.Sprintf("older-%d-%04d", c, i)
 				if err := older.Update(t.Context(), acme, put(key, "v")); err != nil {
-					if !errors.Is(err, store.ErrFenced) {
-						t.Errorf("older: %v", err)
-					}
+					expect.Err(t, err, store.ErrFenced, "older")
 					return
 				}
 				mu.Lock()
@@ -80,9 +76,7 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 	if len(have) != len(good)+1 || n != int64(len(have)) {
 		t.Errorf("%d records, counter %d; acknowledged %d and one of the newer owner", len(have), n, len(good))
 	}
-	if err := older.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("view of the older owner: %v", err)
-	}
+	expect.Err(t, older.View(t.Context(), acme, func(store.Tx) error { return nil }), store.ErrFenced, "view of the older owner")
 }
 
 func TestALeaseKeepsOthersAwayUntilItIsGivenUp(t *testing.T) {
@@ -92,21 +86,15 @@ func TestALeaseKeepsOthersAwayUntilItIsGivenUp(t *testing.T) {
 	expect.No(t, first.CreateTenant(t.Context(), acme))
 	expect.No(t, first.Update(t.Context(), acme, put("k", "v")))
 	err := second.Update(t.Context(), acme, put("l", "v"))
-	if !errors.Is(err, store.ErrLocked) {
-		t.Errorf("while the first has it: %v", err)
-	}
+	expect.Err(t, err, store.ErrLocked, "while the first has it")
 	reader := open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
 	defer closed(t, reader)
 	if have, n := keys(t, reader); len(have) != 1 || n != 1 {
 		t.Errorf("a reader sees %q, counter %d", have, n)
 	}
-	if err := reader.Update(t.Context(), acme, put("l", "v")); !errors.Is(err, store.ErrReadOnly) {
-		t.Errorf("a reader writes: %v", err)
-	}
+	expect.Err(t, reader.Update(t.Context(), acme, put("l", "v")), store.ErrReadOnly, "a reader writes")
 	closed(t, first)
-	if err := second.Update(t.Context(), acme, put("l", "v")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, second.Update(t.Context(), acme, put("l", "v")))
 }
 
 func TestALeaseIsRenewedWhileItsOwnerIsThere(t *testing.T) {
@@ -168,9 +156,7 @@ func TestAnOwnerIsToldUntilWhenItsTenantsAreItsOwn(t *testing.T) {
 		}
 	}
 	cluster.SQL(t, "held", "update owner set epoch = epoch + 1, engine = 'other'")
-	if err := <-lost; !errors.Is(err, store.ErrFenced) {
-		t.Error(err)
-	}
+	expect.Err(t, <-lost, store.ErrFenced)
 	for len(held) > 0 {
 		<-held
 	}

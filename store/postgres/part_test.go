@@ -27,18 +27,14 @@ func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
 	if here, err := nobody.Here(t.Context()); len(here) != 0 || err != nil {
 		t.Errorf("a part of nothing works on %q, %v", here, err)
 	}
-	if err := second.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("while the first has what it made: %v", err)
-	}
+	expect.Err(t, second.Take(t.Context(), acme), store.ErrLocked, "while the first has what it made")
 	closed(t, nobody)
 	part := second.Part(acme)
 	if here, err := part.Here(t.Context()); !slices.Equal(here, []string{acme}) || err != nil {
 		t.Errorf("it works on %q, %v", here, err)
 	}
 	expect.No(t, errors.Join(second.Take(t.Context(), acme), part.Update(t.Context(), acme, put("l", "v"))))
-	if err := part.Update(t.Context(), "t_other", put("l", "v")); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("it writes to another tenant: %v", err)
-	}
+	expect.Err(t, part.Update(t.Context(), "t_other", put("l", "v")), store.ErrLocked, "it writes to another tenant")
 	if err := part.View(t.Context(), "t_other", func(tx store.Tx) error {
 		if v, err := tx.Get("b", []byte("k")); string(v) != "v" || err != nil {
 			t.Errorf("another tenant has %q, %v", v, err)
@@ -48,9 +44,7 @@ func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
 		t.Error(err)
 	}
 	// What it looks at stays with whoever has it.
-	if err := first.Take(t.Context(), "t_other"); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, first.Take(t.Context(), "t_other"))
 }
 
 func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
@@ -65,12 +59,8 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	}
 	first, second, third := engines[0], engines[1], engines[2]
 	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "second")))
-	if err := third.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("another than the heir: %v", err)
-	}
-	if err := second.Take(t.Context(), acme); err != nil {
-		t.Errorf("the heir: %v", err)
-	}
+	expect.Err(t, third.Take(t.Context(), acme), store.ErrLocked, "another than the heir")
+	expect.No(t, second.Take(t.Context(), acme), "the heir")
 	if have, n := keys(t, second); len(have) != 1 || n != 1 {
 		t.Errorf("it has %q, counter %d", have, n)
 	}
@@ -108,16 +98,10 @@ func TestAPartGivesUpNothingThatAnotherWorksOn(t *testing.T) {
 	}
 	other := first.Part("t_other")
 	expect.No(t, errors.Join(first.Take(t.Context(), "t_other"), other.Update(t.Context(), "t_other", put("l", "v"))))
-	if err := maker.Update(t.Context(), "t_other", put("m", "v")); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("who made it goes on with it: %v", err)
-	}
+	expect.Err(t, maker.Update(t.Context(), "t_other", put("m", "v")), store.ErrLocked, "who made it goes on with it")
 	closed(t, maker)
-	if err := second.Take(t.Context(), "t_other"); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("it went with the part that made it: %v", err)
-	}
-	if err := other.Update(t.Context(), "t_other", put("n", "v")); err != nil {
-		t.Error(err)
-	}
+	expect.Err(t, second.Take(t.Context(), "t_other"), store.ErrLocked, "it went with the part that made it")
+	expect.No(t, other.Update(t.Context(), "t_other", put("n", "v")))
 }
 
 func TestAPartIsOverOnceItsTenantWasGivenUp(t *testing.T) {
@@ -127,13 +111,7 @@ func TestAPartIsOverOnceItsTenantWasGivenUp(t *testing.T) {
 	defer closed(t, first)
 	part := first.Part(acme)
 	expect.No(t, errors.Join(part.CreateTenant(t.Context(), acme), part.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "")))
-	if err := part.Update(t.Context(), acme, put("l", "v")); err == nil {
-		t.Error("it writes what it has in memory of another time")
-	}
-	if err := part.View(t.Context(), acme, func(store.Tx) error { return nil }); err == nil {
-		t.Error("it reads")
-	}
-	if err := second.Take(t.Context(), acme); err != nil {
-		t.Errorf("it has taken it again: %v", err)
-	}
+	expect.Fails(t, part.Update(t.Context(), acme, put("l", "v")), "it writes what it has in memory of another time")
+	expect.Fails(t, part.View(t.Context(), acme, func(store.Tx) error { return nil }), "it reads")
+	expect.No(t, second.Take(t.Context(), acme), "it has taken it again")
 }

@@ -53,9 +53,7 @@ func TestEachMissingPrivilegeIsNamed(t *testing.T) {
 			closed(t, db)
 		}
 		clearly(t, err, want)
-		if !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("%v is of another kind", err)
-		}
+		expect.Err(t, err, store.ErrUnusable, "is of another kind")
 	}
 	refused(as(dsn, "maker"), false, "role maker lacks CREATE on schema public")
 	refused(as(dsn, "maker")+"&search_path=nowhere", false, "role maker has no schema: none of search_path (nowhere)")

@@ -27,15 +27,11 @@ func TestAnOwnerThatIsCutOffAnswersNothingOfWhatAnotherHas(t *testing.T) {
 		"an update of what is so yet": func(ctx context.Context) error { return owner.Update(ctx, acme, func(store.Tx) error { return nil }) },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := look(ctx); err == nil {
-			t.Errorf("%s of what the former owner has in memory is answered", name)
-		}
+		expect.Fails(t, look(ctx), name)
 		cancel()
 	}
 	r.deaf.Store(false)
-	if err := owner.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("once it hears again: %v", err)
-	}
+	expect.Err(t, owner.View(t.Context(), acme, func(store.Tx) error { return nil }), store.ErrFenced, "once it hears again")
 	closed(t, owner)
 }
 

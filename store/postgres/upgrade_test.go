@@ -20,9 +20,7 @@ func TestAnOlderProgramWorksBesideANewerLayout(t *testing.T) {
 	newer, err := postgres.OpenNext(t.Context(), dsn, postgres.Options{Lease: time.Hour}, "create table more (n int)", false)
 	expect.No(t, err)
 	defer closed(t, newer)
-	if err := older.Update(t.Context(), acme, put("before", "v")); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, older.Update(t.Context(), acme, put("before", "v")))
 	again := open(t, dsn, postgres.Options{Lease: time.Hour}) // as one that was started again
 	defer closed(t, again)
 	if err := errors.Join(older.Give(acme, newer.Engine()), newer.Update(t.Context(), acme, put("newer", "v")),
@@ -43,30 +41,23 @@ func TestALayoutThatOlderProgramsCannotWorkOnWaitsForThem(t *testing.T) {
 	if _, err := next(); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "stop them first: deck1 (v1.2.0)") {
 		t.Errorf("beside an older engine: %v", err)
 	}
-	if err := older.Update(t.Context(), acme, put("l", "v")); err != nil {
-		t.Errorf("the older one: %v", err)
-	}
+	expect.No(t, older.Update(t.Context(), acme, put("l", "v")), "the older one")
 	// One that is not seen any more, and wakes up.
 	cluster.SQL(t, "alone", "update engine set until = '-infinity'")
 	newer, err := next()
 	expect.No(t, err)
 	defer closed(t, newer)
-	if err := older.Update(t.Context(), acme, put("m", "v")); !errors.Is(err, store.ErrFenced) {
-		t.Errorf("the older one writes on: %v", err)
-	}
+	expect.Err(t, older.Update(t.Context(), acme, put("m", "v")), store.ErrFenced, "the older one writes on")
 	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "newer than this program's") {
 		t.Errorf("the older one takes it: %v", err)
 	}
-	if err := newer.Take(t.Context(), acme); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, newer.Take(t.Context(), acme))
 	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("one that the newer has: %v", err) // whom the older one can ask
 	}
 	for _, readOnly := range []bool{false, true} {
-		if _, err := postgres.Open(t.Context(), dsn, postgres.Options{Options: store.Options{ReadOnly: readOnly}}); !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("an older program: %v", err)
-		}
+		_, err = postgres.Open(t.Context(), dsn, postgres.Options{Options: store.Options{ReadOnly: readOnly}})
+		expect.Err(t, err, store.ErrUnusable, "an older program")
 	}
 }
 

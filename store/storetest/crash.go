@@ -326,9 +326,7 @@ func verifyWorker(t testing.TB, tx store.Tx, w int, last map[int]int) error {
 		}); err != nil {
 			return err
 		}
-		if next != newest+1 {
-			t.Errorf("%s of worker %d ends before %d, last is %d", b, w, next, newest)
-		}
+		expect.Is(t, next, newest+1, b, "of worker", w, "ends before", "last is", newest)
 	}
 	var live []string
 	err := tx.Scan("live", from, to, true, func(k, _ []byte) (bool, error) { live = append(live, string(k)); return true, nil })

@@ -122,16 +122,12 @@ func compare(t *testing.T, r *rand.Rand, tx store.Tx, state map[store.Bucket]mod
 	want := state[b].between(from, to, reverse)
 	var got []string
 	err := tx.Scan(b, from, to, reverse, func(k, v []byte) (bool, error) {
-		if state[b][string(k)] != string(v) {
-			t.Errorf("scan: %s/%s is %q, want %q", b, k, v, state[b][string(k)])
-		}
+		expect.Is(t, state[b][string(k)], string(v), "scan", b, "/", k, "is", v)
 		got = append(got, string(k))
 		return len(got) < most, nil
 	})
 	expect.No(t, err)
-	if !slices.Equal(got, want[:min(most, len(want))]) {
-		t.Errorf("scan %s [%s, %s) reverse=%v: %v, want %v", b, from, to, reverse, got, want[:min(most, len(want))])
-	}
+	expect.Same(t, got, want[:min(most, len(want))], "scan", b, "[", from, to, "reverse", reverse)
 }
 
 // emptied scans across ranges that the same commit has deleted.
@@ -219,9 +215,7 @@ func limits(t *testing.T, open Opener) {
 		"delete empty":   func(tx store.Tx) error { return tx.Delete("a", nil) },
 		"empty counter":  func(tx store.Tx) error { tx.Add("", 1); return nil },
 	} {
-		if err := s.Update(ctx, tenant, fn); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		expect.Fails(t, s.Update(ctx, tenant, fn), name)
 		// A refusal stands even when it is ignored.
 		if err := s.Update(ctx, tenant, func(tx store.Tx) error {
 			_ = fn(tx)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -20,9 +21,7 @@ func seals(t *testing.T, open Opener) {
 		if err := tx.Scan("a", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 			return err
 		}
-		if tx.Counter("n") != int64(n) {
-			t.Errorf("seal sees %d records, counter %d", n, tx.Counter("n"))
-		}
+		expect.Is(t, tx.Counter("n"), int64(n), "seal sees", n, "records, counter")
 		tx.Add("seals", 1)
 		return put(tx, "sealed", "n", fmt.Sprint(n))
 	}})
@@ -59,9 +58,7 @@ func seals(t *testing.T, open Opener) {
 	before := int64(0)
 	update(t, s, tenant, func(tx store.Tx) error { before = tx.Counter("seals"); return nil })
 	update(t, s, tenant, func(tx store.Tx) error {
-		if n := tx.Counter("seals"); n != before {
-			t.Errorf("an update without changes was sealed")
-		}
+		expect.Is(t, tx.Counter("seals"), before, "an update without changes was sealed")
 		return nil
 	})
 }
@@ -91,9 +88,7 @@ func failedSeal(t *testing.T, open Opener) {
 		update(t, s, tenant, func(tx store.Tx) error {
 			want(t, tx, "a", "k", "1")
 			want(t, tx, "sealed", "k", nil)
-			if n := tx.Counter("n"); n != 1 {
-				t.Errorf("counter is %d", n)
-			}
+			expect.Is(t, tx.Counter("n"), 1, "counter is")
 			return put(tx, "b", "k", "1")
 		})
 	}
@@ -108,25 +103,17 @@ func tenants(t *testing.T, open Opener) {
 	}
 	for _, id := range []string{"t_b", "t_a", "t_ab"} {
 		create(t, s, id)
-		if err := s.CreateTenant(ctx, id); !errors.Is(err, store.ErrTenantExists) {
-			t.Errorf("second %s: %v", id, err)
-		}
+		expect.Err(t, s.CreateTenant(ctx, id), store.ErrTenantExists, "second", id)
 	}
 	for _, id := range []string{"", strings.Repeat("t", 200)} {
-		if err := s.CreateTenant(ctx, id); err == nil {
-			t.Errorf("tenant %q was made", id)
-		}
+		expect.Fails(t, s.CreateTenant(ctx, id), "tenant", id)
 	}
 	if got, err := s.Tenants(ctx); err != nil || !slices.Equal(got, []string{"t_a", "t_ab", "t_b"}) {
 		t.Errorf("tenants: %v, %v", got, err)
 	}
 	none := func(store.Tx) error { t.Error("fn ran without its tenant"); return nil }
-	if err := s.Update(ctx, "t_none", none); !errors.Is(err, store.ErrNoTenant) {
-		t.Errorf("update: %v", err)
-	}
-	if err := s.View(ctx, "t_none", none); !errors.Is(err, store.ErrNoTenant) {
-		t.Errorf("view: %v", err)
-	}
+	expect.Err(t, s.Update(ctx, "t_none", none), store.ErrNoTenant, "update")
+	expect.Err(t, s.View(ctx, "t_none", none), store.ErrNoTenant, "view")
 }
 
 // isolation: whatever a transaction names, it stays inside its tenant, also
@@ -144,9 +131,7 @@ func isolation(t *testing.T, open Opener) {
 		wg.Go(func() {
 			for i := range 10 {
 				update := func(tx store.Tx) error {
-					if tx.Tenant() != id {
-						t.Errorf("transaction of %q is bound to %q", id, tx.Tenant())
-					}
+					expect.Is(t, tx.Tenant(), id, "transaction of")
 					tx.Add("n", 1)
 					for _, b := range names {
 						for _, key := range []string{"k", "tenant:t_b", "t_b/k", fmt.Sprint(i)} {
@@ -169,24 +154,18 @@ func isolation(t *testing.T, open Opener) {
 	wg.Wait()
 	for _, id := range ids {
 		view(t, s, id, func(tx store.Tx) error {
-			if n := tx.Counter("n"); n != 10 {
-				t.Errorf("%q counts %d", id, n)
-			}
+			expect.Is(t, tx.Counter("n"), 10, id, "counts")
 			for _, b := range names {
 				for _, reverse := range []bool{false, true} {
 					n := 0
 					if err := tx.Scan(b, nil, nil, reverse, func(k, v []byte) (bool, error) {
-						if string(v) != id {
-							t.Errorf("%q sees %q in %s/%s", id, v, b, k)
-						}
+						expect.Is(t, string(v), id, "sees", v, "in", b, "/", k)
 						n++
 						return true, nil
 					}); err != nil {
 						return err
 					}
-					if n != 13 {
-						t.Errorf("%q has %d records in %s", id, n, b)
-					}
+					expect.Is(t, n, 13, id, "has", "records in", b)
 				}
 			}
 			return nil
@@ -203,12 +182,8 @@ func cancelled(t *testing.T, open Opener) {
 	dead, cancel := context.WithCancel(ctx)
 	cancel()
 	none := func(store.Tx) error { t.Error("fn ran"); return nil }
-	if err := s.Update(dead, tenant, none); !errors.Is(err, context.Canceled) {
-		t.Errorf("update: %v", err)
-	}
-	if err := s.View(dead, tenant, none); !errors.Is(err, context.Canceled) {
-		t.Errorf("view: %v", err)
-	}
+	expect.Err(t, s.Update(dead, tenant, none), context.Canceled, "update")
+	expect.Err(t, s.View(dead, tenant, none), context.Canceled, "view")
 	// One that ends while the call waits for the writer.
 	hold, held := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -220,9 +195,7 @@ func cancelled(t *testing.T, open Opener) {
 	result := make(chan error, 1)
 	go func() { result <- s.Update(waiting, tenant, none) }()
 	stop()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting update: %v", err)
-	}
+	expect.Err(t, <-result, context.Canceled, "waiting update")
 	close(hold)
 	wg.Wait()
 	update(t, s, tenant, func(tx store.Tx) error { return put(tx, "a", "k", "v") })
@@ -242,9 +215,7 @@ func closed(t *testing.T, open Opener) {
 				key := fmt.Sprintf("%d-%d", c, i)
 				err := s.Update(ctx, tenant, func(tx store.Tx) error { return put(tx, "a", key, "x") })
 				if err != nil {
-					if !errors.Is(err, store.ErrClosed) {
-						t.Errorf("update: %v", err)
-					}
+					expect.Err(t, err, store.ErrClosed, "update")
 					return
 				}
 				mu.Lock()
@@ -259,15 +230,10 @@ func closed(t *testing.T, open Opener) {
 	}
 	wg.Wait()
 	closeStore(t, s)
-	if err := s.View(ctx, tenant, func(store.Tx) error { return nil }); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("view: %v", err)
-	}
-	if _, err := s.Tenants(ctx); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("tenants: %v", err)
-	}
-	if err := s.CreateTenant(ctx, "t_late"); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("create: %v", err)
-	}
+	expect.Err(t, s.View(ctx, tenant, func(store.Tx) error { return nil }), store.ErrClosed, "view")
+	_, err := s.Tenants(ctx)
+	expect.Err(t, err, store.ErrClosed, "tenants")
+	expect.Err(t, s.CreateTenant(ctx, "t_late"), store.ErrClosed, "create")
 	s = open(t, dir, store.Options{})
 	defer closeStore(t, s)
 	view(t, s, tenant, func(tx store.Tx) error {
@@ -294,9 +260,7 @@ func reopened(t *testing.T, open Opener) {
 			return put(tx, "a", fmt.Sprint(round), strings.Repeat("v", 100*round))
 		})
 		view(t, s, tenant, func(tx store.Tx) error {
-			if n := tx.Counter("n"); n != int64(round+1) {
-				t.Errorf("counter %d in round %d", n, round)
-			}
+			expect.Is(t, tx.Counter("n"), int64(round+1), "counter", "in round", round)
 			return nil
 		})
 		closeStore(t, s)
@@ -320,9 +284,7 @@ func epochs(t *testing.T, open Opener) {
 			return nil
 		})
 		view(t, s, tenant, func(tx store.Tx) error {
-			if tx.Epoch() != last {
-				t.Errorf("epoch %d to a reader, not %d", tx.Epoch(), last)
-			}
+			expect.Is(t, tx.Epoch(), last, "epoch")
 			return nil
 		})
 		closeStore(t, s)

@@ -62,9 +62,7 @@ func fresh(t *testing.T, open Opener, opt store.Options) store.Store {
 
 func closeStore(t testing.TB, s store.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	expect.No(t, s.Close(), "close")
 }
 
 func create(t testing.TB, s store.Store, id string) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -34,9 +35,7 @@ func failures(t *testing.T, open Opener) {
 	check := func(tx store.Tx) error {
 		want(t, tx, "a", "old", "1")
 		want(t, tx, "a", "new", nil)
-		if n := tx.Counter("n"); n != 0 {
-			t.Errorf("counter is %d", n)
-		}
+		expect.Is(t, tx.Counter("n"), 0, "counter is")
 		return nil
 	}
 	view(t, s, tenant, check)
@@ -130,9 +129,7 @@ func writingInScan(t *testing.T, open Opener) {
 			err := tx.Scan("a", nil, nil, true, func(_, _ []byte) (bool, error) { n++; return true, nil })
 			return err == nil, nil
 		})
-		if n != 1 {
-			t.Errorf("the inner scan saw %d", n)
-		}
+		expect.Is(t, n, 1, "the inner scan saw")
 		return errors.Join(err, put(tx, "a", "after", "v"))
 	})
 }
@@ -233,9 +230,7 @@ func views(t *testing.T, open Opener) {
 		"delete": func(tx store.Tx) { _ = tx.Delete("a", []byte("k")) },
 		"add":    func(tx store.Tx) { tx.Add("n", 1) },
 	} {
-		if err := s.View(ctx, tenant, func(tx store.Tx) error { write(tx); return nil }); !errors.Is(err, store.ErrReadOnly) {
-			t.Errorf("%s in a view: %v", name, err)
-		}
+		expect.Err(t, s.View(ctx, tenant, func(tx store.Tx) error { write(tx); return nil }), store.ErrReadOnly, name, "in a view")
 	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -284,9 +279,7 @@ func counters(t *testing.T, open Opener) {
 	for i := range int64(60) {
 		fail := i%3 == 2
 		_ = s.Update(ctx, tenant, func(tx store.Tx) error {
-			if got := tx.Add("n", i); got != total+i {
-				t.Errorf("add: %d, want %d", got, total+i)
-			}
+			expect.Is(t, tx.Add("n", i), total+i, "add")
 			if got := tx.Add("n", -1); got != total+i-1 || tx.Counter("n") != got {
 				t.Errorf("second add: %d", got)
 			}
@@ -301,9 +294,7 @@ func counters(t *testing.T, open Opener) {
 			total += i - 1
 		}
 		view(t, s, tenant, func(tx store.Tx) error {
-			if got := tx.Counter("n"); got != total {
-				t.Errorf("view: %d, want %d", got, total)
-			}
+			expect.Is(t, tx.Counter("n"), total, "view")
 			return nil
 		})
 		if i%20 == 19 {
@@ -326,12 +317,8 @@ func hooks(t *testing.T, open Opener) {
 				err := s.Update(ctx, tenant, func(tx store.Tx) error {
 					n := tx.Add("n", 1)
 					tx.OnCommit(func() {
-						if tx.Tenant() != tenant {
-							t.Errorf("hook of a transaction of %q", tx.Tenant())
-						}
-						if n != last+1 {
-							t.Errorf("hook of %d after %d", n, last)
-						}
+						expect.Is(t, tx.Tenant(), tenant, "hook of a transaction of")
+						expect.Is(t, n, last+1, "hook of", "after", last)
 						last, ran = n, true
 					})
 					if i%7 == 6 {
@@ -339,9 +326,7 @@ func hooks(t *testing.T, open Opener) {
 					}
 					return nil
 				})
-				if ran != (err == nil) {
-					t.Errorf("hook ran: %v, update: %v", ran, err)
-				}
+				expect.Is(t, ran, (err == nil), "hook ran", "update", err)
 			}
 		})
 	}

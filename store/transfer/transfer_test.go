@@ -159,9 +159,7 @@ func TestACopyIsWholeOrNothing(t *testing.T) {
 		if err := b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }); !errors.As(err, &away) {
 			t.Errorf("an update of half a copy: %v", err)
 		}
-		if err := b.CreateTenant(t.Context(), acme); !errors.Is(err, store.ErrTenantExists) {
-			t.Errorf("a tenant over half a copy: %v", err)
-		}
+		expect.Err(t, b.CreateTenant(t.Context(), acme), store.ErrTenantExists, "a tenant over half a copy")
 		if all, err := b.Tenants(t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("tenants: %q, %v", all, err)
 		}
@@ -179,9 +177,8 @@ func TestACopyIsWholeOrNothing(t *testing.T) {
 		}
 		no(t, b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }))
 		mark.Copy = "third"
-		if _, err := transfer.Copy(t.Context(), a, b, mark, transfer.Options{}); !errors.Is(err, store.ErrTenantExists) {
-			t.Errorf("over a tenant: %v", err)
-		}
+		_, err = transfer.Copy(t.Context(), a, b, mark, transfer.Options{})
+		expect.Err(t, err, store.ErrTenantExists, "over a tenant")
 	})
 }
 
@@ -270,9 +267,7 @@ func TestAMoveThatWasCutOffAtItsLastStepIsFinished(t *testing.T) {
 		no(t, errors.Join(a.Close(), b.Close()))
 		a, b = from(), to()
 		moved(t, a)
-		if err := b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }); !errors.Is(err, store.ErrNoTenant) {
-			t.Errorf("an update before it is finished: %v", err)
-		}
+		expect.Err(t, b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }), store.ErrNoTenant, "an update before it is finished")
 		other := gone
 		other.Copy = "another"
 		if there, err := transfer.Finish(t.Context(), b, other); err != nil || there {
@@ -308,9 +303,7 @@ func TestAMoveThatIsRefusedLeavesTheTenantWhereItIs(t *testing.T) {
 		mark, gone := marks("refused")
 		refused := errors.New("it works")
 		_, err := transfer.Move(t.Context(), a, b, mark, gone, transfer.Options{Last: func(moment, copied store.Tx) error { return refused }})
-		if !errors.Is(err, refused) {
-			t.Errorf("refused: %v", err)
-		}
+		expect.Err(t, err, refused, "refused")
 		no(t, a.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }))
 		cancel()
 		all.Wait()
@@ -320,9 +313,8 @@ func TestAMoveThatIsRefusedLeavesTheTenantWhereItIs(t *testing.T) {
 		if l, err := a.Leave(t.Context(), acme); err != nil {
 			t.Errorf("it can't leave any more: %v", err)
 		} else {
-			if _, err := a.Leave(t.Context(), acme); !errors.Is(err, store.ErrLeaving) {
-				t.Errorf("twice at once: %v", err)
-			}
+			_, err = a.Leave(t.Context(), acme)
+			expect.Err(t, err, store.ErrLeaving, "twice at once")
 			l.End()
 		}
 	})

@@ -41,9 +41,7 @@ func TestAPTS(t *testing.T) {
 func says(t *testing.T, out string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if !strings.Contains(out, w) {
-			t.Errorf("no %q in:\n%s", w, out)
-		}
+		expect.Has(t, out, w, "no")
 	}
 }
 

@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"swarmdeck/expect"
@@ -18,9 +17,7 @@ func TestACardTellsWhatWaitsAndWhatCameOfTheSameBefore(t *testing.T) {
 	around := d.object("approval show " + id)["around"].(map[string]any)
 	behind := fmt.Sprint(around["behind"])
 	for _, want := range []string{"task " + task + ": queued", "task " + next + ", which comes after it", "alice, who asked for it"} {
-		if !strings.Contains(behind, want) {
-			t.Errorf("no %q in %s", want, behind)
-		}
+		expect.Has(t, behind, want, "no")
 	}
 	past := around["past"].([]any)[0].(map[string]any)
 	for field, want := range map[string]any{"approval_id": first, "status": "denied", "by": "alice", "reason": "not now", "same": true, "came": "blocked"} {

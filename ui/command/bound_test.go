@@ -40,17 +40,13 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 	task, first := d.destructive("", "sh", "-c", "rm -rf gone; sh job.sh")
 	card := d.line("approval show " + first)
 	for _, want := range []string{"file  job.sh, 0", "runs as shown", "  echo one\n  echo two\n", "1 file", "reads by itself"} {
-		if !strings.Contains(card, want) {
-			t.Errorf("the card lacks %q:\n%s", want, card)
-		}
+		expect.Has(t, card, want, "the card lacks")
 	}
 	d.line("approval approve " + first + " --reason fine")
 	d.until("task show "+task, "status", "succeeded")
 
 	task, second := d.destructive("", "sh", "-c", "rm -rf gone; sh job.sh")
-	if card := d.line("approval show " + second); !strings.Contains(card, "as approved in "+first) {
-		t.Errorf("the card does not say that it knows the file:\n%s", card)
-	}
+	expect.Has(t, d.line("approval show "+second), "as approved in "+first, "the card does not say that it knows the file")
 	d.job("echo one\necho \x1b[31mevil\n")
 	d.line("approval approve " + second + " --reason fine")
 	d.until("approval show "+second, "status", "void")
@@ -61,9 +57,7 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 	third := d.asked(task, second)
 	card = d.line("approval show " + third)
 	for _, want := range []string{"against what was approved in " + first, "  -echo two\n", "evil"} {
-		if !strings.Contains(card, want) {
-			t.Errorf("the card lacks %q:\n%s", want, card)
-		}
+		expect.Has(t, card, want, "the card lacks")
 	}
 	if strings.Contains(card, "\x1b[31m") {
 		t.Errorf("an escape sequence came through: %q", card)
@@ -87,9 +81,7 @@ func TestAFileThatAnEarlierTaskMakesIsAskedAbout(t *testing.T) {
 	d.no(os.WriteFile(filepath.Join(d.dir, "go"), nil, 0o600))
 	d.until("approval show "+first, "status", "void")
 	d.until("task show "+task, "status", "queued")
-	if card := d.line("approval show " + d.asked(task, first)); !strings.Contains(card, "  echo made\n") {
-		t.Errorf("the card does not show what was made:\n%s", card)
-	}
+	expect.Has(t, d.line("approval show "+d.asked(task, first)), "  echo made\n", "the card does not show what was made")
 }
 
 func TestAnEditedCommandIsBoundToItsOwnFiles(t *testing.T) {

@@ -3,6 +3,8 @@ package command_test
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestABudgetIsOfAnAgentThatIsThere(t *testing.T) {
@@ -16,9 +18,7 @@ func TestABudgetIsOfAnAgentThatIsThere(t *testing.T) {
 	if code, message, _ := d.fails(1, "budget set agent:bob --tasks 1 --tenant t_test"); code != "DENIED" {
 		t.Errorf("another tenant's: %s %s", code, message)
 	}
-	if out := d.line("audit list --kind tenant.violation --tenant t_test -o json"); !strings.Contains(out, "bob") {
-		t.Errorf("not in the log: %s", out)
-	}
+	expect.Has(t, d.line("audit list --kind tenant.violation --tenant t_test -o json"), "bob", "not in the log")
 	d.line("budget set agent:bob --tasks 1 --tenant t_other")
 	d.line("agent delete bob --yes --tenant t_other")
 	d.line("budget set agent:bob --tasks 0 --tenant t_other") // its budget may outlive it, and goes

@@ -140,9 +140,8 @@ func TestASwarmFileBringsRolesAndScenarios(t *testing.T) {
 	if flow := d.object("cad scenario run turning --wait --out " + out); flow["execution_state"] != "completed" {
 		t.Errorf("%v", flow)
 	}
-	if _, err := os.Stat(filepath.Join(out, "shaft.step")); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat(filepath.Join(out, "shaft.step"))
+	expect.No(t, err)
 	for change, want := range map[string]string{
 		"role_name: turner>role_name: cook":                     `:11: scenarios[0].agent_assignments[0].role_name: "cook" is not allowed`,
 		"method: solid.extrude>method: solid.boolean":           ":15: scenarios[0].task_sequence[0].required_operations: task turn needs solid.boolean, which role turner does not allow",
@@ -225,9 +224,7 @@ runner: {kind: cad, method: entity.create_circle}
 		d.no(err)
 		made, err = d.eng.Skills.Wait(t.Context(), archie, made.AgentID)
 		d.no(err)
-		if text := string(core.MustEncode(made)); !strings.Contains(text, c.want) {
-			t.Errorf("%s: %s", c.params, text)
-		}
+		expect.Has(t, string(core.MustEncode(made)), c.want, c.params)
 	}
 	if a := d.object("cad agent show vera"); a["operation_count"] != 0.0 {
 		t.Errorf("%v", a)

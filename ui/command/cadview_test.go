@@ -59,9 +59,7 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 
 	out := d.line("cad view ws_ann --size 60x20 --ascii")
 	for _, want := range []string{"iso, a cell is ", "A  block  40 x 30 x 20 mm", "24000", "closed and manifold", "B  pin "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	if strings.ContainsFunc(out, func(r rune) bool { return r > '~' || r < ' ' && r != '\n' }) {
 		t.Errorf("more than ASCII in\n%s", out)

@@ -74,9 +74,7 @@ func (w *walk) forks() {
 		t.Errorf("ancestry: %v", all)
 	}
 	w.text("dag fork forker --at "+at+" --dry-run --name third --task '' --plan "+id+"=discard", "third", "goes without it")
-	if out := w.line("dag fork forker --at " + at + " --name third --task '' --plan " + id + "=discard"); !strings.Contains(out, "continued from record") {
-		t.Error(out)
-	}
+	expect.Has(t, w.line("dag fork forker --at "+at+" --name third --task '' --plan "+id+"=discard"), "continued from record")
 	said := w.do(`dag emit '{"kind":"history_append","ts":"2126-01-02T03:04:06Z","run_id":"r-fork","agent_id":"forker","list":"main","message_ref":"m-fork","nodes":[{"type":"Message","id":"m-fork","role":"user","content":[{"type":"text","text":"build it"}],"created_at":"2126-01-02T03:04:06Z"}]}'`)
 	line := "dag fork forker --at " + str(said["event_id"]) + " --name edited --task '' --edit " + `'{"text":"test it"}'` + " --reason 'what if'"
 	if got := w.do(line + " --dry-run"); got["edited"].(map[string]any)["role"] != "user" {

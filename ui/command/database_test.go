@@ -32,9 +32,7 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	if e.dataPath("") != path || e.dataPath("/file") != "/file" {
 		t.Error("the flag goes before the environment")
 	}
-	if err := e.point("postgres://me:secret@db.example:x y/swarm"); err == nil {
-		t.Error("accepted a URL that is none")
-	}
+	expect.Fails(t, e.point("postgres://me:secret@db.example:x y/swarm"), "accepted a URL that is none")
 	plain := filepath.Join(home, "plain")
 	for _, content := range []string{"", "hello\n", named + "\n" + named, "\x00\x01"} {
 		expect.No(t, os.WriteFile(plain, []byte(content), 0o600))

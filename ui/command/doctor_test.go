@@ -34,9 +34,7 @@ func TestDoctorFailsForWhatItsProfileNeeds(t *testing.T) {
 	}
 	code, out, _ = d.run("doctor", "--profile", "open")
 	for _, want := range []string{"no       name spaces  refused", "to get it: turn a switch", "ok       cgroup       freeze and kill", "for more: delegate controllers", d.data} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	if code != command.ExitOK || strings.Contains(out, "\x1b") {
 		t.Errorf("exit %d %q", code, out)

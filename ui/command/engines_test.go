@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // twoEngines are those of the tests, one of which stands still.
@@ -52,7 +53,6 @@ func TestWhoIsElsewhereSeesTheOwnTenantAlone(t *testing.T) {
 			t.Errorf("%s is named:\n%s%s%s", foreign, out, text, errs)
 		}
 	}
-	if _, _, errs := d.run("engine", "list"); !strings.Contains(errs, "no engine has t_dd") {
-		t.Errorf("who is at the machine is not told of what no engine has: %s", errs)
-	}
+	_, _, errs = d.run("engine", "list")
+	expect.Has(t, errs, "no engine has t_dd", "who is at the machine is not told of what no engine has")
 }

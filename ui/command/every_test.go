@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -37,9 +38,7 @@ func (w *walk) text(line string, want ...string) {
 	for _, form := range []string{"text", "wide"} {
 		out := w.line(line + " -o " + form)
 		for _, text := range want {
-			if !strings.Contains(out, text) {
-				w.t.Errorf("%s -o %s: %q is missing in\n%s", line, form, text, out)
-			}
+			expect.Has(w.t, out, text, line, "-o", form)
 		}
 		if i := strings.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
 			w.t.Errorf("%s -o %s: control character at %d in %q", line, form, i, out)
@@ -466,15 +465,11 @@ func (w *walk) filesAndLooks() {
 	}
 	w.text("version", "swarmdeck")
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if out := w.line("completion " + shell); !strings.Contains(out, "__complete") {
-			t.Errorf("completion %s: %.100s", shell, out)
-		}
+		expect.Has(t, w.line("completion "+shell), "__complete", "completion", shell)
 	}
 	w.used["completion"] = true
 	for _, line := range []string{"help", "help task dispatch", "task dispatch --help", "task --help"} {
-		if out := w.line(line); !strings.Contains(out, "Usage:") {
-			t.Errorf("%s: %s", line, out)
-		}
+		expect.Has(t, w.line(line), "Usage:", line)
 	}
 	w.used["help"] = true
 	w.no(os.WriteFile(filepath.Join(w.dir, "swarm.yaml"), []byte("sessions:\n  - name: night\n"), 0o600))

@@ -241,9 +241,7 @@ func (f *forger) try(forge, back func(store.Tx) error, unseen string, args ...an
 // reconcile compares the rest beside a row that can't be read.
 func (f *forger) found() (int, string) {
 	deltas, err := f.eng.Reconcile(f.t.Context(), f.tenant)
-	if err != nil {
-		f.t.Errorf("reconcile: %v", err)
-	}
+	expect.No(f.t, err, "reconcile")
 	if len(deltas) > 0 {
 		return len(deltas), fmt.Sprint(deltas)
 	}

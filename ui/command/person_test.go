@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // person makes someone known by a key of their own, and returns the flags that
@@ -102,9 +103,7 @@ func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
 	bob := d.person("bob", operator.Approver)
 	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
 	id := str(d.until("approval list --open", "status", "open")["approval_id"])
-	if out := d.line("approval approve " + id + " --reason fine"); !strings.Contains(out, "1 of 2 persons approved it: alice") {
-		t.Errorf("first: %s", out)
-	}
+	expect.Has(t, d.line("approval approve "+id+" --reason fine"), "1 of 2 persons approved it: alice", "first")
 	if out := d.line("approval approve " + id + " --reason fine" + bob); !strings.Contains(out, "approved") || strings.Contains(out, "of 2 persons") {
 		t.Errorf("second: %s", out)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -59,13 +60,10 @@ func TestASwarmFileIsWrittenFromWhatIsFound(t *testing.T) {
 	d.env = d.project()
 	file := filepath.Join(d.dir, "web", "swarm.yaml")
 	text := d.line("project init web --dry-run")
-	if _, err := os.Stat(file); err == nil {
-		t.Error("a dry run wrote the file")
-	}
+	_, err := os.Stat(file)
+	expect.Fails(t, err, "a dry run wrote the file")
 	for _, part := range []string{"go vet ./...", "go test ./...", "npm run lint", "npm run test", "# egress: [go, npm]", "codex-acp", "aider"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("without %s:\n%s", part, text)
-		}
+		expect.Has(t, text, part, "without")
 	}
 	found := d.object("project init web")
 	if found["file"] != file || fmt.Sprint(found["languages"]) != "[Go JavaScript]" {
@@ -89,12 +87,8 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	d := newDeck(t)
 	d.project()
 	d.line("project init web")
-	if got := d.applied("web"); !slices.Equal(got, []string{"created checks web", "changed tree web"}) {
-		t.Errorf("%q", got)
-	}
-	if got := d.applied("web"); !slices.Equal(got, []string{"unchanged checks web", "unchanged tree web"}) {
-		t.Errorf("again: %q", got)
-	}
+	expect.Same(t, d.applied("web"), []string{"created checks web", "changed tree web"})
+	expect.Same(t, d.applied("web"), []string{"unchanged checks web", "unchanged tree web"}, "again")
 	file := filepath.Join(d.dir, "web", "swarm.yaml")
 	text, err := os.ReadFile(file)
 	d.no(err)
@@ -134,9 +128,7 @@ func TestTheCommentsOfAWrittenSwarmFileApply(t *testing.T) {
 		text = regexp.MustCompile(`(?m)^( *)# ( *- ")`).ReplaceAllString(text, "$1$2")
 		text = strings.NewReplacer("runtime: acp", "runtime: exec", "claude-agent-acp", "cat").Replace(text) // which no test has
 		d.write(dir+".yaml", text)
-		if got := d.applied(dir + ".yaml"); !slices.Equal(got, want) {
-			t.Errorf("%q of:\n%s\nwhich was:\n%s", got, text, was)
-		}
+		expect.Same(t, d.applied(dir+".yaml"), want, "of", text, "which was", was)
 	}
 }
 
@@ -212,9 +204,7 @@ agents:
   - {name: ada, project: web, from: coder}
 `)
 	want := []string{"created tenant t_one", "created checks web", "created role coder", "created agent ada"}
-	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, d.applied("swarm.yaml"), want)
 	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
 		t.Errorf("again: %q", got)
 	}
@@ -245,9 +235,7 @@ agents:
 `)
 	_, message, details := d.fails(1, "up bad.yaml")
 	for _, part := range []string{"rocket", "already a role", "painter", "from says the role", "checks", "open agent"} {
-		if !strings.Contains(message+fmt.Sprint(details), part) {
-			t.Errorf("without %s: %s %v", part, message, details)
-		}
+		expect.Has(t, message+fmt.Sprint(details), part, "without", message, details)
 	}
 }
 
@@ -294,9 +282,7 @@ agents:
   - {name: eve, project: web, role: r, command: [cat], dir: repo, tree: true, times: 2}
 `)
 	want := []string{"unchanged tenant t_one", "changed tree web", "created agent eve-1", "created agent eve-2"}
-	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, d.applied("swarm.yaml"), want)
 	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
 		t.Errorf("again: %q", got)
 	}

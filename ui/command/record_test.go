@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -69,9 +70,7 @@ func TestAStateAndAPlanAreReadByPeople(t *testing.T) {
 	} {
 		text := d.line(line)
 		for _, part := range want {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s lacks %q:\n%s", line, part, text)
-			}
+			expect.Has(t, text, part, line, "lacks")
 		}
 		if strings.Contains(text, `{"`) {
 			t.Errorf("%s prints JSON:\n%s", line, text)

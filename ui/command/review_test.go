@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -191,9 +190,7 @@ func TestAConflictIsGivenToTheAgentOrKeptInOneStep(t *testing.T) {
 	w.no(os.WriteFile(filepath.Join(w.dir, "settled"), []byte("one\nDEUX\nthree\n"), 0o600))
 	w.do("review edit tess a --from-file settled")
 	moves("zwei")
-	if said := w.line("review update tess --conflicts keep"); !strings.Contains(said, "settle them there: review edit tess FILE") {
-		t.Error(said)
-	}
+	expect.Has(t, w.line("review update tess --conflicts keep"), "settle them there: review edit tess FILE")
 	if all := w.do("review show tess")["remarks"].([]any); len(all) != 1 {
 		t.Errorf("what a person settles is not remarked: %v", all)
 	}
@@ -209,12 +206,8 @@ agents:
   - {name: ada, project: p, role: r, command: [cat], dir: repo, tree: true, times: 2}
 `)
 	want := []string{"created tenant t_tries", "created agent ada-1", "created agent ada-2"}
-	if got := d.applied("swarm.yaml"); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	if got := d.applied("swarm.yaml"); !slices.Equal(got, []string{"unchanged tenant t_tries", "unchanged agent ada-1", "unchanged agent ada-2"}) {
-		t.Errorf("again: %q", got)
-	}
+	expect.Same(t, d.applied("swarm.yaml"), want)
+	expect.Same(t, d.applied("swarm.yaml"), []string{"unchanged tenant t_tries", "unchanged agent ada-1", "unchanged agent ada-2"}, "again")
 	if all := d.objects("review list --tenant t_tries"); len(all) != 2 || all[0]["base"] != "main" {
 		t.Errorf("%v", all)
 	}

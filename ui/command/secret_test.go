@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func (w *walk) secrets() {
@@ -52,7 +54,6 @@ func TestSecretsAreRefusedForTheRightReason(t *testing.T) {
 			t.Errorf("%s: %s %v", c.line, message, details)
 		}
 	}
-	if _, err := os.Stat(d.data + ".secrets.key"); err == nil {
-		t.Error("a key was made for nothing")
-	}
+	_, err := os.Stat(d.data + ".secrets.key")
+	expect.Fails(t, err, "a key was made for nothing")
 }

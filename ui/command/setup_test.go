@@ -40,12 +40,8 @@ func TestATreeIsSetUpBeforeTheFirstTaskOfItsAgent(t *testing.T) {
 	if len(ran) != 1 || ran[0]["status"] != "succeeded" {
 		t.Fatalf("%v", ran)
 	}
-	if log := d.line(fmt.Sprintf("task log %v", ran[0]["task_id"])); !strings.Contains(log, "for ada") {
-		t.Errorf("%s", log)
-	}
-	if text := d.line("review show ada"); !strings.Contains(text, "setup     done") {
-		t.Errorf("%s", text)
-	}
+	expect.Has(t, d.line(fmt.Sprintf("task log %v", ran[0]["task_id"])), "for ada")
+	expect.Has(t, d.line("review show ada"), "setup     done")
 	// Nobody else runs anything that way, and what is done is not done again.
 	d.fails(1, `task dispatch --kind tree.setup --input '{"agent":"ada","lines":["echo no"]}'`)
 	d.line(`task dispatch --kind tree.setup --input '{"agent":"ada","lines":["sleep 0.3; echo \"for $MADE_FOR\" | tee ready","echo twice >>ready"]}' --wait`)
@@ -107,9 +103,7 @@ agents:
 			trouble = at.String()
 		}
 	}
-	if !strings.Contains(trouble, fmt.Sprintf("task retry %v", failed[0]["task_id"])) {
-		t.Errorf("trouble: %q", trouble)
-	}
+	expect.Has(t, trouble, fmt.Sprintf("task retry %v", failed[0]["task_id"]), "trouble")
 	if text := d.line("review show ada"); !strings.Contains(text, "setup     not done") || !strings.Contains(text, "1  test -f may-go") {
 		t.Errorf("%s", text)
 	}

@@ -48,16 +48,12 @@ budgets:
 	created := []string{
 		"created tenant t_up", "created session day", "created budget session:day", "created session night", "created agent one", "created budget tenant",
 	}
-	if got := d.applied("."); !slices.Equal(got, created) {
-		t.Errorf("first: %q", got)
-	}
+	expect.Same(t, d.applied("."), created, "first")
 	var unchanged []string
 	for _, line := range created {
 		unchanged = append(unchanged, strings.Replace(line, "created", "unchanged", 1))
 	}
-	if got := d.applied("swarm.yaml"); !slices.Equal(got, unchanged) {
-		t.Errorf("again: %q", got)
-	}
+	expect.Same(t, d.applied("swarm.yaml"), unchanged, "again")
 	expect.Is(t, d.line("up swarm.yaml -o sentence"), "applied swarm.yaml: 0 created, 0 changed, 6 as they were\n", "in a sentence")
 	if all := d.objects("session list"); len(all) != 2 || all[1]["name"] != "day" || all[1]["state"] != "running" || all[0]["state"] != "created" {
 		t.Errorf("sessions: %v", all)
@@ -75,9 +71,7 @@ budgets:
 		text = strings.Replace(text, change.from, change.to, 1)
 		d.write("swarm.yaml", text)
 		got := d.applied("swarm.yaml")
-		if changed := slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "unchanged") }); !slices.Equal(changed, []string{change.want}) {
-			t.Errorf("%s → %s: %q", change.from, change.to, changed)
-		}
+		expect.Same(t, slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "unchanged") }), []string{change.want}, change.from, change.to)
 	}
 	if got := d.object("agent show one"); fmt.Sprint(got["command"]) != "[cat -u]" || got["role"] != "s" {
 		t.Errorf("agent: %v", got)
@@ -125,9 +119,7 @@ budgets:
 		"bad.yaml:21: agents[3].dir: ", "bad.yaml:22: agents[3].task: ",
 		"bad.yaml:24: budgets[0].subject: ", "bad.yaml:25: budgets[1].subject: ", "bad.yaml:27: budgets[2].cost: ",
 	} {
-		if !strings.Contains(message, want) {
-			t.Errorf("no %q in\n%s", want, message)
-		}
+		expect.Has(t, message, want, "no")
 	}
 	if _, _, stderr := d.run("up", "bad.yaml"); strings.Count(stderr, "\n") != 13 {
 		t.Errorf("not a line each:\n%s", stderr)
@@ -188,17 +180,11 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 		if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := d.line("result show " + task + " -o json"); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		expect.Has(t, d.line("result show "+task+" -o json"), want, name)
 	}
-	if got := d.line("agent log todo --page-size 20"); !strings.Contains(got, "main.go:1:package main // TODO: say more") {
-		t.Errorf("todo's log:\n%s", got)
-	}
+	expect.Has(t, d.line("agent log todo --page-size 20"), "main.go:1:package main // TODO: say more", "todo's log")
 
-	if got := d.line("agent log large --page-size 20"); !strings.Contains(got, "100 KiB  ./big.bin") {
-		t.Errorf("large's log:\n%s", got)
-	}
+	expect.Has(t, d.line("agent log large --page-size 20"), "100 KiB  ./big.bin", "large's log")
 
 	note := filepath.Join(d.dir, "swarmdeck-notes.txt")
 	task := str(d.object("agent history scribe")["task_id"])
@@ -210,9 +196,8 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" || got["denials"] != 1.0 {
 		t.Errorf("denied: %v", got)
 	}
-	if _, err := os.Stat(note); err == nil {
-		t.Error("the scribe wrote although it was denied")
-	}
+	_, err := os.Stat(note)
+	expect.Fails(t, err, "the scribe wrote although it was denied")
 
 	d.until("agent show scribe", "status", "idle")
 	task = str(d.object("agent assign scribe 'try again'")["task_id"])
@@ -226,9 +211,8 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt")); err != nil || string(got) != content {
 		t.Errorf("wrote %q, %v; approved was %q", got, err, content)
 	}
-	if _, err := os.Stat(note); err == nil {
-		t.Error("the scribe wrote what it asked for and not what was approved")
-	}
+	_, err = os.Stat(note)
+	expect.Fails(t, err, "the scribe wrote what it asked for and not what was approved")
 	d.line("audit verify")
 	d.line("audit reconcile")
 }

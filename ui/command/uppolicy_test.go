@@ -56,9 +56,7 @@ func TestUpRefusesABadPolicy(t *testing.T) {
 			code, message, _ := d.fails(1, "up swarm.yaml")
 			expect.Is(t, code, "INVALID_INPUT", "code")
 			for _, want := range c.want {
-				if !strings.Contains(message, want) {
-					t.Errorf("%s\nwants %q", message, want)
-				}
+				expect.Has(t, message, want)
 			}
 			if all := d.objects("tenant list"); len(all) > 0 {
 				for _, o := range all {

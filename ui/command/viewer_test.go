@@ -94,9 +94,7 @@ func TestADashIsNoFile(t *testing.T) {
 			t.Errorf("%s: %s", line, message)
 		}
 	}
-	if out := d.line("audit export --out -"); !strings.Contains(out, "tenant.created") {
-		t.Errorf("to stdout: %q", out)
-	}
+	expect.Has(t, d.line("audit export --out -"), "tenant.created", "to stdout")
 }
 
 func TestNoLineNamesTheEnginesOwnFiles(t *testing.T) {

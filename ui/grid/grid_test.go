@@ -129,9 +129,7 @@ func TestAListThatGrowsAtItsTopKeepsNewRowsInSight(t *testing.T) {
 	}
 	g.Do("top")
 	shown(g, 30, 4)
-	if got := grow("newest"); !strings.Contains(got, "newest") {
-		t.Errorf("back at the top:\n%s", got)
-	}
+	expect.Has(t, grow("newest"), "newest", "back at the top")
 }
 
 func TestPaging(t *testing.T) {
@@ -156,9 +154,7 @@ func TestPaging(t *testing.T) {
 func TestEmptyAndTiny(t *testing.T) {
 	g := grid.New(columns()...)
 	g.Empty = "no tasks yet"
-	if got := shown(g, 30, 3); !strings.Contains(got, "no tasks yet") {
-		t.Errorf("shows %s", got)
-	}
+	expect.Has(t, shown(g, 30, 3), "no tasks yet", "shows")
 	for w := range 12 {
 		for h := range 4 {
 			shown(g, w, h)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/pem"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -96,9 +95,7 @@ func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 			if err == nil {
 				err = sshsig.Verify(strings.NewReader(c.text), sig, public, sshsig.HashSHA512, judge.SignNamespace)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			expect.No(t, err)
 		})
 	}
 }
@@ -158,7 +155,5 @@ func TestAQuestionEndsWithTheConnectionThatAsks(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	expect.Err(t, err, context.Canceled)
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
@@ -106,9 +107,7 @@ func TestAFormSaysWhatIsWrongAtEachField(t *testing.T) {
 	}
 	out := shown(f, 80, 30)
 	for _, want := range []string{"! is required", `! "0.5.1" is no number`, "! 1.5 is no whole number", "! not valid JSON"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q isn't in\n%s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 	typed(f, "b") // the first field with a problem has the keys
 	if out = shown(f, 80, 30); strings.Contains(out, "is required") || !strings.Contains(out, "is no number") {
@@ -150,9 +149,7 @@ func TestTheRulesOfTheWholeAreShownWhereTheyBelong(t *testing.T) {
 	}
 	out := shown(f, 80, 24)
 	for _, want := range []string{"! depth.0.x: must be 1", "! must be 9; or less", "too much at once; nowhere: is unknown"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q isn't in\n%s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 }
 
@@ -162,9 +159,7 @@ func TestALongProblemIsShownToItsEnd(t *testing.T) {
 		return core.Invalid("dir", "/home/ann/"+strings.Repeat("long/", 20), "a directory outside of its source")
 	}
 	keys(f, "enter")
-	if out := shown(f, 80, 24); !strings.Contains(out, "outside of its source") {
-		t.Errorf("the screen is\n%s", out)
-	}
+	expect.Has(t, shown(f, 80, 24), "outside of its source", "the screen is")
 }
 
 func TestAPasteNeverSubmitsOrChooses(t *testing.T) {
@@ -209,9 +204,7 @@ func TestADefaultThatDoesNotFitIsNamed(t *testing.T) {
 		overlay.StringField: `5`, overlay.NumberField: `"5"`, overlay.IntegerField: `1.5`, overlay.BooleanField: `1`, overlay.EnumField: `"none"`, overlay.JSONField: `{`,
 	} {
 		f := overlay.NewForm("x", []overlay.Field{{Name: "f", Type: typ, Enum: []core.Raw{raw(`"a"`)}, Default: raw(v)}})
-		if out := shown(f, 80, 24); !strings.Contains(out, "! the default "+v+" is no "+string(typ)) {
-			t.Errorf("%s %s:\n%s", typ, v, out)
-		}
+		expect.Has(t, shown(f, 80, 24), "! the default "+v+" is no "+string(typ), typ, v)
 	}
 }
 

@@ -106,9 +106,7 @@ func TestIrreversibleWantsTheNameTyped(t *testing.T) {
 	if got := keys(q, "y", "enter"); got.Kind != overlay.None {
 		t.Fatalf("y gives %v", got)
 	}
-	if !strings.Contains(shown(q, 60, 12), "that is not scout") {
-		t.Errorf("the screen is\n%s", shown(q, 60, 12))
-	}
+	expect.Has(t, shown(q, 60, 12), "that is not scout", "the screen is")
 	q.Update(tea.PasteMsg{Content: "scout"})
 	keys(q, "ctrl+u")
 	typed(q, "scout")
@@ -117,9 +115,7 @@ func TestIrreversibleWantsTheNameTyped(t *testing.T) {
 	}
 	out := shown(q, 60, 12)
 	for _, want := range []string{"agent scout, revision 7", "delete the agent", "Delete"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q isn't in\n%s", want, out)
-		}
+		expect.Has(t, out, want)
 	}
 }
 
@@ -276,9 +272,7 @@ func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
 	}
 	h := &overlay.Help{Entries: overlay.Entries(m.Bindings([]string{"approvals", "list", "global"}), why)}
 	typed(h, "z")
-	if out := shown(h, 80, 24); !strings.Contains(out, "Put it off") {
-		t.Errorf("z shows\n%s", out)
-	}
+	expect.Has(t, shown(h, 80, 24), "Put it off", "z shows")
 	keys(h, "esc")
 	typed(h, "approve what")
 	out := shown(h, 80, 24)
@@ -298,9 +292,7 @@ func TestMenuPicks(t *testing.T) {
 	if a := keys(m, "j", "enter"); a.Kind != overlay.None {
 		t.Errorf("a disabled item gives %v", a)
 	}
-	if !strings.Contains(shown(m, 60, 10), "no role there") {
-		t.Errorf("the reason isn't shown")
-	}
+	expect.Has(t, shown(m, 60, 10), "no role there", "the reason isn't shown")
 	if a := keys(m, "j", "enter"); a.Kind != overlay.Pick || a.ID != "c" {
 		t.Errorf("got %+v", a)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -49,15 +50,11 @@ func TestAgesGoOnInARecordThatIsNotReadAgain(t *testing.T) {
 	d := NewDetail(DetailSpec[string]{Name: "note", Fetch: (&shelf{text: "hi"}).note, Text: func(env Env, _ *string, out *Paras) {
 		out.Add("sent", When(env.Now, at), screen.Text)
 	}})
-	if got := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(got, "(0s ago)") {
-		t.Error(got)
-	}
+	expect.Has(t, look(d, env, Item{Kind: "note", ID: "n1"}), "(0s ago)")
 	env.Now = at.Add(17 * time.Second)
 	c := screen.New(60, 5)
 	d.Draw(c, env, true)
-	if got := strings.Join(c.Plain(), "\n"); !strings.Contains(got, "(17s ago)") {
-		t.Error(got)
-	}
+	expect.Has(t, strings.Join(c.Plain(), "\n"), "(17s ago)")
 }
 
 func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {
@@ -92,13 +89,9 @@ func TestARecordThatCantBeReadSaysWhyAndIsReadAgain(t *testing.T) {
 	w := &shelf{err: errors.New("disk \x1b[31mgone"), text: "hi"}
 	env := Env{}
 	d := noteSheet(w, false)
-	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "disk gone") {
-		t.Errorf("shown:\n%s", out)
-	}
+	expect.Has(t, look(d, env, Item{Kind: "note", ID: "n1"}), "disk gone", "shown")
 	w.err = nil
-	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "n1: hi") {
-		t.Errorf("shown:\n%s", out)
-	}
+	expect.Has(t, look(d, env, Item{Kind: "note", ID: "n1"}), "n1: hi", "shown")
 }
 
 func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
@@ -117,9 +110,7 @@ func TestAReplyAboutAnotherRecordIsDropped(t *testing.T) {
 	for _, b := range late {
 		d.Update(env, b)
 	}
-	if out := look(d, env, Item{Kind: "note", ID: "n1"}); !strings.Contains(out, "n1: hi") {
-		t.Errorf("the first one again:\n%s", out)
-	}
+	expect.Has(t, look(d, env, Item{Kind: "note", ID: "n1"}), "n1: hi", "the first one again")
 }
 
 func TestARecordThatHasComeToItsEndIsNotReadAgain(t *testing.T) {

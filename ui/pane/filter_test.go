@@ -1,7 +1,6 @@
 package pane
 
 import (
-	"slices"
 	"testing"
 
 	"swarmdeck/expect"
@@ -10,9 +9,7 @@ import (
 func TestAListNarrowsByColumnsOfItsOwn(t *testing.T) {
 	f, err := EngineFilter("tag:motion the TAG:arm status:failed tag: x:y arm")
 	expect.No(t, err)
-	if got := FilterWord(&f, "tag"); !slices.Equal(got, []string{"motion", "arm"}) {
-		t.Errorf("tags are %q", got)
-	}
+	expect.Same(t, FilterWord(&f, "tag"), []string{"motion", "arm"}, "tags are")
 	if f.Match != "the tag: x:y arm" || f.Status != "failed" {
 		t.Errorf("the rest is %q, status %q", f.Match, f.Status)
 	}

@@ -192,9 +192,7 @@ func TestExactTextHidesNothing(t *testing.T) {
 	p.Draw(c, true)
 	row := c.Plain()[0]
 	for _, want := range []string{"⟨U+202E⟩", "⟨ESC⟩"} {
-		if !strings.Contains(row, want) {
-			t.Errorf("%q lacks %s", row, want)
-		}
+		expect.Has(t, row, want)
 	}
 }
 
@@ -204,9 +202,8 @@ func TestEngineFilter(t *testing.T) {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	for _, bad := range []string{"!x", "~x", "a !b"} {
-		if _, err := EngineFilter(bad); err == nil {
-			t.Errorf("%q passes", bad)
-		}
+		_, err = EngineFilter(bad)
+		expect.Fails(t, err, bad)
 	}
 }
 

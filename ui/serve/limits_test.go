@@ -291,9 +291,7 @@ func TestOutputThatIsNotReadEndsTheConnection(t *testing.T) {
 	}
 	select {
 	case err := <-ended:
-		if err == nil {
-			t.Error("all was written")
-		}
+		expect.Fails(t, err, "all was written")
 	case <-time.After(2 * time.Minute):
 		t.Error("the command waits on")
 	}
@@ -359,9 +357,7 @@ func TestAnInterruptIsHeededThoughTheEngineIsNot(t *testing.T) {
 	}()
 	select {
 	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		expect.Err(t, err, context.Canceled)
 	case <-time.After(2 * time.Minute):
 		t.Error("it waits for ever")
 	}

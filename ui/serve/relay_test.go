@@ -186,9 +186,7 @@ func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
 		expect.No(t, s.WindowChange(want.Height, want.Width))
 		expect.Is(t, <-sizes, want)
 	}
-	if err := s.Wait(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, s.Wait())
 	if want := "\x1b[?1049h\x1b[Hone\r\ntwo\r\n\r\r\nsized\r\nsized\x1b[?1049l"; out.String() != want {
 		t.Errorf("%q\nwant %q", out.String(), want)
 	}

@@ -96,12 +96,10 @@ func TestOnlyAnEngineVouches(t *testing.T) {
 	if code != 1 || err != nil || !strings.Contains(errs.String(), "only another engine") {
 		t.Errorf("exit %d, %v, %s", code, err, errs.String())
 	}
-	if _, err := enterAs(t, p.login.To.Address, "engine", newKey(t)); err == nil {
-		t.Error("a stranger came in as an engine")
-	}
-	if _, err := enterAs(t, p.login.To.Address, "bob", p.key); err == nil {
-		t.Error("an engine came in as an operator")
-	}
+	_, err = enterAs(t, p.login.To.Address, "engine", newKey(t))
+	expect.Fails(t, err, "a stranger came in as an engine")
+	_, err = enterAs(t, p.login.To.Address, "bob", p.key)
+	expect.Fails(t, err, "an engine came in as an operator")
 }
 
 // TestAnEngineTakesNoPlaceOfOthers has a door with room for three connections.
@@ -161,9 +159,7 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 		t.Errorf("exit %d, %s", code, said)
 	}
 	close(gone)
-	if said := <-ended; !strings.Contains(said, "connect again") {
-		t.Errorf("who has to go is told %q", said)
-	}
+	expect.Has(t, <-ended, "connect again", "who has to go is told")
 	known.Store(false)
 	if code, said := ask(t, crowd[0], goodVouch); code != 1 || !strings.Contains(said, "not known any more") {
 		t.Errorf("exit %d, %s", code, said)

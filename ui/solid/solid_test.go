@@ -175,9 +175,7 @@ func TestHugeMeshesAreDrawnCoarser(t *testing.T) {
 	if n := s.Triangles(); n > solid.MaxTriangles || n < 5000 {
 		t.Errorf("%d triangles", n)
 	}
-	if !strings.Contains(s.Note(), "320000 triangles drawn as") {
-		t.Errorf("note is %q", s.Note())
-	}
+	expect.Has(t, s.Note(), "320000 triangles drawn as", "note is")
 	fine := draw(80, 24, screen.Unicode(), solid.New([]solid.Part{{Mesh: torus(96, 48, 30, 12), Role: screen.Accent}}), solid.Look{Camera: view(t, "iso"), Mode: solid.Shaded, Tints: true})
 	coarse := draw(80, 24, screen.Unicode(), s, solid.Look{Camera: view(t, "iso"), Mode: solid.Shaded, Tints: true})
 	if a, b := cellsWith(fine, screen.Accent), cellsWith(coarse, screen.Accent); math.Abs(float64(a-b)) > 0.02*float64(a) {

@@ -262,9 +262,7 @@ func (r *rig) unsupported(field, method string, params obj) {
 	before := r.do("history.list", nil)["total_count"]
 	err := r.refuse(env.UnsupportedByKernel, field, method, params)
 	r.seen = r.seen[:len(r.seen)-2]
-	if !strings.Contains(err.Data.Suggestion, env.OCCT) {
-		r.Errorf("%s: suggestion %q, want one that names the kernel that can", method, err.Data.Suggestion)
-	}
+	expect.Has(r, err.Data.Suggestion, env.OCCT, method, "suggestion")
 	expect.Is(r, r.own("history.list", nil)["total_count"], before, method, "refused, but the history has")
 }
 

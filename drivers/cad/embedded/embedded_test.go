@@ -103,12 +103,9 @@ func TestAKernelWithoutMemorySaysSo(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Code != env.InsufficientMemory {
 		t.Fatal(err)
 	}
-	if _, err := k.Build(t.Context(), shape(t, &env.Box{Dimensions: [3]float64{1, 1, 1}}), nil); err == nil {
-		t.Error("a kernel that has failed goes on")
-	}
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
+	_, err = k.Build(t.Context(), shape(t, &env.Box{Dimensions: [3]float64{1, 1, 1}}), nil)
+	expect.Fails(t, err, "a kernel that has failed goes on")
+	expect.No(t, k.Close())
 }
 
 func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
@@ -128,11 +125,8 @@ func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
 		t.Errorf("%+v, %g, %v", m, tolerance, err)
 	}
 	var file bytes.Buffer
-	if err := k.Export(ctx, &file, []env.Part{{Name: "a", Hash: a.Hash}}, env.ExportOptions{Format: "IGES"}); err == nil {
-		t.Error("IGES was written")
-	}
+	expect.Fails(t, k.Export(ctx, &file, []env.Part{{Name: "a", Hash: a.Hash}}, env.ExportOptions{Format: "IGES"}), "IGES was written")
 	k.Drop(a.Hash)
-	if _, err := k.Overlap(ctx, a.Hash, b.Hash); err == nil {
-		t.Error("a dropped body is there")
-	}
+	_, err = k.Overlap(ctx, a.Hash, b.Hash)
+	expect.Fails(t, err, "a dropped body is there")
 }

@@ -3,7 +3,6 @@ package env_test
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
@@ -56,9 +55,7 @@ func TestAConflictIsNamedAndNothingChanges(t *testing.T) {
 	c.do("constraint.apply", `{"constraint_type":"horizontal","entity_ids":["l"],"entity_id":"level"}`)
 	before := c.state("main")
 	e := c.fails(env.ConstraintConflict, "constraint_type", "constraint.apply", `{"constraint_type":"distance","entity_ids":["l.start","l.end"],"parameters":{"distance":30}}`)
-	if !slices.Equal(e.Data.Conflicts, []string{"long"}) {
-		t.Errorf("%+v", e)
-	}
+	expect.Same(t, e.Data.Conflicts, []string{"long"}, e)
 	expect.Is(t, c.state("main"), before, "the refused constraint changed something")
 	out := c.do("constraint.apply", `{"constraint_type":"distance","entity_ids":["l.start","l.end"],"parameters":{"distance":20},"entity_id":"again"}`)
 	if fmt.Sprint(out["redundant"]) != "[again]" || out["degrees_of_freedom_removed"] != 0.0 {

@@ -208,7 +208,6 @@ func TestADirectoryMadeAnewIsUsed(t *testing.T) {
 	}
 	expect.No(t, os.Mkdir(dir, 0o700))
 	c.do("file.export", `{"file_path":"a.stl"}`)
-	if _, err := os.Stat(filepath.Join(dir, "a.stl")); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "a.stl"))
+	expect.No(t, err)
 }

@@ -356,9 +356,8 @@ func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
 	if answered != 20 || !ended {
 		t.Error(answered, ended)
 	}
-	if _, err := c.out.ReadString('\n'); !errors.Is(err, io.EOF) {
-		t.Errorf("the environment goes on: %v", err)
-	}
+	_, err := c.out.ReadString('\n')
+	expect.Err(t, err, io.EOF, "the environment goes on")
 }
 
 func TestAKernelOutOfMemoryRefusesAndGoesOn(t *testing.T) {

@@ -112,9 +112,8 @@ func TestSTLThatIsNoSolidIsRefused(t *testing.T) {
 		}
 	}
 	endless := io.MultiReader(bytes.NewReader(good), zeros{})
-	if _, err := format.ReadSTL(endless); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("an endless file: %v", err)
-	}
+	_, err := format.ReadSTL(endless)
+	expect.Err(t, err, core.Kind(core.InvalidInput), "an endless file")
 }
 
 // zeros never ends.
@@ -158,9 +157,8 @@ func TestJSONThatIsNoSolidIsRefused(t *testing.T) {
 		if bad == good {
 			t.Fatalf("%s changes nothing", name)
 		}
-		if _, err := format.ReadJSON(strings.NewReader(bad)); !errors.Is(err, core.Kind(core.InvalidInput)) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		_, err := format.ReadJSON(strings.NewReader(bad))
+		expect.Err(t, err, core.Kind(core.InvalidInput), name)
 	}
 }
 
@@ -206,9 +204,7 @@ func TestWritersRefuseWhatIsNoSolidAndWriteNothing(t *testing.T) {
 			}
 		}
 	}
-	if err := format.WriteSVG(io.Discard, []format.Part{tetrahedron()}, "below"); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("an unknown view: %v", err)
-	}
+	expect.Err(t, format.WriteSVG(io.Discard, []format.Part{tetrahedron()}, "below"), core.Kind(core.InvalidInput), "an unknown view")
 }
 
 func TestAFailingWriterIsReported(t *testing.T) {
@@ -216,9 +212,7 @@ func TestAFailingWriterIsReported(t *testing.T) {
 		"STEP": writeSTEP, "STL": format.WriteSTL, "3MF": format.Write3MF, "JSON": format.WriteJSON,
 		"SVG": func(w io.Writer, p []format.Part) error { return format.WriteSVG(w, p, format.Front) },
 	} {
-		if err := write(full{}, []format.Part{tetrahedron()}); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("%s on a full disk: %v", kind, err)
-		}
+		expect.Err(t, write(full{}, []format.Part{tetrahedron()}), io.ErrShortWrite, kind, "on a full disk")
 	}
 }
 

@@ -129,11 +129,8 @@ func TestRoundedNumbersMakeWholeFiles(t *testing.T) {
 		if text := step(t, part); strings.Count(text, "=MANIFOLD_SOLID_BREP(") != 1 {
 			t.Errorf("%s: %d bytes of STEP are no solid", part.Name, len(text))
 		}
-		if err := surface3MF(t, written(t, format.Write3MF, part)).Check(); err != nil {
-			t.Errorf("%s: 3MF: %v", part.Name, err)
-		}
-		if _, err := format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part))); err != nil {
-			t.Errorf("%s: STL: %v", part.Name, err)
-		}
+		expect.No(t, surface3MF(t, written(t, format.Write3MF, part)).Check(), part.Name, "3MF")
+		_, err := format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part)))
+		expect.No(t, err, part.Name, "STL")
 	}
 }

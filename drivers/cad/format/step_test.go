@@ -140,9 +140,7 @@ func TestFilesForOtherTools(t *testing.T) {
 			{"json", func(w *bytes.Buffer) error { return format.WriteJSON(w, []format.Part{p}) }},
 		} {
 			var out bytes.Buffer
-			if err := f.write(&out); err != nil {
-				t.Errorf("%s as %s: %v", p.Name, f.ending, err)
-			}
+			expect.No(t, f.write(&out), p.Name, "as", f.ending)
 			if out.Len() == 0 {
 				t.Errorf("%s as %s is empty", p.Name, f.ending)
 			}

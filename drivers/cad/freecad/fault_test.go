@@ -44,9 +44,7 @@ func TestAProbeTellsWhatIsMissing(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	slow := python(t, "sleep 100")
-	if err := slow.probe(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v, want that it took too long", err)
-	}
+	expect.Err(t, slow.probe(ctx, nil), context.DeadlineExceeded, "want that it took too long")
 }
 
 // greets answers hello as a worker does, and then goes on with more.
@@ -73,9 +71,7 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 				if _, again := k.Measure(t.Context(), "hash", 1); again == nil || again.Error() != err.Error() {
 					t.Errorf("later %v, first %v", again, err)
 				}
-				if err := k.Close(); err != nil {
-					t.Error(err)
-				}
+				expect.No(t, k.Close())
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -93,9 +89,8 @@ func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
 	defer k.Close()
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	if _, err := k.Overlap(ctx, "a", "b"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v, want that it took too long", err)
-	}
+	_, err = k.Overlap(ctx, "a", "b")
+	expect.Err(t, err, context.DeadlineExceeded, "want that it took too long")
 }
 
 // holder is the environment variable that makes this test program a parent that

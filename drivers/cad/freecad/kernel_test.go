@@ -3,7 +3,6 @@ package freecad_test
 import (
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
@@ -272,9 +271,7 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := k.Build(t.Context(), shape(t, r.recipe, r.inputs...), nil)
-			if e := refused(t, err, r.code, r.field); !strings.Contains(e.Data.Suggestion, r.hint) {
-				t.Errorf("suggestion %q, want one with %q", e.Data.Suggestion, r.hint)
-			}
+			expect.Has(t, refused(t, err, r.code, r.field).Data.Suggestion, r.hint, "suggestion")
 		})
 	}
 	// A refusal costs the kernel nothing.

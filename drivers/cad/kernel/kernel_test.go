@@ -49,15 +49,11 @@ func plate(t testing.TB, k *kernel.Kernel) *kernel.Solid {
 
 func TestAFreshEngineDoesNothing(t *testing.T) {
 	e := kernel.New(kernel.Options{CacheDir: "/proc/no such place"})
-	if _, err := e.Open(t.Context()); err == nil {
-		t.Error("an impossible cache directory is accepted")
-	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := e.Open(t.Context()); !errors.Is(err, kernel.ErrClosed) {
-		t.Errorf("open after close: %v", err)
-	}
+	_, err := e.Open(t.Context())
+	expect.Fails(t, err, "an impossible cache directory is accepted")
+	expect.No(t, e.Close(t.Context()))
+	_, err = e.Open(t.Context())
+	expect.Err(t, err, kernel.ErrClosed, "open after close")
 }
 
 func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
@@ -79,14 +75,12 @@ func TestAnEndedContextStartsNothing(t *testing.T) {
 	s := plate(t, k)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.LinearPattern(ctx, up, 30, 50); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := s.LinearPattern(ctx, up, 30, 50)
+	expect.Err(t, err, context.Canceled)
 	late, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer end()
-	if _, err := s.LinearPattern(late, up, 0.001, 10_000); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("10000 copies in 5 ms: %v", err)
-	}
+	_, err = s.LinearPattern(late, up, 0.001, 10_000)
+	expect.Err(t, err, context.DeadlineExceeded, "10000 copies in 5 ms")
 	if v := must[float64](t)(s.Volume(t.Context())); v != 160000 || k.Live() != 1 {
 		t.Errorf("afterwards the volume is %v, %d solids live", v, k.Live())
 	}
@@ -164,9 +158,8 @@ func TestBadNumbersAreRefusedBeforeTheGeometry(t *testing.T) {
 		"density":            func() (any, error) { return s.Measure(ctx, -1) },
 		"entity_id":          func() (any, error) { return freed.Mesh(ctx) },
 	} {
-		if _, err := call(); !errors.Is(err, core.Kind(core.InvalidInput)) {
-			t.Errorf("%s: got %v, want a refusal", name, err)
-		}
+		_, err := call()
+		expect.Err(t, err, core.Kind(core.InvalidInput), name)
 	}
 	if k.Live() != live || k.Err() != nil {
 		t.Errorf("refusals left %d solids, kernel %v", k.Live()-live, k.Err())

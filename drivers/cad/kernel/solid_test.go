@@ -54,9 +54,7 @@ func TestVolumesAreThoseOfTheTrueShapes(t *testing.T) {
 			s := must[*kernel.Solid](t)(c.make())
 			within(t, "volume", must[float64](t)(s.Volume(t.Context())), c.volume, c.relative)
 			m := must[*mesh.Mesh](t)(s.Mesh(t.Context()))
-			if err := m.Check(); err != nil {
-				t.Error(err)
-			}
+			expect.No(t, m.Check())
 			within(t, "volume of the mesh", m.Properties().Volume, must[float64](t)(s.Volume(t.Context())), 1e-5)
 		})
 	}
@@ -187,9 +185,7 @@ func TestPatternsAndMirrors(t *testing.T) {
 	if box, _, err = mirrored.Bounds(ctx); err != nil || math.Abs(box.Min[0]+1) > 1e-9 {
 		t.Errorf("mirrored it starts at %v, %v", box.Min[0], err)
 	}
-	if err := must[*mesh.Mesh](t)(mirrored.Mesh(ctx)).Check(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, must[*mesh.Mesh](t)(mirrored.Mesh(ctx)).Check())
 	expect.Is(t, k.Live(), 5, "solids live, want 5")
 }
 
@@ -223,9 +219,8 @@ func TestAMeshGoesOutAndComesBack(t *testing.T) {
 	within(t, "volume", must[float64](t)(back.Volume(ctx)), must[float64](t)(drilled.Volume(ctx)), 1e-6)
 	m.Triangles = m.Triangles[1:]
 	m.Faces = m.Faces[1:]
-	if _, err := k.FromMesh(ctx, m, 0.05); err == nil {
-		t.Error("an open surface became a solid")
-	}
+	_, err := k.FromMesh(ctx, m, 0.05)
+	expect.Fails(t, err, "an open surface became a solid")
 }
 
 func TestVerticesThatRoundingBringsTogetherAreOne(t *testing.T) {
@@ -234,9 +229,7 @@ func TestVerticesThatRoundingBringsTogetherAreOne(t *testing.T) {
 		a := must[*kernel.Solid](t)(k.Box(ctx, origin, [3]float64{10, 100. / 3, 10}))
 		b := must[*kernel.Solid](t)(k.Box(ctx, [3]float64{10, 0, 0}, [3]float64{10, depth, 10}))
 		m := must[*mesh.Mesh](t)(must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Union, a, b)).Mesh(ctx))
-		if err := m.Check(); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, m.Check())
 		for i := range m.Triangles {
 			if a, b, c := m.Corners(i); a == b || b == c || c == a {
 				t.Errorf("beside %v, triangle %d has an edge without length", depth, i)
@@ -253,7 +246,5 @@ func TestSubtractingEverythingLeavesAnEmptySolid(t *testing.T) {
 	if empty := must[bool](t)(nothing.Empty(ctx)); !empty || ok || err != nil {
 		t.Errorf("empty %v, bounds %v, %v", empty, ok, err)
 	}
-	if err := errors.Join(nothing.Free(ctx), s.Free(ctx)); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, errors.Join(nothing.Free(ctx), s.Free(ctx)))
 }

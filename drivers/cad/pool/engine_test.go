@@ -87,17 +87,13 @@ func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 	for i, who := range []string{"ann", "ben"} {
 		wg.Go(func() {
 			done := rectangle(t, e, who, float64(50*i), 30, 10)
-			if !strings.Contains(string(done.Data), `"volume":6000`) {
-				t.Errorf("%s made %s", who, done.Data)
-			}
+			expect.Has(t, string(done.Data), `"volume":6000`, who, "made", done.Data)
 		})
 	}
 	wg.Wait()
 	p.mu.Lock()
 	for _, w := range p.workers { // all that is needed is in the store
-		if err := syscall.Kill(w.proc.PID(), syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, syscall.Kill(w.proc.PID(), syscall.SIGKILL))
 	}
 	p.mu.Unlock()
 	eventually(t, "they are gone", func() bool { all, _ := p.Running(); return all == 0 })
@@ -108,9 +104,7 @@ func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 		}
 	}
 	done := execute(t, e, "ida", "measure.interference", `{}`)
-	if !strings.Contains(string(done.Data), `"interference_count":0`) {
-		t.Errorf("%s", done.Data)
-	}
+	expect.Has(t, string(done.Data), `"interference_count":0`, done.Data)
 	rectangle(t, e, "ben", 20, 20, 5)
 	merged, err := e.CAD.MergeInto(t.Context(), alice, "ws_ben", "ws_ida")
 	if err != nil || !strings.Contains(string(merged.Data), "geometry_overlap") {

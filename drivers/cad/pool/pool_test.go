@@ -174,9 +174,8 @@ func TestWhoWaitsCanGiveUp(t *testing.T) {
 	w := take(t, p, site("a"))
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
-	if _, err := p.Lease(ctx, site("b")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
+	_, err := p.Lease(ctx, site("b"))
+	expect.Err(t, err, context.DeadlineExceeded, "error")
 	w.Release()
 	take(t, p, site("b")).Release()
 }
@@ -233,9 +232,8 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	stop()
 	w := take(t, p, site("a"))
 	defer w.Release()
-	if _, err := w.Call(ctx, cad.Call{Method: "test.hang"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that is over: %v", err)
-	}
+	_, err := w.Call(ctx, cad.Call{Method: "test.hang"})
+	expect.Err(t, err, context.Canceled, "with a context that is over")
 	pid(t, w)
 }
 
@@ -335,9 +333,7 @@ func TestALongJournalGoesInParts(t *testing.T) {
 		t.Errorf("seq %d: %v", w.Seq("a"), err)
 	}
 	l = cad.Load{WorkspaceID: "b", From: 1, Entries: []model.Entry{{Blobs: []model.Blob{{Data: make([]byte, 30<<20)}}}}}
-	if err := w.Load(t.Context(), l); core.AsError(err).Code != core.InvalidInput {
-		t.Errorf("an entry that is too long: %v", err)
-	}
+	expect.Is(t, core.AsError(w.Load(t.Context(), l)).Code, core.InvalidInput, "an entry that is too long")
 	pid(t, w)
 }
 
@@ -428,19 +424,14 @@ func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {
 		failed <- err
 	}()
 	eventually(t, "one waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.Close(t.Context()))
 	for range 2 {
-		if err := <-failed; err == nil {
-			t.Error("it went on")
-		}
+		expect.Fails(t, <-failed, "it went on")
 	}
 	if alive(id) {
 		t.Error("the process is still there")
 	}
-	if _, err := p.Lease(t.Context(), site("c")); core.AsError(err).Code != core.Unavailable {
-		t.Errorf("lease of a closed pool: %v", err)
-	}
+	_, err := p.Lease(t.Context(), site("c"))
+	expect.Is(t, core.AsError(err).Code, core.Unavailable, "lease of a closed pool")
 	w.Release()
 }

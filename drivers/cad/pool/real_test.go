@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -67,9 +66,7 @@ func TestAWorkspaceOutlivesItsProcess(t *testing.T) {
 	expect.No(t, syscall.Kill(first, syscall.SIGKILL))
 	eventually(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 	got := string(j.must(t, p, "measure.mass", `{%s,"entity_id":"ws_solid_1"}`))
-	if !strings.Contains(got, `"volume":6000`) {
-		t.Errorf("after the process was killed: %s", got)
-	}
+	expect.Has(t, got, `"volume":6000`, "after the process was killed")
 	j.must(t, p, "history.undo", `{%s}`)
 	if _, err := j.do(t, p, "measure.mass", `{%s,"entity_id":"rod"}`); err == nil {
 		t.Error("what was undone is still there")

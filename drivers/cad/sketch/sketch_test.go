@@ -362,9 +362,7 @@ func TestApplyTellsWhatItTook(t *testing.T) {
 	if err != nil || r.Removed != 2 || r.DegreesOfFreedom != 6 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if err := s.Remove("1"); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, s.Remove("1"))
 	if r := solve(t, s); r.DegreesOfFreedom != 8 {
 		t.Errorf("removed: %+v", r)
 	}
@@ -403,18 +401,15 @@ func TestBadInputIsRefused(t *testing.T) {
 		"constraint id": {func() error { return s.Add(s.Constraints()[0]) }, core.InvalidInput},
 		"remove":        {func() error { return s.Remove("nothing") }, core.NotFound},
 	} {
-		if err := c.call(); !errors.Is(err, core.Kind(c.code)) {
-			t.Errorf("%s: got %v, want %s", name, err, c.code)
-		}
+		expect.Err(t, c.call(), core.Kind(c.code), name, c.code)
 	}
 	if len(s.Constraints()) != 1 {
 		t.Errorf("refusals left %v", s.Constraints())
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Solve(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("an ended context: %v", err)
-	}
+	_, err := s.Solve(ended)
+	expect.Err(t, err, context.Canceled, "an ended context")
 }
 
 // ring is a regular loop of n segments whose sides are all equal, with one

@@ -30,15 +30,12 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 		if again, _ := a.Leaf(host); again != c {
 			t.Error("it is kept")
 		}
-		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host}); err != nil {
-			t.Error(err)
-		}
-		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong}); err == nil {
-			t.Errorf("a certificate for %s is good for %s", host, wrong)
-		}
-		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: other, DNSName: host}); err == nil {
-			t.Error("another cell trusts it")
-		}
+		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host})
+		expect.No(t, err)
+		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong})
+		expect.Fails(t, err, "a certificate for", host, "is good for", wrong)
+		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: other, DNSName: host})
+		expect.Fails(t, err, "another cell trusts it")
 		if time.Until(c.Leaf.NotAfter) > 25*time.Hour || c.Leaf.IsCA {
 			t.Errorf("%v %v", c.Leaf.NotAfter, c.Leaf.IsCA)
 		}

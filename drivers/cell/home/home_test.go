@@ -23,9 +23,7 @@ func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
 	write(t, filepath.Join(skeleton, ".tool/deep/more"), "fresh")
 	expect.No(t, os.Symlink(outside, filepath.Join(path, ".tool")))
 	h := Home{Options: Options{Skeleton: skeleton}, Path: path}
-	if err := h.Furnish(); err == nil {
-		t.Error("the home was filled through a link that leads out of it")
-	}
+	expect.Fails(t, h.Furnish(), "the home was filled through a link that leads out of it")
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("%v was written outside: %v", left, err)
 	}
@@ -39,9 +37,7 @@ func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
 	own, err := safeopen.OwnFiles(data)
 	expect.No(t, err)
 	h := Home{Options: Options{Login: []string{"~/.local"}}, Path: t.TempDir(), Own: own}
-	if err := h.Furnish(); err == nil {
-		t.Error("the data file was copied into an agent's home")
-	}
+	expect.Fails(t, h.Furnish(), "the data file was copied into an agent's home")
 }
 
 func TestOnlyHomesOfAgentsAreKept(t *testing.T) {

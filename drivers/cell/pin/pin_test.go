@@ -89,16 +89,13 @@ func TestTheCopiesAreWhatWasJudged(t *testing.T) {
 	if info, err := os.Stat(set.dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := Verify(set.Pins); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, Verify(set.Pins))
 	put(t, job, "echo no\n", 0o755)
 	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) || !strings.Contains(err.Error(), "job.sh is not what was judged") {
 		t.Error(err)
 	}
-	if _, err := k.Take(dir, files, nil); !errors.Is(err, judge.ErrChanged) {
-		t.Error(err)
-	}
+	_, err = k.Take(dir, files, nil)
+	expect.Err(t, err, judge.ErrChanged)
 	set.Release()
 	set.Release()
 	if left, _ := filepath.Glob(filepath.Join(k.runs, "*")); len(left) != 0 {
@@ -120,9 +117,8 @@ func TestEveryWayToChangeAFileIsSeen(t *testing.T) {
 			put(t, job, "echo hi", 0o755)
 			files := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
 			change(t, job)
-			if _, err := k.Take(dir, files, nil); !errors.Is(err, judge.ErrChanged) {
-				t.Error(err)
-			}
+			_, err := k.Take(dir, files, nil)
+			expect.Err(t, err, judge.ErrChanged)
 			if again := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}); judge.SameFiles(files, again) {
 				t.Errorf("%+v", again)
 			}
@@ -139,9 +135,7 @@ func TestALinkInPlaceOfAPinnedFileIsSeen(t *testing.T) {
 	expect.No(t, err)
 	defer set.Release()
 	expect.No(t, errors.Join(os.Remove(job), os.Symlink(twin, job)))
-	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) {
-		t.Error(err)
-	}
+	expect.Err(t, Verify(set.Pins), judge.ErrChanged)
 }
 
 func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
@@ -151,9 +145,8 @@ func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
 	set, err := k.Take(dir, files, nil)
 	expect.No(t, err)
 	expect.No(t, k.Sweep())
-	if _, err := os.Stat(set.Pins[0].Copy); err == nil {
-		t.Error("a copy is left")
-	}
+	_, err = os.Stat(set.Pins[0].Copy)
+	expect.Fails(t, err, "a copy is left")
 	if _, ok := k.Content(tenant, files[0].SHA256); !ok {
 		t.Error("what was shown is gone")
 	}

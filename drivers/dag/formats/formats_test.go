@@ -128,9 +128,8 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 				dest := filepath.Join(t.TempDir(), "out")
 				done, err := r.Export(t.Context(), from.Tenant, name, dest)
 				r.no(err)
-				if _, err := r.Export(t.Context(), from.Tenant, name, dest); err == nil {
-					t.Errorf("%s: what is there was written over", name)
-				}
+				_, err = r.Export(t.Context(), from.Tenant, name, dest)
+				expect.Fails(t, err, name)
 				to := r.tenant()
 				got, err := r.Import(t.Context(), to, name, dest)
 				if err != nil || got.New != done.Events || got.Events != done.Events {
@@ -278,9 +277,8 @@ func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {
 		dest := filepath.Join(t.TempDir(), "out")
 		_, err := r.Export(t.Context(), a.Tenant, name, dest)
 		r.no(err)
-		if _, err := r.Import(t.Context(), b, name, dest); core.AsError(err).Code != core.Conflict {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err = r.Import(t.Context(), b, name, dest)
+		expect.Is(t, core.AsError(err).Code, core.Conflict, name)
 	}
 	expect.Is(t, r.dump(b.Tenant), before, "half of it was taken in")
 }

@@ -88,9 +88,8 @@ history_append `
 		if e.AgentID != "forecaster" || e.SessionID != "conv-7" || e.TraceID != trace || e.RunID != trace+"/0000000000000001" {
 			t.Errorf("%s", e.JSON())
 		}
-		if _, err := dag.Parse(e.JSON()); err != nil {
-			t.Error(err)
-		}
+		_, err = dag.Parse(e.JSON())
+		expect.No(t, err)
 	}
 	call := events[4].Body.(*dag.ToolCall)
 	if call.Server != "function" || call.RequestedBy.EventID != events[3].EventID {

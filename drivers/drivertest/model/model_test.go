@@ -81,9 +81,8 @@ func TestASequenceIsPlayedResultByResult(t *testing.T) {
 	head := `{"messages":[{"role":"user","content":"RUN: one\nTHEN RUN: two"}`
 	tools := `],"tools":[{"type":"function","function":{"name":"bash","parameters":{"properties":{"command":{"type":"string"}}}}}]}`
 	for _, want := range []string{"one", "two", "FINAL"} {
-		if _, got := post(t, s, "/v1/chat/completions", head+tools); !strings.Contains(got, want) {
-			t.Errorf("%s, want %s", got, want)
-		}
+		_, got := post(t, s, "/v1/chat/completions", head+tools)
+		expect.Has(t, got, want)
 		head += `,{"role":"tool","content":"done"}`
 	}
 }
@@ -91,13 +90,9 @@ func TestASequenceIsPlayedResultByResult(t *testing.T) {
 func TestRequiredArgumentsAreFilledByType(t *testing.T) {
 	s := start(t, Options{})
 	_, out := post(t, s, "/v1/chat/completions", asked["chat completions"].first)
-	if !strings.Contains(out, `{\"command\":\"ls\",\"timeout\":10000}`) {
-		t.Errorf("call %s", out)
-	}
+	expect.Has(t, out, `{\"command\":\"ls\",\"timeout\":10000}`, "call")
 	_, out = post(t, s, "/v1/messages", asked["messages"].first)
-	if !strings.Contains(out, `"input":{"command":["bash","-lc","ls"]}`) {
-		t.Errorf("call %s", out)
-	}
+	expect.Has(t, out, `"input":{"command":["bash","-lc","ls"]}`, "call")
 }
 
 func TestFaultsComeAsAsked(t *testing.T) {

@@ -49,9 +49,8 @@ func TestAWayThatCantBeIsRefused(t *testing.T) {
 	for name, w := range map[string]wire.Way{"run": {Run: "../x", Port: 1}, "port": {Run: "R", Port: 70_000}, "pid": {Run: "R", Port: 1, PID: -1}, "size": {Run: "R", Port: 1, Process: strings.Repeat("x", 2000)}} {
 		s := new(stream)
 		expect.No(t, wire.NewTunnel(s).Begin(w))
-		if _, err := wire.NewTunnel(s).Begun(); err == nil {
-			t.Error(name, "was taken")
-		}
+		_, err := wire.NewTunnel(s).Begun()
+		expect.Fails(t, err, name, "was taken")
 	}
 }
 

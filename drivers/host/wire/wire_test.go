@@ -3,7 +3,6 @@ package wire_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -52,14 +51,10 @@ func TestAFrameThatCantBeOneIsRefused(t *testing.T) {
 		"another member": frame(`{"who":"root"}`), "garbage": frame("\xff"),
 	} {
 		var f wire.FromHost
-		if err := wire.New(pipe{bytes.NewReader(data), io.Discard}, wire.MaxFromHost).Read(&f); err == nil {
-			t.Errorf("%s: taken", name)
-		}
+		expect.Fails(t, wire.New(pipe{bytes.NewReader(data), io.Discard}, wire.MaxFromHost).Read(&f), name)
 	}
 	var f wire.FromHost
-	if err := wire.New(pipe{bytes.NewReader([]byte{0xff, 0xff, 0xff, 0xff}), io.Discard}, wire.MaxFromHost).Read(&f); !errors.Is(err, wire.ErrFrame) {
-		t.Error(err)
-	}
+	expect.Err(t, wire.New(pipe{bytes.NewReader([]byte{0xff, 0xff, 0xff, 0xff}), io.Discard}, wire.MaxFromHost).Read(&f), wire.ErrFrame)
 }
 
 // What a host says is refused or within its bounds, and has no words that a
@@ -106,9 +101,7 @@ func FuzzControl(f *testing.F) {
 
 func TestWhatIsKeptOfARunIsBounded(t *testing.T) {
 	well := func() *wire.Kept { return &wire.Kept{Run: "r", Agent: "a", Stdout: make([]byte, wire.MaxKept)} }
-	if err := well().Check(); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, well().Check())
 	for name, spoil := range map[string]func(*wire.Kept){
 		"no run": func(k *wire.Kept) { k.Run = "" }, "an agent's name": func(k *wire.Kept) { k.Agent = "../a" },
 		"output": func(k *wire.Kept) { k.Stdout = make([]byte, wire.MaxKept+1) }, "tasks": func(k *wire.Kept) { k.Tasks = make([]string, 65) },

@@ -63,9 +63,8 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 		expect.Is(t, e.read("copy"), want, "it holds")
 		e.write("copy", "mine")
 	}
-	if _, err := d.Restore(t.Context(), tenant, "r2", s, r, "data"); core.AsError(err).Code != core.Conflict {
-		t.Errorf("over another: %v", err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "data")
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "over another")
 	if err := d.Undo(t.Context(), tenant, "r2", r, "data"); err != nil || e.read("data") != "later" {
 		t.Errorf("undoing what was not made removes another: %v", err)
 	}
@@ -78,12 +77,9 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 			t.Errorf("it runs %s", line)
 		}
 	}
-	if err := d.Drop(t.Context(), tenant, s); err != nil {
-		t.Error(err)
-	}
-	if _, err := d.Restore(t.Context(), tenant, "r3", s, r, "copy"); core.AsError(err).Code != core.NotFound {
-		t.Errorf("dropped: %v", err)
-	}
+	expect.No(t, d.Drop(t.Context(), tenant, s))
+	_, err = d.Restore(t.Context(), tenant, "r3", s, r, "copy")
+	expect.Is(t, core.AsError(err).Code, core.NotFound, "dropped")
 }
 
 func TestWithoutTheCarriersImageItSaysWhatToPull(t *testing.T) {
@@ -148,9 +144,8 @@ func TestAnImageIsKeptUnderANameOfItsOwn(t *testing.T) {
 		}
 	}
 	e.image("taken")
-	if _, err := d.Restore(t.Context(), tenant, "r2", s, r, "taken"); core.AsError(err).Code != core.Conflict {
-		t.Error(err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "taken")
+	expect.Is(t, core.AsError(err).Code, core.Conflict)
 	if err := d.Undo(t.Context(), tenant, "r1", r, "app:fork"); err != nil || e.has("image", "app:fork") {
 		t.Error(err)
 	}
@@ -203,19 +198,15 @@ func TestNamesAreNoOptions(t *testing.T) {
 	e.write("data", "of data")
 	r := look(t, d, "volume/data")
 	for _, dest := range []string{"", "-x", "a/b"} {
-		if _, err := d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, dest); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%q: %v", dest, err)
-		}
+		_, err := d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, dest)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, dest)
 	}
 	for _, kind := range []string{"volume", "container", "image"} {
-		if _, err := d.Look(t.Context(), kind+"/nosuch"); core.AsError(err).Code != core.NotFound {
-			t.Errorf("%s: %v", kind, err)
-		}
+		_, err := d.Look(t.Context(), kind+"/nosuch")
+		expect.Is(t, core.AsError(err).Code, core.NotFound, kind)
 	}
 	for _, line := range e.said {
-		if !strings.Contains(line, " -- ") {
-			t.Errorf("names without -- before them: %s", line)
-		}
+		expect.Has(t, line, " -- ", "names without -- before them")
 	}
 }
 

@@ -124,9 +124,7 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 	if killed == 0 {
 		t.Error("none was killed before its end")
 	}
-	if err := newDriver(t, Options{Dir: store}).Drop(t.Context(), tenant, dag.Snapshot{ID: "snapshot-0"}); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, newDriver(t, Options{Dir: store}).Drop(t.Context(), tenant, dag.Snapshot{ID: "snapshot-0"}))
 	look(t, newDriver(t, Options{Dir: store}), "base", kept0)
 }
 

@@ -196,16 +196,13 @@ func TestTheSameIDIsDoneOnce(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(dest, "a")); string(data) != "mine" {
 		t.Errorf("a restore that was done is done again: %q", data)
 	}
-	if _, err := d.Restore(t.Context(), tenant, "r2", snap, res, dest); core.AsError(err).Code != core.Conflict {
-		t.Errorf("another restore over it: %v", err)
-	}
+	_, err := d.Restore(t.Context(), tenant, "r2", snap, res, dest)
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "another restore over it")
 	expect.No(t, d.Undo(t.Context(), tenant, "r1", res, dest))
 	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
 		t.Errorf("what was undone is there: %v", err)
 	}
-	if err := d.Undo(t.Context(), tenant, "r1", res, dest); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, d.Undo(t.Context(), tenant, "r1", res, dest))
 }
 
 func TestAFileChangedWithinTheClocksGrainIsReadAgain(t *testing.T) {
@@ -255,12 +252,10 @@ func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
 	for range 2 {
 		expect.No(t, errors.Join(d.Drop(t.Context(), tenant, first), d.Sweep(t.Context(), tenant)))
 	}
-	if _, err := d.Restore(t.Context(), tenant, "r1", first, res, filepath.Join(t.TempDir(), "x")); core.AsError(err).Code != core.NotFound {
-		t.Errorf("a dropped snapshot: %v", err)
-	}
-	if _, err := d.Restore(t.Context(), tenant, "r2", second, res, filepath.Join(t.TempDir(), "x")); err != nil {
-		t.Error(err)
-	}
+	_, err := d.Restore(t.Context(), tenant, "r1", first, res, filepath.Join(t.TempDir(), "x"))
+	expect.Is(t, core.AsError(err).Code, core.NotFound, "a dropped snapshot")
+	_, err = d.Restore(t.Context(), tenant, "r2", second, res, filepath.Join(t.TempDir(), "x"))
+	expect.No(t, err)
 	found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, "content/*/*"))
 	expect.Is(t, len(found), 2, "contents kept", found)
 }
@@ -308,28 +303,24 @@ func TestBadPlacesAreNamed(t *testing.T) {
 	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "engine") {
 		t.Errorf("the engine's data is replaced: %v", err)
 	}
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, filepath.Join(base, "x")); err != nil {
-		t.Error(err)
-	}
+	_, err := d.Restore(t.Context(), tenant, "r1", snap, res, filepath.Join(base, "x"))
+	expect.No(t, err)
 	if all := picture(t, filepath.Join(base, "x")); strings.Contains(all, "data.db") {
 		t.Errorf("the engine's files were copied:\n%s", all)
 	}
 	for _, id := range []string{"", "../x", ".x", "a/b", strings.Repeat("a", 129)} {
-		if _, err := d.Snapshot(t.Context(), tenant, id, res, nil); core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("id %q: %v", id, err)
-		}
+		_, err := d.Snapshot(t.Context(), tenant, id, res, nil)
+		expect.Is(t, core.AsError(err).Code, core.InvalidInput, "id", id)
 	}
-	if _, err := d.Snapshot(t.Context(), "../t", "s2", res, nil); err == nil {
-		t.Error("a tenant that is none")
-	}
+	_, err = d.Snapshot(t.Context(), "../t", "s2", res, nil)
+	expect.Fails(t, err, "a tenant that is none")
 	if _, err := d.Snapshot(t.Context(), tenant, "s2", dag.Resource{ID: "x", Metadata: resource.Metadata("files", "relative", nil)}, nil); core.AsError(err).Code != core.InvalidInput {
 		t.Errorf("a resource without a path: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Snapshot(ctx, tenant, "s3", res, nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err = d.Snapshot(ctx, tenant, "s3", res, nil)
+	expect.Err(t, err, context.Canceled)
 }
 
 func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
@@ -346,9 +337,8 @@ func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
 			t.Errorf("%q is shown as %q", root, res.Name)
 		}
 		write(t, filepath.Join(root, "a"), "two")
-		if _, err := d.Restore(t.Context(), tenant, "r1-"+snap.ID, snap, res, ""); err != nil {
-			t.Error(err)
-		}
+		_, err := d.Restore(t.Context(), tenant, "r1-"+snap.ID, snap, res, "")
+		expect.No(t, err)
 		if data, _ := os.ReadFile(filepath.Join(root, "a")); string(data) != "one" {
 			t.Errorf("%q: %q", root, data)
 		}

@@ -113,9 +113,8 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 	// A place whose own directory has become a link is not that place any more.
 	expect.No(t, os.Rename(root, root+".away"))
 	expect.No(t, os.Symlink(secret, root))
-	if _, err := d.Snapshot(t.Context(), tenant, "s-last", r, nil); err == nil {
-		t.Error("a link in the resource's place was followed")
-	}
+	_, err = d.Snapshot(t.Context(), tenant, "s-last", r, nil)
+	expect.Fails(t, err, "a link in the resource's place was followed")
 	nowhere(t, d, "TOP SECRET")
 }
 
@@ -215,9 +214,8 @@ func unreadable(t *testing.T) {
 	expect.No(t, os.Chmod(closed, 0o500))
 	res, snap := kept(t, d, "s2", root)
 	want := picture(t, root)
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); err != nil {
-		t.Error(err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r1", snap, res, "")
+	expect.No(t, err)
 	if got := picture(t, root); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -18,9 +18,8 @@ func TestMountPointsAreRead(t *testing.T) {
 	if want := []string{`/a b\c`, `/d\09`}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v, not %q", got, err, want)
 	}
-	if _, err := mountPoints(strings.NewReader("36 35\n")); err == nil {
-		t.Error("a line cut off was read")
-	}
+	_, err = mountPoints(strings.NewReader("36 35\n"))
+	expect.Fails(t, err, "a line cut off was read")
 }
 
 func TestWhatIsMountedInATreeSurvives(t *testing.T) {
@@ -54,14 +53,11 @@ func TestWhatIsMountedInATreeSurvives(t *testing.T) {
 	if _, err := d.Restore(t.Context(), tenant, "r1", snap, r, ""); !errors.As(err, &refused) || refused.Code != core.Conflict || !strings.Contains(err.Error(), point) {
 		t.Errorf("restored over a mount: %v", err)
 	}
-	if err := RemoveTree(root); err == nil {
-		t.Error("a tree with a mount was removed")
-	}
+	expect.Fails(t, RemoveTree(root), "a tree with a mount was removed")
 	if data, err := os.ReadFile(filepath.Join(other, "dear")); err != nil || string(data) != "keep" {
 		t.Errorf("what was mounted: %q %v", data, err)
 	}
 	unmount()
-	if _, err := d.Restore(t.Context(), tenant, "r1", snap, r, ""); err != nil {
-		t.Errorf("restore with nothing mounted: %v", err)
-	}
+	_, err := d.Restore(t.Context(), tenant, "r1", snap, r, "")
+	expect.No(t, err, "restore with nothing mounted")
 }

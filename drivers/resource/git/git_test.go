@@ -137,13 +137,9 @@ func TestTheSameStateIsTheSameCommit(t *testing.T) {
 		t.Error("a snapshot taken again under its id is another")
 	}
 	for _, id := range []string{"s1", "s2", "s4"} {
-		if err := p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: id}); err != nil {
-			t.Error(err)
-		}
+		expect.No(t, p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: id}))
 	}
-	if err := p.d.Sweep(t.Context(), tenant); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.d.Sweep(t.Context(), tenant))
 }
 
 // TestAHostileRepositoryRunsNothing gives a repository, and one in it, every
@@ -172,12 +168,8 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 		t.Error(to, err)
 	}
 	expect.Is(t, read(t, filepath.Join(dest, "b")), "text", "b is")
-	if err := p.d.Undo(t.Context(), tenant, "r1", r, dest); err != nil {
-		t.Error(err)
-	}
-	if err := p.d.Sweep(t.Context(), tenant); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
+	expect.No(t, p.d.Sweep(t.Context(), tenant))
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("programs of the repository ran: %v", ran)
 	}
@@ -191,12 +183,9 @@ func TestACommitThatIsNotThereIsNotFetched(t *testing.T) {
 	c.Infest(filepath.Join(p.root, ".git"), p.root)
 	p.write(".git/refs/heads/main", strings.Repeat("12", 20)+"\n")
 	r, snap := p.kept("s1")
-	if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork")); err == nil {
-		t.Error("a worktree of a commit that is not there")
-	}
-	if err := p.d.Undo(t.Context(), tenant, "r1", r, filepath.Join(p.base, "fork")); err != nil {
-		t.Error(err)
-	}
+	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork"))
+	expect.Fails(t, err, "a worktree of a commit that is not there")
+	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, filepath.Join(p.base, "fork")))
 	if ran := c.Ran(); len(ran) > 0 {
 		t.Errorf("programs of the repository ran: %v", ran)
 	}
@@ -212,9 +201,8 @@ func TestARepositorysLinksAreNotFollowed(t *testing.T) {
 		expect.No(t, os.Mkdir(out, 0o755))
 		expect.No(t, os.RemoveAll(filepath.Join(p.root, ".git", name)))
 		expect.No(t, os.Symlink(out, filepath.Join(p.root, ".git", name)))
-		if _, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork")); err == nil {
-			t.Errorf("%s: a worktree was made", name)
-		}
+		_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork"))
+		expect.Fails(t, err, name)
 		if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 			t.Errorf("%s: %v was written: %v", name, left, err)
 		}
@@ -230,9 +218,8 @@ func TestAPipeHoldsNothingUp(t *testing.T) {
 		_ = os.Remove(path)
 		expect.No(t, syscall.Mkfifo(path, 0o600))
 	}
-	if _, err := p.d.Snapshot(t.Context(), tenant, "s2", r, nil); err != nil {
-		t.Error(err)
-	}
+	_, err := p.d.Snapshot(t.Context(), tenant, "s2", r, nil)
+	expect.No(t, err)
 }
 
 func TestARefThatIsPackedIsFound(t *testing.T) {
@@ -254,15 +241,13 @@ func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
 	expect.No(t, os.Mkdir(liar, 0o755))
 	for _, text := range []string{"gitdir: " + filepath.Join(p.root, ".git"), "gitdir: /etc", "nothing", strings.Repeat("x", 9000)} {
 		expect.No(t, os.WriteFile(filepath.Join(liar, ".git"), []byte(text), 0o600))
-		if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
-			t.Errorf("%.40q: %v", text, err)
-		}
+		_, err := p.d.Look(t.Context(), liar)
+		expect.Is(t, core.AsError(err).Code, core.NotFound, text)
 	}
 	expect.No(t, os.Remove(filepath.Join(liar, ".git")))
 	expect.No(t, os.Symlink(filepath.Join(p.root, ".git"), filepath.Join(liar, ".git")))
-	if _, err := p.d.Look(t.Context(), liar); core.AsError(err).Code != core.NotFound {
-		t.Error(err)
-	}
+	_, err := p.d.Look(t.Context(), liar)
+	expect.Is(t, core.AsError(err).Code, core.NotFound)
 	linked := filepath.Join(p.base, "linked")
 	p.git(p.root, "worktree", "add", "-q", linked)
 	r, err := p.d.Look(t.Context(), linked)

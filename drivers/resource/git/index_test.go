@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,10 +41,8 @@ func TestSweepRemovesIndexesThatNobodyUses(t *testing.T) {
 	then := time.Now().Add(-2 * staleAfter)
 	expect.No(t, os.Chtimes(old, then, then))
 	expect.No(t, p.d.Sweep(t.Context(), tenant))
-	if _, err := os.Lstat(old); !errors.Is(err, os.ErrNotExist) {
-		t.Error("a stale index is left:", err)
-	}
-	if _, err := os.Lstat(fresh); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Lstat(old)
+	expect.Err(t, err, os.ErrNotExist, "a stale index is left:")
+	_, err = os.Lstat(fresh)
+	expect.No(t, err)
 }

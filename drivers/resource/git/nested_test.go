@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,14 +24,12 @@ func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
 		p.write("nested/f", id) // as long as before, so that git reads it to know
 		p.kept(id)
 	}
-	if _, err := os.Lstat(ran); !errors.Is(err, os.ErrNotExist) {
-		t.Error("a program of the nested repository ran")
-	}
+	_, err := os.Lstat(ran)
+	expect.Err(t, err, os.ErrNotExist, "a program of the nested repository ran")
 }
 
 func TestAFileIsNoWorktree(t *testing.T) {
 	p := newPlace(t)
-	if _, err := p.d.Look(t.Context(), filepath.Join(p.root, "a")); !errors.Is(err, core.Kind(core.NotFound)) {
-		t.Error(err)
-	}
+	_, err := p.d.Look(t.Context(), filepath.Join(p.root, "a"))
+	expect.Err(t, err, core.Kind(core.NotFound))
 }

@@ -297,22 +297,18 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	boom := errors.New("the kernel is lost")
 	for _, op := range []string{"union", "subtract"} {
-		if _, err := Resolve(ws, main, Resolution{"s", ManualMerge, core.Raw(`{"operation":"` + op + `"}`)}, &rulers{fail: boom}); !errors.Is(err, boom) {
-			t.Errorf("%s: %v", op, err)
-		}
+		_, err := Resolve(ws, main, Resolution{"s", ManualMerge, core.Raw(`{"operation":"` + op + `"}`)}, &rulers{fail: boom})
+		expect.Err(t, err, boom, op)
 	}
-	if _, err := Merge(ws, main, &rulers{fail: boom}); !errors.Is(err, boom) {
-		t.Errorf("merge: %v", err)
-	}
-	if _, err := Merge(ws, ws, &rulers{}); core.AsError(err).Code != core.InvalidInput {
-		t.Errorf("with itself: %v", err)
-	}
+	_, err := Merge(ws, main, &rulers{fail: boom})
+	expect.Err(t, err, boom, "merge")
+	_, err = Merge(ws, ws, &rulers{})
+	expect.Is(t, core.AsError(err).Code, core.InvalidInput, "with itself")
 	do(t, main, "line:b=6")
 	do(t, ws, "point:a=7")
 	for _, id := range []string{"a", "b"} {
-		if _, err := Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepSource}, &rulers{}); core.AsError(err).Code != core.Conflict {
-			t.Errorf("stale %s: %v", id, err)
-		}
+		_, err := Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepSource}, &rulers{})
+		expect.Is(t, core.AsError(err).Code, core.Conflict, "stale", id)
 	}
 }
 
@@ -360,9 +356,7 @@ func TestWorkGoesBackAndForth(t *testing.T) {
 		want := strings.Fields(step.want)
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("step %d: %v, want %v", i, got, want)
-		}
+		expect.Same(t, got, want, "step", i)
 	}
 }
 

@@ -316,13 +316,11 @@ func TestHistoryListsTheNewestFirst(t *testing.T) {
 		}
 	}
 	put(t, w, point("z", 1))
-	if _, err := w.Redo(by("history.redo")); core.AsError(err).Code != core.Conflict {
-		t.Errorf("redo after a new operation: %v", err)
-	}
+	_, err := w.Redo(by("history.redo"))
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "redo after a new operation")
 	empty, _ := start(t, "x")
-	if _, err := empty.Undo(by("history.undo")); core.AsError(err).Code != core.Conflict {
-		t.Errorf("undo of the beginning: %v", err)
-	}
+	_, err = empty.Undo(by("history.undo"))
+	expect.Is(t, core.AsError(err).Code, core.Conflict, "undo of the beginning")
 }
 
 func FuzzLoad(f *testing.F) {

@@ -133,13 +133,9 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 	expect.No(t, err)
 	commit(t, w, Change{Removed: []string{"ws_a_point_1"}})
 	expect.Is(t, w.NextID(Point), "ws_a_point_5")
-	if ids := w.NextIDs(Point, 3); !slices.Equal(ids, []string{"ws_a_point_5", "ws_a_point_6", "ws_a_point_7"}) {
-		t.Error(ids)
-	}
+	expect.Same(t, w.NextIDs(Point, 3), []string{"ws_a_point_5", "ws_a_point_6", "ws_a_point_7"})
 	put(t, w, point("ws_a_point_6", 1))
-	if ids := w.NextIDs(Point, 2); !slices.Equal(ids, []string{"ws_a_point_5", "ws_a_point_7"}) {
-		t.Error(ids)
-	}
+	expect.Same(t, w.NextIDs(Point, 2), []string{"ws_a_point_5", "ws_a_point_7"})
 	m, _ := start(t, Main)
 	expect.Is(t, m.NextID(Arc), "arc_1")
 }
@@ -231,9 +227,7 @@ func TestABranchHoldsAllItNeeds(t *testing.T) {
 	if s, ok := again.Shape(moved.Hash); !ok || s.Inputs[0] != imported.Hash {
 		t.Error("the shape is missing")
 	}
-	if !slices.Equal(again.Constraints("l"), []string{"k"}) {
-		t.Errorf("constraints %v", again.Constraints("l"))
-	}
+	expect.Same(t, again.Constraints("l"), []string{"k"}, "constraints")
 }
 
 func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
@@ -272,7 +266,6 @@ func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: error %v, want one about %q", c.name, err, c.says)
 		}
 	}
-	if _, err := Load(journal); err != nil {
-		t.Errorf("unspoiled: %v", err)
-	}
+	_, err = Load(journal)
+	expect.No(t, err, "unspoiled")
 }

@@ -33,12 +33,8 @@ func TestAnIntentIsBroughtAboutStepByStep(t *testing.T) {
 		if i.Status != control.Done || i.Steps[1].Status != control.StepDone || string(i.Steps[0].Args) != `{"n":1}` || !strings.Contains(string(i.Steps[1].Result), i.IntentID+"/2") {
 			t.Errorf("%+v", i)
 		}
-		if got := r.told(i.IntentID); !slices.Equal(got, []string{"run_started", "tool_call make", "tool_call make", "tool_result ok", "tool_result ok", "run_finished success"}) {
-			t.Errorf("%q", got)
-		}
-		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1", "act 1/1", "probe 1/2", "act 1/2"}) {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, r.told(i.IntentID), []string{"run_started", "tool_call make", "tool_call make", "tool_result ok", "tool_result ok", "run_finished success"})
+		expect.Same(t, r.world.said(), []string{"probe 1/1", "act 1/1", "probe 1/2", "act 1/2"})
 	})
 }
 
@@ -50,9 +46,7 @@ func TestWhatIsThereIsNotDoneAgain(t *testing.T) {
 		if i = r.await(i.IntentID); i.Status != control.Done {
 			t.Errorf("%+v", i)
 		}
-		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1"}) {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, r.world.said(), []string{"probe 1/1"})
 	})
 }
 
@@ -83,9 +77,7 @@ func TestAStepIsTriedAgainWithPausesThenTakenBackInReverse(t *testing.T) {
 			"run_started", "tool_call make", "tool_call make", "tool_call fail", "tool_call make", "tool_result ok", "tool_result ok", "tool_result error",
 			"tool_result canceled", "tool_call undo", "tool_call undo", "tool_call undo", "tool_result ok", "tool_result ok", "tool_result ok", "run_finished error",
 		}
-		if got := r.told(i.IntentID); !slices.Equal(got, want) {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, r.told(i.IntentID), want)
 		for n, s := range i.Steps {
 			if want := []control.StepStatus{control.StepUndone, control.StepUndone, control.StepUndone, control.StepCanceled}[n]; s.Status != want {
 				t.Errorf("step %d is %s", n+1, s.Status)
@@ -178,9 +170,7 @@ func TestIntentsOfOneSubjectTakeTurns(t *testing.T) {
 		for _, id := range ids {
 			r.await(id)
 		}
-		if !slices.Equal(order, ids) {
-			t.Errorf("%v", order)
-		}
+		expect.Same(t, order, ids)
 	})
 }
 
@@ -219,9 +209,8 @@ func TestABadSpecIsRefused(t *testing.T) {
 			t.Errorf("%+v %v", f, err)
 		}
 		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
-			if _, err := r.Get(r.T.Context(), alice, bad); err == nil {
-				t.Error(bad)
-			}
+			_, err := r.Get(r.T.Context(), alice, bad)
+			expect.Fails(t, err, bad)
 		}
 	})
 }
@@ -250,9 +239,8 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		if got := r.told(i.IntentID); got[5] != "interruption canceled" || got[len(got)-1] != "run_finished error" {
 			t.Errorf("%q", got)
 		}
-		if _, err := r.Withdraw(r.T.Context(), alice, i.IntentID, ""); !errors.Is(err, core.Kind(core.Conflict)) {
-			t.Error(err)
-		}
+		_, err = r.Withdraw(r.T.Context(), alice, i.IntentID, "")
+		expect.Err(t, err, core.Kind(core.Conflict))
 	})
 }
 
@@ -363,9 +351,8 @@ func TestARetryWantsTheSameAnew(t *testing.T) {
 		if again.IntentID == i.IntentID || done.RetryOf != i.IntentID || done.Status != control.Done || string(done.Steps[0].Args) != `{"n":1}` {
 			t.Errorf("%+v", done)
 		}
-		if _, err := r.Retry(r.T.Context(), alice, done.IntentID); !errors.Is(err, core.Kind(core.Conflict)) {
-			t.Error(err)
-		}
+		_, err = r.Retry(r.T.Context(), alice, done.IntentID)
+		expect.Err(t, err, core.Kind(core.Conflict))
 	})
 }
 

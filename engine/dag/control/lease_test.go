@@ -121,9 +121,7 @@ func TestWhatWasWithdrawnBeforeItsHolderDiedIsTakenBack(t *testing.T) {
 		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
 			t.Errorf("%+v", i)
 		}
-		if got := r.world.said(); !slices.Equal(got, []string{"probe 1/1", "act 1/1", "undo 1/1"}) {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, r.world.said(), []string{"probe 1/1", "act 1/1", "undo 1/1"})
 	})
 }
 
@@ -261,9 +259,7 @@ func TestTheEmergencyStopCutsWorkOff(t *testing.T) {
 		ctx, end := context.WithTimeout(r.T.Context(), 2*time.Second)
 		late := r.Freeze(ctx, acme)
 		end()
-		if !slices.Equal(late, []string{deaf.IntentID}) {
-			t.Errorf("late: %q", late)
-		}
+		expect.Same(t, late, []string{deaf.IntentID}, "late")
 		close(stuck)
 		r.world.mu.Lock()
 		r.world.onAct = nil

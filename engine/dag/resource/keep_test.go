@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // A call's approval opens at once, and the state before it is taken meanwhile: it is
@@ -70,9 +72,7 @@ func TestALateStateIsNotExact(t *testing.T) {
 		at, err := r.Position(r.T.Context(), acme)
 		r.No(err)
 		r.shelf.takes.Store(int64(2 * Patience))
-		if err := r.Keep(r.T.Context(), acme, "ada", at, false); err == nil {
-			t.Error("nothing was told")
-		}
+		expect.Fails(t, r.Keep(r.T.Context(), acme, "ada", at, false), "nothing was told")
 		r.shelf.put("bench", "two") // the call has its effect
 		time.Sleep(3 * Patience)
 		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})

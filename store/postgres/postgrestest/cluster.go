@@ -105,9 +105,7 @@ func (c *Cluster) end(t testing.TB, how syscall.Signal) {
 	if c.server == nil {
 		return
 	}
-	if err := c.server.Process.Signal(how); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, c.server.Process.Signal(how))
 	_ = c.server.Wait()
 	c.server = nil
 }

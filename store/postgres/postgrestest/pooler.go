@@ -86,9 +86,7 @@ func (p *Pooler) Kill(t testing.TB) {
 	_ = p.run.Wait()
 	p.run = nil
 	// What is left of it would keep the next one from starting.
-	if err := cmp.Or(err, os.RemoveAll(filepath.Join(p.dir, ".s.PGSQL.5432"))); err != nil {
-		t.Error(err)
-	}
+	expect.No(t, cmp.Or(err, os.RemoveAll(filepath.Join(p.dir, ".s.PGSQL.5432"))))
 }
 
 // DSN is how a database of the server is reached through the pooler.

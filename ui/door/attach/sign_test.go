@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // TestAHostileStatementHidesNothing has parts that would scroll the answer away, move the
@@ -22,7 +23,5 @@ func TestAHostileStatementHidesNothing(t *testing.T) {
 			t.Errorf("%.80q", l)
 		}
 	}
-	if last := strings.Join(lines[len(lines)-3:], "\n"); !strings.Contains(last, "answer    APPROVE\n") {
-		t.Errorf("%s", last)
-	}
+	expect.Has(t, strings.Join(lines[len(lines)-3:], "\n"), "answer    APPROVE\n")
 }

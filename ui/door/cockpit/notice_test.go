@@ -51,7 +51,6 @@ func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {
 	if err != nil || keys == nil || !strings.Contains(warning, "keys.toml:2") || !strings.Contains(warning, "default keys") {
 		t.Errorf("%v, %q, %v", keys, warning, err)
 	}
-	if _, _, err := keysInForce(env, command.Start{Globals: command.Globals{Script: "x.txt"}}); err == nil {
-		t.Error("a script runs with keys that it does not mean")
-	}
+	_, _, err = keysInForce(env, command.Start{Globals: command.Globals{Script: "x.txt"}})
+	expect.Fails(t, err, "a script runs with keys that it does not mean")
 }

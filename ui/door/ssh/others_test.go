@@ -180,9 +180,7 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	}
 	_, log, _ := owner.bring(t, first.key, "audit list -o json")
 	for _, want := range []string{`"bob"`, `"ann"`, `"cleo"`} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log has no %s:\n%s", want, log)
-		}
+		expect.Has(t, log, want, "the log has no")
 	}
 
 	moved.Store(true)

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -28,8 +29,6 @@ func TestTheCardOfAConnectionNamesHostPortProcessAndRun(t *testing.T) {
 	p.Page.Draw(c, false)
 	text := strings.Join(c.Plain(), "\n")
 	for _, want := range []string{"net.connect api.example:443", `"host": "api.example"`, `"port": 443`, `"process": "curl"`, "run-7", "for this run: until the agent starts again", "task tk_1 of tenant t_acme, before the connection is made", "ada (coder in site), worker", "tool call    execute fetch the page (c1)", "14:01:00, then: void: the connection is given up"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in\n%s", want, text)
-		}
+		expect.Has(t, text, want)
 	}
 }

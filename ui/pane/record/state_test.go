@@ -1,11 +1,11 @@
 package record
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -28,9 +28,7 @@ func TestOneOfAThingIsNotMany(t *testing.T) {
 			}
 		}
 		for _, word := range want {
-			if !strings.Contains(text, word) {
-				t.Errorf("%d: no %q in\n%s", n, word, text)
-			}
+			expect.Has(t, text, word, n, "no")
 		}
 	}
 }

@@ -81,9 +81,7 @@ func TestTheFilesOfACommandLineAreFound(t *testing.T) {
 			want[i] = strings.ReplaceAll(want[i], ":include", ": include ")
 		}
 		slices.Sort(want)
-		if got := found(work, Line{Argv: strings.Fields(c.argv), Dir: "/w"}); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", c.argv, got, want)
-		}
+		expect.Same(t, found(work, Line{Argv: strings.Fields(c.argv), Dir: "/w"}), want, c.argv)
 	}
 }
 
@@ -120,16 +118,12 @@ func TestTheFilesOfAShellLineAreFound(t *testing.T) {
 		{strings.Repeat("x", maxText+1), []string{"?a shell line"}},
 	} {
 		got := found(work, Line{Argv: []string{"/bin/sh", "-ec", c.text}, Dir: "/w"})
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%.60s: %q, want %q", c.text, got, c.want)
-		}
+		expect.Same(t, got, c.want, c.text)
 	}
 }
 
 func TestAnArgumentOfAShellLineRuns(t *testing.T) {
-	if got := found(tree("job.sh"), Line{Argv: []string{"sh", "-c", `. "$1"`, "_", "job.sh"}, Dir: "/w"}); !slices.Equal(got, []string{`?"$1"`, "job.sh"}) {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, found(tree("job.sh"), Line{Argv: []string{"sh", "-c", `. "$1"`, "_", "job.sh"}, Dir: "/w"}), []string{`?"$1"`, "job.sh"})
 }
 
 func TestWhatIsNamedIsBounded(t *testing.T) {
@@ -159,9 +153,7 @@ func TestALinkOutOfTheWorkDirectoryIsNotBound(t *testing.T) {
 	expect.No(t, err)
 	defer root.Close()
 	for script, want := range map[string][]string{"out.sh": {"?out.sh"}, "gone.sh": nil, "in.sh": {"in.sh"}, "pipe": {"?pipe"}} {
-		if got := found(root.FS(), Line{Argv: []string{"sh", script}, Dir: dir}); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", script, got, want)
-		}
+		expect.Same(t, found(root.FS(), Line{Argv: []string{"sh", script}, Dir: dir}), want, script)
 	}
 }
 
