@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"swarmdeck/e2e/history"
-	"swarmdeck/ui/command"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
@@ -131,7 +131,7 @@ func (m *machine) ask(dir string, line []string, patience time.Duration) (stdout
 	}
 	var out, said bytes.Buffer
 	code, err = serve.Attach(ctx, conn, serve.Attachment{
-		Line: command.Join(append(line, "-o", "json", "--data", m.path)), Dir: dir, Env: []string{"HOME=" + m.home},
+		Line: core.Join(append(line, "-o", "json", "--data", m.path)), Dir: dir, Env: []string{"HOME=" + m.home},
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &said, Patience: time.Second,
 	})
 	return out.String(), said.String(), code, err

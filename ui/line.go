@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
@@ -98,7 +99,7 @@ func (m *Model) submit(j job) tea.Cmd {
 		j.confirm = info.Confirm
 	}
 	if info.Effect != command.Reads && m.opt.ReadOnly {
-		return m.say(true, command.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
+		return m.say(true, core.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
 	}
 	if info.Path == "estop on" { // stopping is reversible and must be one step
 		j.confirm = command.ConfirmNone
@@ -126,7 +127,7 @@ func (m *Model) question(j job, info command.Info) string {
 	}
 	var b strings.Builder
 	if len(j.lines) == 1 {
-		fmt.Fprintf(&b, "%s\nin tenant %s", command.Join(j.lines[0]), m.tenant)
+		fmt.Fprintf(&b, "%s\nin tenant %s", core.Join(j.lines[0]), m.tenant)
 	} else {
 		fmt.Fprintf(&b, "%s for %d in tenant %s:", info.Path, len(j.lines), m.tenant)
 		for i, it := range j.targets {
@@ -228,7 +229,7 @@ func (m *Model) ran(r ranMsg) tea.Cmd {
 		}
 		return m.say(failed > 0, path, text)
 	}
-	line, o := command.Join(r.job.lines[0]), r.outs[0]
+	line, o := core.Join(r.job.lines[0]), r.outs[0]
 	gone := m.presses != r.job.keys || m.over.open() // the operator has gone on
 	switch {
 	case o.code != 0 && r.job.refused != nil && !gone:

@@ -58,7 +58,7 @@ func (m *Model) fillPalette(b *keymap.Binding) tea.Cmd {
 	if err != nil {
 		return m.say(true, "", err.Error())
 	}
-	return m.openPalette(command.Join(words) + " ")
+	return m.openPalette(core.Join(words) + " ")
 }
 
 // candidatesMsg brings the ways to go on for a line.

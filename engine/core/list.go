@@ -110,6 +110,9 @@ type Page[T any] struct {
 	Info  PageInfo
 }
 
+// Rows are the items, a slice, and where they stand in the list.
+func (p Page[T]) Rows() (items any, at PageInfo) { return p.Items, p.Info }
+
 // Sort sorts a list in place and leaves what is equal in its order. It is for lists
 // of some thousand records: of slices.SortFunc the compiler makes 5 to 13 kB anew
 // for each type of record, of this one nothing worth speaking of.

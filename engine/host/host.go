@@ -194,3 +194,25 @@ func (s Status) Word() string {
 	}
 	return s.State
 }
+
+// maxRemains is how many agents are named of those that remain on a host.
+const maxRemains = 20
+
+// Remains says what is on a host.
+func (h Status) Remains() string {
+	if len(h.Agents) == 0 {
+		return "no agents are there"
+	}
+	who := strings.Join(h.Agents[:min(len(h.Agents), maxRemains)], ", ")
+	if more := len(h.Agents) - maxRemains; more > 0 {
+		who += fmt.Sprintf(" and %d more", more)
+	}
+	said := fmt.Sprintf("%d agents have their place there: %s", len(h.Agents), who)
+	if len(h.Agents) == 1 {
+		said = "one agent has its place there: " + who
+	}
+	if h.State == Up || h.State == Away {
+		said += fmt.Sprintf("; processes: %d", h.Runs)
+	}
+	return said
+}

@@ -3,7 +3,6 @@ package op
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -90,31 +89,9 @@ func hostDrain() *Op {
 			return host.Status{}, err
 		}
 		st := c.Hosts.Shown(h)
-		c.Note(name + ": " + remains(st))
+		c.Note(name + ": " + st.Remains())
 		return st, nil
 	})
-}
-
-// maxRemains is how many agents are named of those that remain on a host.
-const maxRemains = 20
-
-// remains says what is on a host.
-func remains(h host.Status) string {
-	if len(h.Agents) == 0 {
-		return "no agents are there"
-	}
-	who := strings.Join(h.Agents[:min(len(h.Agents), maxRemains)], ", ")
-	if more := len(h.Agents) - maxRemains; more > 0 {
-		who += fmt.Sprintf(" and %d more", more)
-	}
-	said := fmt.Sprintf("%d agents have their place there: %s", len(h.Agents), who)
-	if len(h.Agents) == 1 {
-		said = "one agent has its place there: " + who
-	}
-	if h.State == host.Up || h.State == host.Away {
-		said += fmt.Sprintf("; processes: %d", h.Runs)
-	}
-	return said
 }
 
 func hostRemove() *Op {

@@ -1,5 +1,7 @@
 package op
 
+import "strings"
+
 // Noun is a kind of record, and what can be done with it.
 type Noun struct {
 	Name  string // "task"
@@ -74,4 +76,17 @@ func Of(name string) Noun {
 		}
 	}
 	return Noun{}
+}
+
+// Find makes the operation of a name; nil when there is none.
+func Find(name string) *Op {
+	noun, _, _ := strings.Cut(name, " ")
+	if n := Of(noun); n.Ops != nil {
+		for _, o := range n.Ops() {
+			if o.Name == name {
+				return o
+			}
+		}
+	}
+	return nil
 }

@@ -31,17 +31,17 @@ func tasks() []*Op {
 		changeWhy(Op{
 			Name: "task cancel", Short: "Cancel a task that is not over", Effect: Destroys, Confirm: ConfirmAsk, Undo: "task retry", Done: "cancelled",
 			Tool: Tool{Name: "cancel_task"},
-		}, arg("ID", "task:cancel"),
+		}, arg("ID", "task:queued|running"),
 			func(ctx context.Context, c *Call, id, reason string) (T, error) {
 				return c.Swarm.Cancel(ctx, c.By, id, reason)
 			}),
-		change(Op{Name: "task retry", Short: "Queue a task that is over once more", Undo: "task cancel", Done: "queued again:"}, arg("ID", "task:retry"),
+		change(Op{Name: "task retry", Short: "Queue a task that is over once more", Undo: "task cancel", Done: "queued again:"}, arg("ID", "task:failed|cancelled|blocked|timed_out"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Retry(ctx, c.By, id) }),
-		changeWhy(Op{Name: "task pause", Short: "Stop a running task's process; resume continues it", Undo: "task resume", Done: "asked to pause:"}, arg("ID", "task:pause"),
+		changeWhy(Op{Name: "task pause", Short: "Stop a running task's process; resume continues it", Undo: "task resume", Done: "asked to pause:"}, arg("ID", "task:running"),
 			func(ctx context.Context, c *Call, id, reason string) (T, error) {
 				return c.Swarm.PauseTask(ctx, c.By, id, reason)
 			}),
-		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:resume"),
+		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:running"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.ResumeTask(ctx, c.By, id) }),
 		show(Op{Name: "task why", Short: "Say why a task waits", ForAgents: true, Tool: Tool{Name: "why_task"}}, id,
 			func(ctx context.Context, c *Call, id string) (swarm.Reason, error) {
@@ -51,7 +51,7 @@ func tasks() []*Op {
 			func(ctx context.Context, c *Call, id string) (Tree, error) { return c.Tasks.Tree(ctx, c.By.Tenant, id) }),
 		taskWait(),
 		taskLog(),
-		change(Op{Name: "task undo", Short: "Take a dispatch back before a worker has claimed it", Done: "took back"}, arg("ID", "task:undo"),
+		change(Op{Name: "task undo", Short: "Take a dispatch back before a worker has claimed it", Done: "took back"}, arg("ID", "task:queued"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Undo(ctx, c.By, id) }),
 	}
 }

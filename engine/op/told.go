@@ -1,6 +1,13 @@
 package op
 
-import "swarmdeck/engine/core"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
+)
 
 // Told is a result that says itself what came of it.
 type Told[T any] struct {
@@ -37,3 +44,24 @@ func one[A, B any](v A, err error) (Either[A, B], error) { return Either[A, B]{O
 
 // other is the second of two.
 func other[A, B any](v B, err error) (Either[A, B], error) { return Either[A, B]{Other: &v}, err }
+
+// Sentence tells in one line what a change came to, from what Run gave back.
+// Pausing and stopping are asked for: a screen shows when they are in effect.
+func (o *Op) Sentence(out any) string {
+	rows, of := face.Rows(out)
+	f := FaceOf(of)
+	verb := cmp.Or(o.Done, "read") // a list can mark what it shows as read
+	switch v, is := out.(fmt.Stringer); {
+	case f == nil && is:
+		return v.String()
+	case f == nil:
+		return "done: " + o.Name
+	case rows.Len() != 1 && !f.Each:
+		return f.Count(rows.Len(), verb)
+	}
+	all := make([]string, rows.Len())
+	for i := range all {
+		all[i] = f.Says(face.Row(rows, i), verb, o.Name)
+	}
+	return strings.Join(all, "; ")
+}

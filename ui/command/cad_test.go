@@ -156,13 +156,15 @@ func TestMarkingMessagesReadIsAChange(t *testing.T) {
 	d.line(`cad message mona vera request '{"request_type":"query_status"}'`)
 	env := d.env
 	env.Role = command.Viewer
-	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera"); code != 0 || !strings.Contains(out, "unread") {
+	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera"); code != 0 || !strings.Contains(out, "request  -") {
 		t.Errorf("a viewer looks: exit %d %q %q", code, out, stderr)
 	}
 	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read"); code == 0 || out != "" || !strings.Contains(stderr, "needs the role operator") {
 		t.Errorf("a viewer marks: exit %d %q %q", code, out, stderr)
 	}
-	expect.Is(t, d.line("cad messages vera --mark-read -o sentence"), "messages marked as read: 1\n")
+	if out := d.line("cad messages vera --mark-read -o sentence"); !strings.HasPrefix(out, "read message ") {
+		t.Errorf("%q", out)
+	}
 }
 
 func TestCADCommandsCompleteWhatThereIs(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/solid"
 	"swarmdeck/ui/term"
@@ -151,7 +152,7 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 			return err
 		}
 		if caps.Accessible {
-			return out.legend(w)
+			return out.legend(c, w)
 		}
 		if tty && caps.Color > colorprofile.ASCII {
 			colored := colorprofile.Writer{Forward: w, Profile: caps.Color}
@@ -161,7 +162,7 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 		} else {
 			fmt.Fprintln(w, strings.Join(out.Picture, "\n"))
 		}
-		return out.legend(w)
+		return out.legend(c, w)
 	})
 }
 
@@ -195,20 +196,11 @@ func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) 
 }
 
 // legend says in words what the picture shows.
-func (v *viewed) legend(w io.Writer) error {
+func (v *viewed) legend(c *call, w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s, a cell is %s mm wide", v.View, solid.Short(v.MMPerCell))
 	b.WriteByte('\n')
-	table(&b, v.Solids, []column[viewedOne]{
-		{title: "", text: func(s viewedOne) string { return s.Sign }},
-		{title: "SOLID", text: func(s viewedOne) string { return s.EntityID }},
-		{title: "SIZE", text: func(s viewedOne) string { return solid.Extent(s.Size()) }},
-		{title: "VOLUME mm3", right: true, text: func(s viewedOne) string { return solid.Number(s.Volume) }},
-		{title: "MASS g", right: true, text: func(s viewedOne) string { return solid.Number(s.Mass) }},
-		{title: "FACES", right: true, text: func(s viewedOne) string { return fmt.Sprint(s.Topology.Faces) }},
-		{title: "TOLERANCE mm", right: true, text: func(s viewedOne) string { return solid.Short(s.Tolerance) }},
-		{title: "SURFACE", text: func(s viewedOne) string { return s.Validity() }},
-	}, true)
+	c.table(&b, viewedFace(), v.Solids)
 	if v.More > 0 {
 		fmt.Fprintf(&b, "%d more solids are not shown; name one\n", v.More)
 	}
@@ -217,4 +209,21 @@ func (v *viewed) legend(w io.Writer) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func viewedFace() *face.Face {
+	number := func(of func(s *viewedOne) float64) func(*viewedOne, face.At) string {
+		return func(s *viewedOne, _ face.At) string { return solid.Number(of(s)) }
+	}
+	return face.Of[viewedOne]{
+		Columns: "_:sign SOLID:entity_id SIZE VOLUME_mm3,right MASS_g,right FACES,right TOLERANCE_mm,right SURFACE",
+		Cells: face.Cells[viewedOne]{
+			"SIZE":         func(s *viewedOne, _ face.At) string { return solid.Extent(s.Size()) },
+			"VOLUME_mm3":   number(func(s *viewedOne) float64 { return s.Volume }),
+			"MASS_g":       number(func(s *viewedOne) float64 { return s.Mass }),
+			"FACES":        func(s *viewedOne, _ face.At) string { return fmt.Sprint(s.Topology.Faces) },
+			"TOLERANCE_mm": func(s *viewedOne, _ face.At) string { return solid.Short(s.Tolerance) },
+			"SURFACE":      func(s *viewedOne, _ face.At) string { return s.Validity() },
+		},
+	}.Face()
 }

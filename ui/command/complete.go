@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/term"
 )
 
@@ -34,7 +35,7 @@ func Complete(ctx context.Context, env *Env, line string) []Candidate {
 	}
 	found := complete(ctx, env, words, last)
 	for i := range found {
-		found[i].Text = Quote(found[i].Text)
+		found[i].Text = core.Quote(found[i].Text)
 	}
 	return found
 }

@@ -44,7 +44,7 @@ func (t *tree) demo() *cobra.Command {
 			if temporary && !keep {
 				defer func() { err = errors.Join(err, c.clearDemo(place)) }()
 			} else {
-				fmt.Fprintf(c.env.Stderr, "the demo's files are in %s; open it again with: swarmdeck --data %s\n", core.Clip(place), Quote(filepath.Join(place, "demo.db")))
+				fmt.Fprintf(c.env.Stderr, "the demo's files are in %s; open it again with: swarmdeck --data %s\n", core.Clip(place), core.Quote(filepath.Join(place, "demo.db")))
 			}
 			swarm, err := examples.Extract("quickstart", place)
 			if err != nil {
@@ -84,7 +84,7 @@ func (c *call) demoDir(dir string) (place string, temporary bool, err error) {
 		return "", false, fmt.Errorf("find %s: %w", dir, err)
 	}
 	if _, err := os.Lstat(filepath.Join(place, "demo.db")); err == nil {
-		return "", false, core.Errorf(core.Conflict, "dir: %s holds a demo already; open it with --data %s", core.Clip(dir), Quote(filepath.Join(dir, "demo.db"))).With("field", "dir").With("value", core.Clip(dir))
+		return "", false, core.Errorf(core.Conflict, "dir: %s holds a demo already; open it with --data %s", core.Clip(dir), core.Quote(filepath.Join(dir, "demo.db"))).With("field", "dir").With("value", core.Clip(dir))
 	}
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		return "", false, fmt.Errorf("make %s for the demo: %w", dir, err)

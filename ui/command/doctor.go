@@ -96,7 +96,7 @@ func (c *call) records() []Check {
 // found prints findings: a line each, and one more where something can be done.
 func (c *call) found(all []Check) error {
 	if c.g.Output == "json" {
-		return list[Check](c, core.Page[Check]{Items: all}, nil)
+		return c.list(all)
 	}
 	var out bytes.Buffer
 	width := 0

@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"swarmdeck/engine/estop"
+	"swarmdeck/engine/face"
 )
 
-func (c *call) showEStop(e estop.State) error {
+func showEStop(c *call, e estop.State) error {
 	if !e.On {
 		return c.say(e, "emergency stop: off")
 	}
@@ -15,5 +16,5 @@ func (c *call) showEStop(e estop.State) error {
 	if len(e.Waiting) > 0 {
 		waiting = fmt.Sprintf("not acknowledged yet: %s", strings.Join(e.Waiting, " "))
 	}
-	return c.say(e, "emergency stop: ON since %s by %s: %s; %d frozen; %s", stamp(e.At), e.By, e.Reason, e.Frozen, waiting)
+	return c.say(e, "emergency stop: ON since %s by %s: %s; %d frozen; %s", face.Stamp(e.At), e.By, e.Reason, e.Frozen, waiting)
 }

@@ -240,7 +240,7 @@ func (w *walk) agentsAndApprovals() {
 	if got := w.do("agent show quoted"); fmt.Sprint(got["command"]) != "[sh -c cat >/dev/null; echo it]" {
 		t.Errorf("a command in one string: %v", got["command"])
 	}
-	w.text(`project learn shop --options '{"url":"here"}'`, "Web", "painter, tester")
+	w.text(`project learn shop --options '{"url":"here"}'`, "Web", "painter,tester")
 	if got := w.do(`project learn shop --options '{"url":"here"}'`); got["name"] != "Web" || fmt.Sprint(got["roles"]) != "[painter tester]" {
 		t.Errorf("what a server offers: %v", got)
 	}

@@ -1,52 +1,45 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"swarmdeck/engine"
-	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/dag/resource"
+	"swarmdeck/engine/egress"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/judge"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/retention"
-	"swarmdeck/engine/session"
-	"swarmdeck/engine/skill"
-	"swarmdeck/engine/swarm"
-	"swarmdeck/engine/task"
-	trees "swarmdeck/engine/tree"
 	"swarmdeck/ui/term"
 )
 
 // static lists the sources that need no engine; nil for the others.
-func (t *tree) static(kind string) []Candidate {
+func (t *tree) static(kind string) (all []Candidate) {
 	switch kind {
 	case "kind":
 		return []Candidate{{"exec.run", "run a command"}, {"agent.prompt", "a prompt for an agent"}, {"skill.invoke", "run a skill"}, {"cad.assignment", "operations of a CAD agent"}}
 	case "cadmethod":
-		var all []Candidate
-		for _, name := range cad.MethodNames() {
-			all = append(all, Candidate{Text: name})
-		}
-		return all
+		return texts(cad.MethodNames())
 	case "retention":
-		var all []Candidate
-		for _, kind := range retention.Kinds() {
-			all = append(all, Candidate{Text: kind})
-		}
-		return all
+		return texts(retention.Kinds())
 	case "theme":
-		var all []Candidate
-		for _, name := range themeNames(t.env.getenv) {
-			all = append(all, Candidate{Text: name})
-		}
-		return all
+		return texts(themeNames(t.env.getenv))
 	}
 	return nil
+}
+
+func texts(words []string) (all []Candidate) {
+	for _, word := range words {
+		all = append(all, Candidate{Text: word})
+	}
+	return all
 }
 
 // live lists ids of the tenant that the line so far works in.
@@ -63,204 +56,191 @@ func (t *tree) live(kind, detail string) []Candidate {
 	if err := c.scope(); err != nil && (kind != "tenant" || c.eng == nil) {
 		return nil
 	}
-	eng, by := c.eng, c.by
-	if kind == "tenant" && t.env.Remote {
-		return []Candidate{{Text: t.env.Caller.Tenant}}
-	}
-	if kind == "tenant" {
-		all, err := eng.Swarm.Tenants(c.ctx)
-		return candidates(all, err, func(t swarm.Tenant) Candidate { return Candidate{Text: t.TenantID} })
-	}
-	page := core.Filter{Size: core.MaxPageSize}
+	return completion{c}.live(kind, detail)
+}
+
+// completion finds what a line of a call may name.
+type completion struct{ *call }
+
+func (c completion) live(kind, detail string) (all []Candidate) {
+	eng, tenant := c.eng, c.by.Tenant
 	switch kind {
-	case "task":
-		return t.liveTasks(c, eng, by.Tenant, detail)
-	case "session":
-		all, err := eng.Swarm.Sessions.List(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(s session.Session) Candidate {
-			return Candidate{s.SessionID, strings.TrimSpace(string(s.State) + " " + s.Name)}
-		})
-	case "agent", "subject":
-		all, err := eng.Fleet.Agents(c.ctx, by.Tenant, agentFilter(page, detail))
-		found := candidates(all.Items, err, func(a fleet.Agent) Candidate { return Candidate{a.Name, a.State() + " " + a.Role} })
-		if kind == "subject" {
-			for i := range found {
-				found[i].Text = "agent:" + found[i].Text
-			}
-			found = append([]Candidate{{"tenant", "the whole tenant"}}, found...)
-			sessions, err := eng.Swarm.Sessions.List(c.ctx, by.Tenant, page)
-			found = append(found, candidates(sessions.Items, err, func(s session.Session) Candidate { return Candidate{"session:" + s.SessionID, string(s.State)} })...)
+	case "tenant":
+		if c.env.Remote {
+			return []Candidate{{Text: c.env.Caller.Tenant}}
 		}
-		return found
-	case "agent-mode", "agent-model":
-		a, err := eng.Fleet.Agent(c.ctx, by.Tenant, detail)
-		all, _ := a.Offered().Of(fleet.Setting(strings.TrimPrefix(kind, "agent-")))
-		return candidates(all, err, func(c fleet.Choice) Candidate { return Candidate{c.ID, c.Name} })
-	case "tree":
-		return candidates(eng.Trees.All(by.Tenant), nil, func(t trees.Tree) Candidate { return Candidate{t.Agent, t.Base} })
-	case "approval":
-		page.Status = detail
-		all, err := eng.Judge.Approvals(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(a judge.Approval) Candidate {
-			return Candidate{a.ApprovalID, string(a.Risk) + " " + a.Subject.Headline}
-		})
-	case "decision":
-		all, err := eng.Judge.Decisions(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(d judge.GateDecision) Candidate {
-			return Candidate{d.DecisionID, string(d.Decision) + " " + d.ReasonCode}
-		})
-	case "event":
-		all, err := eng.Audit.List(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(e audit.Event) Candidate { return Candidate{e.EventID, e.EventType} })
-	case "rule":
-		all, err := eng.Judge.Rules(c.ctx, by.Tenant)
-		return candidates(all, err, func(r judge.Rule) Candidate { return Candidate{r.RuleID, r.Line} })
-	case "policy":
-		all, err := eng.Judge.Policies(c.ctx, by.Tenant)
-		return candidates(all, err, func(p judge.Policy) Candidate { return Candidate{p.PolicyID, string(p.Status) + " " + p.Name} })
-	case "project":
-		all, err := eng.Fleet.Projects(c.ctx, by.Tenant)
-		return candidates(all, err, func(p fleet.Project) Candidate { return Candidate{p.Name, p.Description} })
-	case "role":
-		return liveRoles(c, eng, by.Tenant)
-	case "message":
-		return liveMessages(c, eng, by.Tenant, detail)
-	case "topic":
-		return liveTopics(c, eng, by.Tenant)
-	case "notice":
-		return liveNotices(c, eng, by.Tenant)
-	case "witness":
-		return liveWitnesses(c, eng, by.Tenant)
+		found, _ := eng.Swarm.Tenants(c.ctx)
+		return c.candidates(found, "")
 	case "engine":
-		return liveEngines(c, eng)
-	case "host":
-		return liveHosts(c, eng, by.Tenant)
-	case "egress":
-		return liveEgress(c, eng, by.Tenant)
-	case "filerule":
-		return liveFileRules(c, eng, by.Tenant)
-	case "subscription":
-		return liveSubscriptions(c, eng, by.Tenant)
-	case "party", "mailbox":
-		return liveParties(eng, by.Tenant, kind == "party")
-	case "skill":
-		return liveSkills(eng, by.Tenant)
-	case "subagent":
-		return liveSubagents(c, eng, by.Tenant, detail)
-	case "execution":
-		return liveExecutions(c, eng, by.Tenant)
-	case "cadagent":
-		return liveCADAgents(c, eng, by.Tenant)
-	case "cadreceiver":
-		return append([]Candidate{{cad.ToAll, "every CAD agent but the sender"}}, liveCADAgents(c, eng, by.Tenant)...)
-	case "cadrole":
-		return liveCADRoles(eng, by.Tenant)
-	case "cadscenario":
-		all, err := eng.CAD.Scenarios(c.ctx, by.Tenant)
-		return candidates(all, err, func(s cad.Scenario) Candidate { return Candidate{s.Name, s.Description} })
-	case "cadworkflow":
-		all, err := eng.CAD.Workflows(c.ctx, by.Tenant, page)
-		return candidates(all.Items, err, func(w cad.Workflow) Candidate { return Candidate{w.WorkflowID, w.Shown() + " " + w.ScenarioName} })
-	case "intent":
-		all, err := eng.Intents.List(c.ctx, by.Tenant, page, false)
-		return candidates(all.Items, err, func(i control.Intent) Candidate {
-			return Candidate{i.IntentID, strings.TrimSpace(string(i.Status) + " " + intentAction(&i) + " " + i.Subject)}
-		})
-	case "workspace":
-		return liveCADWorkspaces(c, eng, by.Tenant)
-	case "tag":
-		return liveTags(eng, by.Tenant)
-	case "resource", "snapshot":
-		return liveResources(c, eng, by.Tenant, kind)
+		found, _ := eng.Cluster.Look(c.ctx)
+		return c.candidates(found.Engines, "")
+	case "tree":
+		for _, tr := range eng.Trees.All(tenant) {
+			all = append(all, Candidate{tr.Agent, tr.Base})
+		}
+		return all
+	case "agent-mode", "agent-model":
+		a, _ := eng.Fleet.Agent(c.ctx, tenant, detail)
+		choices, _ := a.Offered().Of(fleet.Setting(strings.TrimPrefix(kind, "agent-")))
+		for _, choice := range choices {
+			all = append(all, Candidate{choice.ID, choice.Name})
+		}
+		return all
+	case "subject":
+		all = append(all, Candidate{"tenant", "the whole tenant"})
+		return append(all, c.prefixed("agent", "session")...)
 	case "recorded":
-		return liveSubjects(t, c, eng, by.Tenant)
-	case "record", "run":
-		return liveRecord(c, eng, by.Tenant, kind)
-	case "source":
-		return candidates(eng.Skills.Sources(by.Tenant), nil, func(s skill.Source) Candidate { return Candidate{Text: c.near(s.Path)} })
-	}
-	return nil
-}
-
-// liveTasks lists the tasks that a verb can be used on.
-func (t *tree) liveTasks(c *call, eng *engine.Engine, tenant, verb string) []Candidate {
-	fits := func(task.Task) bool { return true }
-	switch verb {
-	case "cancel":
-		fits = func(x task.Task) bool { return !x.Status.Terminal() }
-	case "undo":
-		fits = func(x task.Task) bool { return x.Status == task.Queued }
-	case "pause":
-		fits = func(x task.Task) bool { return x.Status == task.Running && !x.Paused }
-	case "resume":
-		fits = func(x task.Task) bool { return x.Status == task.Running && x.Paused }
-	case "retry":
-		fits = func(x task.Task) bool { return x.Status.Terminal() && x.Status != task.Succeeded }
-	}
-	page, err := eng.Tasks.List(c.ctx, tenant, core.Filter{Size: core.MaxPageSize})
-	var kept []task.Task
-	for _, x := range page.Items {
-		if fits(x) {
-			kept = append(kept, x)
+		return c.prefixed("agent", "task")
+	case "role":
+		projects, _ := eng.Fleet.Projects(c.ctx, tenant)
+		for _, p := range projects {
+			roles, _ := eng.Fleet.Roles(c.ctx, tenant, p.Name)
+			all = append(all, c.candidates(roles, "")...)
 		}
-	}
-	return candidates(kept, err, func(x task.Task) Candidate {
-		return Candidate{x.TaskID, strings.TrimSpace(string(x.Status) + " " + x.Title)}
-	})
-}
-
-func liveRoles(c *call, eng *engine.Engine, tenant string) []Candidate {
-	projects, err := eng.Fleet.Projects(c.ctx, tenant)
-	if err != nil {
-		return nil
-	}
-	var all []Candidate
-	for _, p := range projects {
-		roles, err := eng.Fleet.Roles(c.ctx, tenant, p.Name)
-		all = append(all, candidates(roles, err, func(r fleet.Role) Candidate { return Candidate{r.Name, r.ProjectName} })...)
-	}
-	return all
-}
-
-// liveSkills are the names that stand for the newest version, then the
-// versions.
-func liveSkills(eng *engine.Engine, tenant string) []Candidate {
-	var names, versions []Candidate
-	for _, s := range eng.Skills.Catalog(tenant) {
-		if eng.Skills.Newest(s) {
-			names = append(names, Candidate{s.Name, s.Version + " " + s.Description})
-		}
-		versions = append(versions, Candidate{s.Ref(), s.Description})
-	}
-	return append(names, versions...)
-}
-
-func liveTags(eng *engine.Engine, tenant string) []Candidate {
-	var all []Candidate
-	for _, s := range eng.Skills.Catalog(tenant) {
-		for _, tag := range s.Tags {
-			if !slices.ContainsFunc(all, func(c Candidate) bool { return c.Text == tag }) {
-				all = append(all, Candidate{tag, s.Name})
+		return all
+	case "party", "mailbox":
+		return c.parties(kind == "party")
+	case "skill": // names stand for the newest version, then the versions
+		for _, s := range eng.Skills.Catalog(tenant) {
+			if eng.Skills.Newest(s) {
+				all = append(all, Candidate{s.Name, s.Version + " " + s.Description})
 			}
 		}
+		return append(all, c.candidates(eng.Skills.Catalog(tenant), "")...)
+	case "tag":
+		for _, s := range eng.Skills.Catalog(tenant) {
+			for _, tag := range s.Tags {
+				if !slices.ContainsFunc(all, func(c Candidate) bool { return c.Text == tag }) {
+					all = append(all, Candidate{tag, s.Name})
+				}
+			}
+		}
+		return all
+	case "run":
+		page, _ := eng.DAG.Events(c.ctx, tenant, dag.Query{Filter: core.Filter{Size: core.MaxPageSize}})
+		for _, e := range page.Items {
+			run := Candidate{e.Event.RunID, e.Event.AgentID}
+			if run.Text != "" && !slices.Contains(all, run) {
+				all = append(all, run)
+			}
+		}
+		return all
+	case "snapshot":
+		page, _ := eng.Resources.List(c.ctx, tenant, core.Filter{Size: core.MaxPageSize})
+		for _, v := range page.Items {
+			snaps, _ := eng.Resources.Snapshots(c.ctx, tenant, v.ID, core.Filter{Size: 20})
+			all = append(all, c.candidates([]resource.Shown(snaps.Items), "")...)
+		}
+		return all
+	case "cadreceiver":
+		return append([]Candidate{{cad.ToAll, "every CAD agent but the sender"}}, c.live("cadagent", "")...)
+	}
+	all = c.listed(kind, detail)
+	if kind == "egress" {
+		names, about := egress.Presets()
+		for i, name := range names {
+			all = append(all, Candidate{name, about[i]})
+		}
 	}
 	return all
 }
 
-func agentFilter(f core.Filter, status string) core.Filter {
-	f.Status = status
-	return f
-}
-
-func candidates[T any](all []T, err error, of func(T) Candidate) []Candidate {
-	if err != nil {
+// listed are what the list of a source has: of those in a state, or one of several
+// ("queued|running"), where there is a detail.
+func (c completion) listed(kind, detail string) []Candidate {
+	name := kind + " list"
+	switch kind {
+	case "event":
+		name = "audit list"
+	case "rule":
+		name = "policy rules list"
+	case "filerule":
+		name = "files list"
+	case "witness":
+		name = "audit witness list"
+	case "message":
+		if name = "bus list"; detail == "dead" {
+			name, detail = "bus dead", ""
+		}
+	case "topic", "subscription":
+		name = "bus " + kind + "s"
+	case "execution":
+		name = "skill executions"
+	case "source":
+		name = "skill sources"
+	case "intent":
+		name = "dag intents"
+	case "record":
+		name = "dag events"
+	case "resource":
+		name = "dag resource list"
+	case "workspace":
+		name = "cad workspace list"
+	case "cadagent", "cadscenario", "cadworkflow":
+		name = "cad " + strings.TrimPrefix(kind, "cad") + " list"
+	case "cadrole":
+		name = "cad roles"
+	}
+	o := op.Find(name)
+	if o == nil {
 		return nil
 	}
-	found := make([]Candidate, len(all))
-	for i, v := range all {
-		found[i] = of(v)
+	if o.Filter != nil {
+		o.Filter.Size = core.MaxPageSize
+		if slices.Contains(o.Statuses, detail) {
+			o.Filter.Status, detail = detail, ""
+		}
 	}
-	return found
+	call := c.forOp()
+	out, err := o.Run(c.ctx, &call)
+	if err != nil || out == nil {
+		return nil
+	}
+	return c.candidates(out, detail)
+}
+
+// candidates are records by their ids, with their state and what they are about.
+func (c completion) candidates(records any, states string) (all []Candidate) {
+	rows, of := face.Rows(records)
+	f, at := op.FaceOf(of), c.at()
+	if f == nil {
+		return nil
+	}
+	for i := range rows.Len() {
+		v := face.Row(rows, i)
+		state := f.State(v, at)
+		if word, _, _ := strings.Cut(state, " "); states != "" && !slices.Contains(strings.Split(states, "|"), word) {
+			continue
+		}
+		all = append(all, Candidate{f.ID(v), strings.TrimSpace(state + " " + cmp.Or(f.Head(v), f.Last(v, at)))})
+	}
+	return all
+}
+
+// prefixed are the candidates of sources, each with the source before it.
+func (c completion) prefixed(kinds ...string) (all []Candidate) {
+	for _, kind := range kinds {
+		for _, found := range c.live(kind, "") {
+			all = append(all, Candidate{kind + ":" + found.Text, found.Help})
+		}
+	}
+	return all
+}
+
+// parties lists who has a mailbox, and for sending also everybody.
+func (c completion) parties(sending bool) (all []Candidate) {
+	what := map[string]string{}
+	for _, a := range c.eng.Fleet.Live(c.by.Tenant) {
+		what[a.Name] = a.State() + " " + a.Role
+	}
+	for _, name := range c.eng.Parties(c.by.Tenant) {
+		all = append(all, Candidate{name, cmp.Or(what[name], "subagent")})
+	}
+	all = append(all, Candidate{bus.Controller, "what steers the agents"}, Candidate{bus.System, "the engine and its operators"})
+	if sending {
+		all = append(all, Candidate{bus.Broadcast, "every agent"})
+	}
+	return all
 }
 
 // files lists paths below the environment's directory; none for who is on

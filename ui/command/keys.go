@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/keymap"
 )
 
@@ -38,7 +39,7 @@ func (t *tree) keys() *cobra.Command {
 	return t.group("keys", "The cockpit's keys",
 		lists(t, spec{
 			use: "list", short: "List the keys in force: the defaults and your keys.toml over them", effect: Reads, ownScope: true,
-		}, nil, keyColumns,
+		}, nil, face.Of[boundKey]{Columns: "SCOPE:scope KEYS:keys DOES:what,48 HELP:help,60", Wide: "FROM:from"}.Face(),
 			func(c *call, f core.Filter) (core.Page[boundKey], error) {
 				all, err := boundKeys(c.env)
 				return core.Pick(all, err, f, func(b boundKey) core.Traits {
@@ -80,14 +81,4 @@ func boundKeys(env *Env) ([]boundKey, error) {
 		all = append(all, boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From})
 	}
 	return all, nil
-}
-
-func keyColumns(*call) []column[boundKey] {
-	return []column[boundKey]{
-		{title: "SCOPE", text: func(b boundKey) string { return b.Scope }},
-		{title: "KEYS", text: func(b boundKey) string { return b.Keys }},
-		{title: "DOES", most: 48, text: func(b boundKey) string { return b.What }},
-		{title: "HELP", most: 60, text: func(b boundKey) string { return b.Help }},
-		{title: "FROM", wide: true, text: func(b boundKey) string { return b.From }},
-	}
 }

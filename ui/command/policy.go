@@ -12,39 +12,6 @@ import (
 	"swarmdeck/ui/command/swarmfile"
 )
 
-func policyColumns(c *call) []column[judge.Policy] {
-	type P = judge.Policy
-	return []column[P]{
-		{title: "POLICY", text: func(p P) string { return p.PolicyID }},
-		{title: "STATUS", text: func(p P) string { return string(p.Status) }},
-		{title: "KIND", text: func(p P) string { return string(p.Kind) }},
-		{title: "NAME", most: 24, text: func(p P) string { return p.Name }},
-		{title: "TESTS", text: func(p P) string {
-			if p.Cases == 0 {
-				return "no cases"
-			}
-			if p.TestsSummary == nil {
-				return fmt.Sprintf("%d not run", p.Cases)
-			}
-			return fmt.Sprintf("%d of %d pass", p.TestsSummary.Passed, p.TestsSummary.Total)
-		}},
-		{title: "JAIL", text: func(p P) string {
-			switch {
-			case p.Kind != judge.KindProgram:
-				return "-"
-			case p.Unsandboxed:
-				return "unsandboxed"
-			}
-			return "jailed"
-		}},
-		{title: "BY", text: func(p P) string { return p.ProposedBy }},
-		{title: "FIRST", wide: true, text: func(p P) string { return p.FirstBy }},
-		{title: "AGE", right: true, text: func(p P) string { return c.age(p.CreatedAt) }},
-		{title: "DIGEST", wide: true, most: 12, text: func(p P) string { return p.SourceDigest }},
-		{title: "VERSION", wide: true, most: 12, text: func(p P) string { return p.Version }},
-	}
-}
-
 // policy lets the file's policy rule.
 func (a *applier) policy(p *swarmfile.Policy) error {
 	in, err := a.written(p)

@@ -15,10 +15,10 @@ import (
 // what the engine says.
 
 // showTest fails when a case does.
-func (c *call) showTest(t op.TestedPolicy) error {
+func showTest(c *call, t op.TestedPolicy) error {
 	err := c.print(t, func(w io.Writer) error {
 		if len(t.Cases) > 0 {
-			table(w, t.Cases, caseColumns(), c.g.Output == "wide")
+			c.table(w, nil, t.Cases)
 		}
 		for _, r := range t.Cases {
 			if r.Passed {
@@ -50,23 +50,10 @@ func (c *call) showTest(t op.TestedPolicy) error {
 	return err
 }
 
-func caseColumns() []column[judge.CaseResult] {
-	type R = judge.CaseResult
-	return []column[R]{
-		{title: "CASE", most: 28, text: func(r R) string { return r.Name }},
-		{title: "LINE", right: true, text: func(r R) string { return fmt.Sprint(r.Line) }},
-		{title: "RESULT", text: func(r R) string { return map[bool]string{true: "pass", false: "FAIL"}[r.Passed] }},
-		{title: "WANT", text: func(r R) string { return strings.TrimSpace(r.Want.Decision + " " + r.Want.ReasonCode) }},
-		{title: "GOT", text: func(r R) string { return r.Decision + " " + r.ReasonCode }},
-		{title: "RULE", wide: true, text: func(r R) string { return r.RuleID }},
-		{title: "RATIONALE", wide: true, text: func(r R) string { return r.Rationale }},
-	}
-}
-
-func (c *call) showBacktest(r judge.BacktestReport) error {
+func showBacktest(c *call, r judge.BacktestReport) error {
 	return c.print(r, func(w io.Writer) error {
 		if len(r.Groups) > 0 {
-			table(w, r.Groups, flipColumns(), c.g.Output == "wide")
+			c.table(w, nil, r.Groups)
 		}
 		more := ""
 		if r.Unknown > 0 {
@@ -80,21 +67,7 @@ func (c *call) showBacktest(r judge.BacktestReport) error {
 	})
 }
 
-func flipColumns() []column[judge.Flip] {
-	type F = judge.Flip
-	return []column[F]{
-		{title: "FROM", text: func(f F) string { return f.From }},
-		{title: "TO", text: func(f F) string { return f.To }},
-		{title: "COUNT", right: true, text: func(f F) string { return fmt.Sprint(f.Count) }},
-		{title: "GATE", text: func(f F) string { return string(f.Gate) }},
-		{title: "WHAT", most: 16, text: func(f F) string { return f.Tool }},
-		{title: "BECAUSE", most: 24, text: func(f F) string { return f.Reason }},
-		{title: "RULE", wide: true, text: func(f F) string { return f.RuleID }},
-		{title: "FOR EXAMPLE", most: 20, text: func(f F) string { return strings.Join(f.Examples, " ") }},
-	}
-}
-
-func (c *call) showExplanation(e judge.Explanation) error {
+func showExplanation(c *call, e judge.Explanation) error {
 	if c.g.Output == "json" {
 		return c.show(e)
 	}

@@ -13,32 +13,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
+	"swarmdeck/engine/op"
 	"swarmdeck/ui/term"
 )
 
-// column is one column of a text table.
-type column[T any] struct {
-	title string
-	wide  bool // only with -o wide
-	right bool
-	most  int // cells at most in text; 0 is no limit
-	text  func(T) string
-}
-
 // list prints records: a table, or one JSON object per line with the page's
 // place as a last line when --page was asked for.
-func list[T any](c *call, page core.Page[T], cols []column[T]) error {
+func (c *call) list(all any) error { return c.listBy(nil, all) }
+
+// listBy is list with a face of its own.
+func (c *call) listBy(f *face.Face, all any) error {
 	var out bytes.Buffer
 	if c.g.Output == "json" {
-		for i := range page.Items {
-			if err := putJSON(&out, &page.Items[i]); err != nil {
+		rows, _ := face.Rows(all)
+		for i := range rows.Len() {
+			if err := putJSON(&out, face.Row(rows, i)); err != nil {
 				return err
 			}
 		}
 	} else {
-		table(&out, page.Items, cols, c.g.Output == "wide")
+		c.table(&out, f, all)
 	}
-	return c.place(&out, page.Info)
+	var info core.PageInfo
+	if page, is := all.(interface{ Rows() (any, core.PageInfo) }); is {
+		_, info = page.Rows()
+	}
+	return c.place(&out, info)
 }
 
 // place ends a list with the page's place, where that is of interest.
@@ -56,14 +57,6 @@ func (c *call) place(out *bytes.Buffer, i core.PageInfo) error {
 		}
 	}
 	return c.flush(out)
-}
-
-// record prints one record the way list would.
-func record[T any](c *call, v T, cols []column[T]) error {
-	return c.print(v, func(w io.Writer) error {
-		table(w, []T{v}, cols, c.g.Output == "wide")
-		return nil
-	})
 }
 
 // show prints one record in full: JSON, or a line per field. Hidden
@@ -149,17 +142,33 @@ func visible(data []byte) []byte {
 	return out.Bytes()
 }
 
-func table[T any](w io.Writer, items []T, cols []column[T], wide bool) {
-	t := textTable{lines: make([]strings.Builder, len(items)+1), wide: wide}
-	for c := range cols {
-		if col := &cols[c]; t.begin(col.title, col.wide, col.most) {
-			for i := range items {
-				t.add(col.text(items[i]))
-			}
-			t.end(col.right)
+// table writes records, one or many, as a table with the columns of a face; of the one
+// that is declared for them where f is nil.
+func (c *call) table(w io.Writer, f *face.Face, all any) {
+	rows, of := face.Rows(all)
+	if f == nil {
+		f = op.FaceOf(of)
+	}
+	at := c.at()
+	t := textTable{lines: make([]strings.Builder, rows.Len()+1), wide: c.g.Output == "wide"}
+	for _, col := range f.Columns(t.wide) {
+		t.begin(col)
+		for i := range rows.Len() {
+			t.add(col.Text(face.Row(rows, i), at))
 		}
+		t.end(col.Right)
 	}
 	t.print(w)
+}
+
+// at is where and when the caller is shown records.
+func (c *call) at() face.At {
+	at := face.At{Now: c.now(), Dir: c.env.Dir}
+	if c.eng != nil {
+		at.Newest = c.eng.Skills.Newest
+		at.Degraded = func(tenant string) bool { return len(c.eng.Health.Of(tenant)) > 0 }
+	}
+	return at
 }
 
 // textTable gathers a table column by column. It knows texts alone, so that there is
@@ -170,15 +179,17 @@ type textTable struct {
 	// Of the column that is gathered:
 	texts       []string
 	width, most int
+	exact       bool
 }
 
-// begin says whether a column is shown.
-func (t *textTable) begin(title string, wide bool, most int) bool {
-	t.texts, t.width, t.most = []string{title}, term.Width(title), most
-	return t.wide || !wide
+func (t *textTable) begin(col face.Column) {
+	t.texts, t.width, t.most, t.exact = []string{col.Title}, term.Width(col.Title), col.Most, col.Exact
 }
 
 func (t *textTable) add(text string) {
+	if t.exact {
+		text = term.Reveal(text)
+	}
 	text = term.Clean(text)
 	if !t.wide && t.most > 0 {
 		text = term.Cut(text, t.most)
@@ -256,12 +267,5 @@ func (c *call) age(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return short(max(0, c.now().Sub(at)))
-}
-
-func stamp(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
+	return face.Span(max(0, c.now().Sub(at)))
 }

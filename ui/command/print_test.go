@@ -8,7 +8,6 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
-	"swarmdeck/ui/command"
 )
 
 func TestPagesAreTrailedAndFiltered(t *testing.T) {
@@ -80,14 +79,14 @@ func TestNoOutputCarriesControlCharacters(t *testing.T) {
 	d.line("task list")
 	by := d.env.Caller
 	by.Tenant = "t_default"
-	tk := str(d.object(`task dispatch --kind exec.run --input ` + command.Quote(string(core.MustEncode(map[string]any{"argv": []string{"echo", hostile}}))) + ` --wait`)["task_id"])
+	tk := str(d.object(`task dispatch --kind exec.run --input ` + core.Quote(string(core.MustEncode(map[string]any{"argv": []string{"echo", hostile}}))) + ` --wait`)["task_id"])
 	d.no(d.eng.Tasks.AppendLog(t.Context(), by, tk, []task.LogLine{{Level: "INFO", Message: hostile, Source: hostile}}))
 	session := str(d.object("session create")["session_id"])
 	d.line("session start " + session)
-	d.line("session pause " + session + " --reason " + command.Quote(hostile))
-	d.line("agent create liar --project p -- sh -c " + command.Quote("printf '%s\\n' "+command.Quote(hostile)))
+	d.line("session pause " + session + " --reason " + core.Quote(hostile))
+	d.line("agent create liar --project p -- sh -c " + core.Quote("printf '%s\\n' "+core.Quote(hostile)))
 	d.until("agent show liar", "status", "idle")
-	d.line("agent assign liar " + command.Quote(hostile) + " --wait")
+	d.line("agent assign liar " + core.Quote(hostile) + " --wait")
 	for _, line := range []string{
 		"task list", "task show " + tk, "task log " + tk, "result show " + tk, "result list", "session list", "session show " + session,
 		"agent list", "agent show liar", "agent log liar --page-size 20", "agent history liar", "audit list --page-size 100", "decision list",
@@ -100,7 +99,7 @@ func TestNoOutputCarriesControlCharacters(t *testing.T) {
 
 func TestJSONKeepsItsValue(t *testing.T) {
 	d := newDeck(t)
-	task := str(d.object(`task dispatch --kind exec.run --input ` + command.Quote(string(core.MustEncode(map[string]any{"argv": []string{"printf", "%s", hostile}}))) + ` --wait`)["task_id"])
+	task := str(d.object(`task dispatch --kind exec.run --input ` + core.Quote(string(core.MustEncode(map[string]any{"argv": []string{"printf", "%s", hostile}}))) + ` --wait`)["task_id"])
 	out := d.line("-o json task show " + task)
 	clean(t, out)
 	var v struct{ Input struct{ Argv []string } }

@@ -4,19 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
-	"swarmdeck/engine"
-	"swarmdeck/engine/audit"
-	"swarmdeck/engine/cad"
-	"swarmdeck/engine/core"
-	"swarmdeck/engine/dag"
-	"swarmdeck/engine/dag/resource"
-	"swarmdeck/engine/estop"
-	"swarmdeck/engine/judge"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/swarm"
-	"swarmdeck/store"
 	"swarmdeck/ui/term"
 )
 
@@ -27,32 +19,32 @@ type printer func(c *call, o *op.Op, out any) (is bool, err error)
 // printers are looked through from the first on.
 func printers() []printer {
 	return []printer{
-		text(func(c *call, v op.Tree) error { return c.showTree(v) }),
-		text(func(c *call, v swarm.Reason) error { return c.showReason(v) }),
-		text(func(c *call, v estop.State) error { return c.showEStop(v) }),
+		text(showTree),
+		text(showReason),
+		text(showEStop),
 		text(func(c *call, v op.DeletedAgent) error { return c.say(v.Agent, "agent %s deleted", v.Name) }),
-		text(func(c *call, v op.TestedPolicy) error { return c.showTest(v) }),
-		text(func(c *call, v judge.BacktestReport) error { return c.showBacktest(v) }),
-		text(func(c *call, v judge.Explanation) error { return c.showExplanation(v) }),
+		text(showTest),
+		text(showBacktest),
+		text(showExplanation),
 		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
-		text(func(c *call, v core.Page[cad.RoleTemplate]) error { return c.showCADRoles(v) }),
-		text(func(c *call, v op.Answer) error { return c.showAnswer(v) }),
-		text(func(c *call, v op.Decomposed) error { return c.showDecomposed(v) }),
+		text(showCADRoles),
+		text(showAnswer),
+		text(showDecomposed),
 		text(func(c *call, v op.Checkpoint) error { return c.verbatim(v, []byte(v.Text)) }),
 		text(func(c *call, v op.Proof) error { return c.verbatim(v, []byte(v.Text)) }),
-		text(func(c *call, v audit.Report) error { return c.showReport(v) }),
-		text(func(c *call, v op.Deltas) error { return c.showDeltas(v) }),
-		text(func(c *call, v dag.State) error { return c.showState(v) }),
-		text(func(c *call, v resource.Proposal) error { return c.showPlan(v) }),
-		text(func(c *call, v dag.Lineage) error { return c.showLineage(v) }),
-		text(func(c *call, v engine.Replay) error { return c.showReplay(v) }),
-		text(func(c *call, v dag.Comparison) error { return c.showComparison(v) }),
-		text(func(c *call, v op.Picture) error { return c.showPicture(v) }),
-		text(func(c *call, v *store.Report) error { return c.showCheck(v) }),
-		text(func(c *call, v op.Backup) error { return c.showBackup(v) }),
-		text(func(c *call, v engine.Handover) error { return c.showHandover(v) }),
+		text(showReport),
+		text(showDeltas),
+		text(showState),
+		text(showPlan),
+		text(showLineage),
+		text(showReplay),
+		text(showComparison),
+		text(showPicture),
+		text(showCheck),
+		text(showBackup),
+		text(showHandover),
 		showWork,
-		text(func(c *call, v op.Patch) error { return c.showPatch(v) }),
+		text(showPatch),
 		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),
 		said,
 		fullWorkflow,
@@ -61,75 +53,7 @@ func printers() []printer {
 		showIntent,
 		runEvents,
 		full,
-		rows(sessionColumns),
-		rows(taskColumns),
-		rows(resultColumns),
-		rows(agentColumns),
-		rows(historyColumns),
-		rows(logColumns),
-		rows(queueColumns),
-		rows(changeColumns),
-		rows(skillColumns),
-		rows(orderColumns),
-		rows(executionColumns),
-		rows(skillFigureColumns),
-		rows(sourceColumns),
-		rows(problemColumns),
-		rows(invokedColumns),
-		rows(messageColumns),
-		rows(topicColumns),
-		rows(deadColumns),
-		rows(subscriptionColumns),
-		rows(offerColumns),
-		rows(projectColumns),
-		rows(workColumns),
-		rows(remarkColumns), rows(viewedColumns),
-		rows(checksColumns),
-		rows(roleColumns),
-		rows(approvalColumns),
-		rows(decisionColumns),
-		rows(egressColumns),
-		rows(connectionColumns),
-		rows(filesColumns),
-		rows(budgetColumns),
-		rows(secretColumns),
-		rows(policyColumns),
-		rows(ruleColumns),
-		rows(subagentColumns),
-		rows(retentionColumns),
-		rows(slotColumns),
-		rows(operatorColumns),
-		rows(noticeColumns),
-		rows(cadAgentColumns),
-		rows(cadMessageColumns),
-		rows(workspaceColumns),
-		rows(entityColumns),
-		rows(entryColumns),
-		rows(conflictColumns),
-		rows(doneColumns),
-		rows(scenarioColumns),
-		rows(workflowColumns),
-		rows(assignmentColumns),
-		rows(tenantColumns),
-		rows(troubleColumns),
-		rows(visitorColumns),
-		rows(serverColumns),
-		rows(toolColumns),
-		rows(eventColumns),
-		rows(recordedColumns),
-		rows(momentColumns),
-		rows(dagCallColumns),
-		rows(resourceColumns),
-		rows(mountColumns),
-		rows(policyChangeColumns),
-		rows(forkColumns),
-		rows(intentColumns),
-		rows(keptColumns),
-		rows(snapshotColumns),
-		rows(signingColumns),
-		rows(witnessColumns),
-		rows(hostColumns),
-		rows(engineColumns),
+		faced,
 	}
 }
 
@@ -179,19 +103,17 @@ func text[T any](print func(*call, T) error) printer {
 	}
 }
 
-// rows prints a record as one line of a table, and more as many.
-func rows[T any](cols func(*call) []column[T]) printer {
-	return func(c *call, _ *op.Op, out any) (bool, error) {
-		switch v := out.(type) {
-		case T:
-			return true, record(c, v, cols(c))
-		case []T:
-			return true, list(c, core.Page[T]{Items: v}, cols(c))
-		case core.Page[T]:
-			return true, list(c, v, cols(c))
-		}
+// faced prints what has columns: a record as one line of a table, and more as many.
+func faced(c *call, _ *op.Op, out any) (bool, error) {
+	_, of := face.Rows(out)
+	f := op.FaceOf(of)
+	switch {
+	case f == nil || len(f.Columns(false)) == 0:
 		return false, nil
+	case reflect.TypeOf(out) == of: // one
+		return true, c.print(out, func(w io.Writer) error { c.table(w, f, out); return nil })
 	}
+	return true, c.listBy(f, out)
 }
 
 // full prints all members of what is asked for in full.

@@ -64,7 +64,7 @@ func (t *tree) projectInit() *cobra.Command {
 					said = append(said, part.what+": "+strings.Join(part.of, ", "))
 				}
 			}
-			return c.say(b, "%s; look through it, then: swarmdeck up %s", strings.Join(said, "; "), Quote(b.File))
+			return c.say(b, "%s; look through it, then: swarmdeck up %s", strings.Join(said, "; "), core.Quote(b.File))
 		},
 	})
 }

@@ -51,7 +51,7 @@ func FuzzSplit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := command.Split(command.Join(words))
+		again, err := command.Split(core.Join(words))
 		if err != nil || !slices.Equal(words, again) {
 			t.Fatalf("%q splits to %q, joined and split again to %q, %v", line, words, again, err)
 		}

@@ -15,10 +15,10 @@ import (
 func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.env.Attached }
 
 // showCheck prints what a check of the data file found.
-func (c *call) showCheck(r *store.Report) error { return c.checked(r, r, r.Problems) }
+func showCheck(c *call, r *store.Report) error { return c.checked(r, r, r.Problems) }
 
 // showBackup prints a backup with what was copied beside it.
-func (c *call) showBackup(b op.Backup) error {
+func showBackup(c *call, b op.Backup) error {
 	with := make([]string, len(b.With))
 	for i, path := range b.With {
 		with[i] = "with " + path

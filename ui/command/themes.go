@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/themes"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
@@ -107,16 +108,9 @@ func looks(getenv func(string) string) []look {
 	return all
 }
 
-func lookColumns(*call) []column[look] {
-	return []column[look]{
-		{title: "THEME", text: func(x look) string { return x.Name }},
-		{title: "FROM", text: func(x look) string { return x.From }},
-	}
-}
-
 func (t *tree) themes() *cobra.Command {
 	return t.group("theme", "The cockpit's looks",
-		lists(t, spec{use: "list", short: "List the themes", effect: Reads, ownScope: true}, nil, lookColumns,
+		lists(t, spec{use: "list", short: "List the themes", effect: Reads, ownScope: true}, nil, face.Of[look]{Columns: "THEME:name FROM:from"}.Face(),
 			func(c *call, f core.Filter) (core.Page[look], error) {
 				return core.Pick(looks(c.env.getenv), nil, f, func(x look) core.Traits { return core.Traits{Text: x.Name} })
 			}),

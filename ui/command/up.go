@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -76,22 +77,13 @@ func (t *tree) up() *cobra.Command {
 // applied prints what was done with a file, or with -o sentence how much of it.
 func (c *call) applied(path string, done []Applied) error {
 	if c.g.Output != "sentence" {
-		return list(c, core.Page[Applied]{Items: done}, appliedColumns(c))
+		return c.listBy(face.Of[Applied]{Columns: "ACTION:action OBJECT:object NAME:name", Wide: "ID:id"}.Face(), done)
 	}
 	count := map[string]int{}
 	for _, a := range done {
 		count[a.Action]++
 	}
 	return c.say(done, "applied %s: %d created, %d changed, %d as they were", path, count["created"], count["changed"], count["unchanged"])
-}
-
-func appliedColumns(*call) []column[Applied] {
-	return []column[Applied]{
-		{title: "ACTION", text: func(a Applied) string { return a.Action }},
-		{title: "OBJECT", text: func(a Applied) string { return a.Object }},
-		{title: "NAME", text: func(a Applied) string { return a.Name }},
-		{title: "ID", wide: true, text: func(a Applied) string { return a.ID }},
-	}
 }
 
 func (c *call) loadSwarm(path string) (*swarmfile.File, error) {

@@ -167,7 +167,7 @@ func (d *deck) quickstart() {
 	d.t.Helper()
 	dir, err := examples.Extract("quickstart", filepath.Join(d.dir, "examples"))
 	d.no(err)
-	d.line("up " + command.Quote(dir))
+	d.line("up " + core.Quote(dir))
 }
 
 func TestTheQuickstartSwarmWorks(t *testing.T) {
@@ -204,7 +204,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	id := str(d.until("approval list --open", "status", "open")["approval_id"])
 	content := "It's \"quoted\" \\ and é 日本 😀\ttabbed\n\nlast line\n"
 	edit := string(core.MustEncode(map[string]string{"path": "my notes.txt", "content": content}))
-	d.line("approval approve " + id + " --reason fine --edit " + command.Quote(edit))
+	d.line("approval approve " + id + " --reason fine --edit " + core.Quote(edit))
 	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
 		t.Errorf("approved: %v", got)
 	}

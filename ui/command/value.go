@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -117,19 +116,4 @@ func (c *call) instant(field, text string) (time.Time, error) {
 		return time.Time{}, usage(field, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m", field, core.Clip(text))
 	}
 	return c.now().Add(-d), nil
-}
-
-// short prints a duration the short way: 45s, 12m, 3h, 2d.
-func short(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + short(-d)
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/task"
 )
@@ -42,7 +41,7 @@ func (w *waiting) printTasks(c *call, ids ...string) error {
 	if failed := new(op.Failed); err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	if printErr := list(c, core.Page[task.Task]{Items: done}, taskColumns(c)); printErr != nil {
+	if printErr := c.list(done); printErr != nil {
 		return printErr
 	}
 	return err

@@ -212,7 +212,7 @@ func (r *reader) run(words []string) {
 		env := r.env
 		code := command.Run(going, &env, words)
 		if code != command.ExitOK && r.interactive {
-			r.out.line("failed: exit code %d: %s", code, command.Join(words))
+			r.out.line("failed: exit code %d: %s", code, core.Join(words))
 		}
 		done <- code
 	})
@@ -226,7 +226,7 @@ func (r *reader) run(words []string) {
 	case code := <-done:
 		r.fail(code)
 	case <-late:
-		r.out.line("still working on: %s. You can go on.", command.Join(words))
+		r.out.line("still working on: %s. You can go on.", core.Join(words))
 	case <-r.ctx.Done():
 	}
 }

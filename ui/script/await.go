@@ -225,7 +225,7 @@ func (r *run) read(ts teller, args []string) ([]byte, error) {
 	var out, bad bytes.Buffer
 	env.Stdout, env.Stderr = &out, &bad
 	if code := command.Run(r.ctx, env, args); code != command.ExitOK {
-		return nil, fmt.Errorf("%s: %s", command.Join(args), excerpt(bad.String()))
+		return nil, fmt.Errorf("%s: %s", core.Join(args), excerpt(bad.String()))
 	}
 	return out.Bytes(), nil
 }

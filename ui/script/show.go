@@ -61,7 +61,7 @@ func (s *show) line(args []string) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(s.out, "\r\n\x1b[2K> %s", term.Clean(command.Join(args)))
+	fmt.Fprintf(s.out, "\r\n\x1b[2K> %s", term.Clean(core.Join(args)))
 	s.last = ""
 	time.Sleep(linePause)
 }

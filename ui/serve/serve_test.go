@@ -16,6 +16,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
@@ -62,7 +63,7 @@ func TestASessionIsWhatItsClientSaid(t *testing.T) {
 		return 7
 	}})
 	var out, errs bytes.Buffer
-	code, err := r.attach(t.Context(), serve.Attachment{Line: command.Join([]string{"task", "show me"}), Dir: "/somewhere", Env: []string{"LANG=C.UTF-8"}, Stdout: &out, Stderr: &errs})
+	code, err := r.attach(t.Context(), serve.Attachment{Line: core.Join([]string{"task", "show me"}), Dir: "/somewhere", Env: []string{"LANG=C.UTF-8"}, Stdout: &out, Stderr: &errs})
 	if want := `["task" "show me"] in /somewhere, LANG=C.UTF-8, alice as admin`; code != 7 || err != nil || out.String() != want || errs.String() != "beside it" {
 		t.Errorf("exit %d, %v, %q, %q", code, err, out.String(), errs.String())
 	}

@@ -101,7 +101,7 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 // a signature come from a socket there, which is another for each connection: an sshd
 // leaves that of one that was lost behind.
 func reach(a *command.Attach, here string) (args []string) {
-	program := command.Quote(a.Program)
+	program := core.Quote(a.Program)
 	if here != "" {
 		at := "/tmp/" + keyring.SignerPrefix + strings.ToLower(rand.Text())
 		args = append(args, "-R", at+":"+here)

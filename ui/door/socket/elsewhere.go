@@ -37,9 +37,9 @@ func attach(ctx context.Context, conn net.Conn, login *serve.Login, dir string, 
 // attachment is a line as the process that carries it out needs it. To another machine
 // neither paths nor variables of this one mean anything.
 func attachment(login *serve.Login, dir string, args []string, in io.Reader, out, errs io.Writer) serve.Attachment {
-	a := serve.Attachment{Line: command.Join(args), Dir: dir, Env: surroundings(), Stdin: in, Stdout: out, Stderr: errs, Login: login}
+	a := serve.Attachment{Line: core.Join(args), Dir: dir, Env: surroundings(), Stdin: in, Stdout: out, Stderr: errs, Login: login}
 	if login != nil {
-		a.Line, a.Dir, a.Env = command.Join(without(args, "--data")), "", serve.Screen(os.Getenv)
+		a.Line, a.Dir, a.Env = core.Join(without(args, "--data")), "", serve.Screen(os.Getenv)
 	}
 	return a
 }

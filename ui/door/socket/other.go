@@ -32,7 +32,7 @@ func (o Options) run(ctx context.Context, e *command.Env, t *serve.Session) int 
 		errors.As(err, &other)
 		return eng, err
 	}
-	t.Line = command.Join(without(t.Args, "--data"))
+	t.Line = core.Join(without(t.Args, "--data"))
 	for end := time.Now().Add(command.OtherPatience); ; {
 		line := *e
 		running, over, stop := line.Following(ctx, !mayRepeat(t.Args))

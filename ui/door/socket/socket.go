@@ -15,8 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/operator"
-	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
 )
 
@@ -79,7 +79,7 @@ func Ask(ctx context.Context, conn net.Conn, args []string) ([]byte, error) {
 		return nil, err
 	}
 	defer none.Close()
-	code, err := serve.Attach(ctx, conn, serve.Attachment{Line: command.Join(args), Env: surroundings(), Stdin: none, Stdout: &out, Stderr: &said})
+	code, err := serve.Attach(ctx, conn, serve.Attachment{Line: core.Join(args), Env: surroundings(), Stdin: none, Stdout: &out, Stderr: &said})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit %d: %s", code, said.String())
 	}

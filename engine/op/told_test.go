@@ -3,7 +3,6 @@ package op
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"swarmdeck/engine"
@@ -56,7 +55,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"skill unload", []skill.Change{{Name: "grasp", Version: "1.0.0"}}, "unloaded skill grasp@1.0.0"},
 		{"skill load", []skill.Change{{}, {}}, "loaded 2 skills"},
 		{"bus publish", bus.Message{MessageID: "m_1"}, "published message m_1"},
-		{"bus read", []bus.Message{{}}, "read 1 message"},
+		{"bus read", []bus.Message{{MessageID: "m_1"}}, "read message m_1"},
 		{"bus unsubscribe", Unsubscribed{"indexer", "removed"}, "subscription indexer removed"},
 		{"project learn", []Offer{}, "learned 0 projects"},
 		{"operator set", operator.Operator{Name: "bob"}, "let in operator bob"},
@@ -77,7 +76,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 		{"cad op", Answer{Done: cad.Done{Method: "solid.extrude", WorkspaceID: "ws_ann"}}, "carried out solid.extrude in ws_ann"},
 		{"cad controller max-concurrent", cad.Info{MaxConcurrent: 4}, "set: at most 4 CAD agents work at once"},
 		{"cad message", cad.AgentMessage{MessageID: "m_1", MessageType: cad.Request, ToAgentID: "bob"}, "sent message m_1: request to bob"},
-		{"cad messages", core.Page[cad.AgentMessage]{Items: make([]cad.AgentMessage, 2)}, "messages marked as read: 2"},
+		{"cad messages", core.Page[cad.AgentMessage]{Items: make([]cad.AgentMessage, 2)}, "read 2 messages"},
 		{"cad workspace undo", cad.Done{WorkspaceID: "main"}, "took back the newest operation of workspace main"},
 		{"cad workspace create", cad.Workspace{WorkspaceID: "main"}, "created workspace main"},
 		{"cad scenario run", cad.Workflow{WorkflowID: "wf_1", ScenarioName: "stand", State: cad.WorkflowRunning}, "started workflow wf_1: stand"},
@@ -168,17 +167,4 @@ func TestAStreamEndsWithTheErrorOfItsDoor(t *testing.T) {
 	if out, err := o.Run(t.Context(), &call); out != nil || err != full || !slices.Equal(got, []int{1, 2, 3}) {
 		t.Errorf("%v %v %v", out, err, got)
 	}
-}
-
-// Find makes the operation of a name; nil when there is none.
-func Find(name string) *Op {
-	noun, _, _ := strings.Cut(name, " ")
-	if n := Of(noun); n.Ops != nil {
-		for _, o := range n.Ops() {
-			if o.Name == name {
-				return o
-			}
-		}
-	}
-	return nil
 }

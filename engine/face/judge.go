@@ -1,0 +1,90 @@
+package face
+
+import (
+	"fmt"
+	"strings"
+
+	"swarmdeck/engine/judge"
+)
+
+func judged() []*Face {
+	return []*Face{
+		Of[judge.Approval]{
+			Noun: "approval", Each: true, Says: approvalSays,
+			ID: "approval_id", Head: "subject.headline",
+			Columns: "APPROVAL:approval_id STATUS:status RISK:risk AGENT:agent.name AGE:created_at,age LEFT,right WHAT,72,exact",
+			Wide:    "GATE:gate RULE:rule_id TASK:task_id DIGEST:digest BY:answered_by ANSWERED:answered_at REASON:answer_reason",
+			Cells: Cells[judge.Approval]{
+				"LEFT": func(a *judge.Approval, at At) string {
+					if a.Status != judge.Open {
+						return ""
+					}
+					ends, _ := a.Ends()
+					return at.Left(ends)
+				},
+				"WHAT": func(a *judge.Approval, _ At) string { return a.Subject.Headline },
+			},
+		}.Face(),
+		Of[judge.GateDecision]{
+			Noun: "decision", ID: "decision_id", Head: "reason_code",
+			Columns: "ID:decision_id DECISION GATE:gate REASON:reason_code,32 CONF:confidence BY:decided_by,16 AGENT:agent AGE:created_at,age TASK:task_id",
+			Wide:    "KIND:kind RULE:rule_id APPROVAL:approval_id DOOR:door POLICY:policy_version DIGEST:digest TRACE:trace_id CREATED:created_at",
+			Cells: Cells[judge.GateDecision]{
+				"DECISION": func(d *judge.GateDecision, _ At) string { return d.Word() },
+			},
+		}.Face(),
+		Of[judge.Policy]{
+			Noun: "policy", ID: "policy_id", Head: "name", Says: policySays,
+			Columns: "POLICY:policy_id STATUS:status KIND:kind NAME:name,24 TESTS JAIL BY:proposed_by AGE:created_at,age",
+			Wide:    "FIRST:first_activated_by DIGEST:source_digest,12 VERSION:policy_version,12",
+			Cells: Cells[judge.Policy]{
+				"TESTS": func(p *judge.Policy, _ At) string {
+					if p.Cases == 0 {
+						return "no cases"
+					}
+					if p.TestsSummary == nil {
+						return fmt.Sprintf("%d not run", p.Cases)
+					}
+					return fmt.Sprintf("%d of %d pass", p.TestsSummary.Passed, p.TestsSummary.Total)
+				},
+				"JAIL": func(p *judge.Policy, _ At) string {
+					switch {
+					case p.Kind != judge.KindProgram:
+						return "-"
+					case p.Unsandboxed:
+						return "unsandboxed"
+					}
+					return "jailed"
+				},
+			},
+		}.Face(),
+		Of[judge.Rule]{
+			Noun: "rule", ID: "rule_id", Head: "rule",
+			Columns: "RULE:rule_id STATE USES,right LEFT,right OWNER:owner WHAT:rule,exact",
+			Wide:    "GATE:gate BACKTEST EXPIRES:expires_at",
+			Cells: Cells[judge.Rule]{
+				"STATE": func(r *judge.Rule, at At) string { return r.State(at.Now) },
+				"USES":  func(r *judge.Rule, _ At) string { return fmt.Sprintf("%d/%d", r.Uses, r.MaxUses) },
+				"LEFT":  func(r *judge.Rule, at At) string { return at.Left(r.ExpiresAt) },
+				"BACKTEST": func(r *judge.Rule, _ At) string {
+					return fmt.Sprintf("%d of %d would change", r.Backtest.Flips, r.Backtest.Checked)
+				},
+			},
+		}.Face(),
+		Of[judge.CaseResult]{
+			Columns: "CASE:name,28 LINE:line RESULT WANT GOT",
+			Wide:    "RULE:rule_id RATIONALE:rationale",
+			Cells: Cells[judge.CaseResult]{
+				"RESULT": func(r *judge.CaseResult, _ At) string { return map[bool]string{true: "pass", false: "FAIL"}[r.Passed] },
+				"WANT": func(r *judge.CaseResult, _ At) string {
+					return strings.TrimSpace(r.Want.Decision + " " + r.Want.ReasonCode)
+				},
+				"GOT": func(r *judge.CaseResult, _ At) string { return r.Decision + " " + r.ReasonCode },
+			},
+		}.Face(),
+		Of[judge.Flip]{
+			Columns: "FROM:from TO:to COUNT:count GATE:gate WHAT:tool,16 BECAUSE:reason_code,24 FOR_EXAMPLE:examples,20",
+			Wide:    "RULE:rule_id",
+		}.Face(),
+	}
+}
