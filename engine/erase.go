@@ -2,31 +2,16 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/retention"
 )
 
 // erasers are what takes out what a person or agent said.
-func (e *Engine) erasers() []retention.Eraser {
-	return []retention.Eraser{
-		{Kind: "tasks", Erase: e.Tasks.EraseTasks},
-		{Kind: "logs", Erase: e.Tasks.EraseLogs},
-		{Kind: "agents", Erase: e.Fleet.EraseAgents},
-		{Kind: "activity", Erase: e.Fleet.EraseActivity},
-		{Kind: "queue", Erase: e.Fleet.EraseQueue},
-		{Kind: "attention", Erase: e.Fleet.EraseAttention},
-		{Kind: "executions", Erase: e.Skills.EraseExecutions},
-		{Kind: "subagents", Erase: e.Skills.EraseSubagents},
-		{Kind: "messages", Erase: e.Bus.EraseMessages},
-		{Kind: "refusals", Erase: e.Bus.EraseRefusals},
-		{Kind: "events", Erase: e.DAG.EraseEvents},
-		{Kind: "rules", Erase: e.Judge.EraseRules},
-		{Kind: "approvals", Erase: e.Judge.EraseApprovals},
-		{Kind: "decisions", Erase: e.Judge.EraseDecisions},
-		{Kind: "operators", Erase: e.leaveOperator},
-	}
+func (e *Engine) erasers() []record.Eraser {
+	return slices.Concat(e.Tasks.Erasers(), e.Fleet.Erasers(), e.Skills.Erasers(), e.Bus.Erasers(), e.DAG.Erasers(), e.Judge.Erasers(),
+		[]record.Eraser{{Kind: "operators", Erase: e.leaveOperator}})
 }
 
 // leaveOperator is a record.Erase that names the entry of an operator: it says

@@ -57,7 +57,7 @@ func (b *Bus) deadKind() record.Table[DeadLetter] {
 	return &record.Kind[*DeadLetter]{
 		Noun: "dead letter", Bucket: "message.dead", Quiet: true, Ledger: b.ledger,
 		ID:    func(d *DeadLetter) string { return d.MessageID },
-		Place: (*DeadLetter).key,
+		Place: (*DeadLetter).key, Personal: eraseRefusal,
 		Indexes: []record.Index[*DeadLetter]{
 			{Bucket: bGrave, Count: string(bGrave), Word: (*DeadLetter).grave},
 			{Count: countDead, Word: func(d *DeadLetter) string {

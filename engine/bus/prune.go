@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -133,41 +132,28 @@ func (b *Bus) forget(tx *audit.Tx, m *Message) error {
 	return b.topics.Leave(tx, nil, t)
 }
 
-// EraseMessages is a record.Erase: the payloads of what the subject sent, and
-// of messages about their tasks. What waits to be read is left.
-func (b *Bus) EraseMessages(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return b.messages.Sweep(of, "messages", func(tx *audit.Tx, e *record.Erasure, k, value []byte, m *Message) (bool, error) {
-		whose, over, err := of.Task(tx, m.TaskID)
-		if err != nil {
-			return false, err
-		}
-		if whose == record.NotTheirs && m.SenderID != of.Name && !of.Is(m.SentBy, m.SentPerson) {
-			return false, nil
-		}
-		if len(m.Payload) <= len(`{}`) || core.IsErased(m.Payload) {
-			return false, nil
-		}
-		if err := decorate(tx, m); err != nil {
-			return false, err
-		}
-		if !over || m.Status == Open || m.Unanswered || b.inHand(tx.Tenant(), m.Seq) {
-			of.Leave("message " + m.MessageID + " (it waits to be read or answered, or its task is not over)")
-			return false, nil
-		}
-		if e == nil {
-			return true, nil
-		}
-		e.Add(m.MessageID, value)
-		m.Payload = core.Erase(m.Payload)
+// Erasers erase the payloads of what the subject sent, and of messages about their
+// tasks; why these were refused, and why they refused those of others.
+func (b *Bus) Erasers() []record.Eraser {
+	return []record.Eraser{b.messages.Eraser("messages"), b.dead.Eraser("refusals")}
+}
+
+func (b *Bus) eraseMessage(e *record.Erasure, m *Message) {
+	whose, over := e.Whose(m.TaskID)
+	if whose == record.NotTheirs && m.SenderID != e.Of.Name && !e.Of.Is(m.SentBy, m.SentPerson) || !e.Wipe(&m.Payload) {
+		return
+	}
+	if e.Check(decorate(e.Tx, m)); !over || m.Status == Open || m.Unanswered || b.inHand(e.Tx.Tenant(), m.Seq) {
+		e.Waits("message " + m.MessageID + " (it waits to be read or answered, or its task is not over)")
+	}
+	e.Written = true // not as a new one, which followers hear of
+	e.Then(func() error {
 		data, err := encode(nil, m)
-		if err != nil {
-			return true, err
-		}
-		t := b.of(tx.Tenant())
-		tx.OnCommit(func() { t.feed.erased(m) })
-		tx.Changed("message", m.MessageID)
-		return true, tx.Put(messages, bytes.Clone(k), data) // not as a new one, which followers hear of
-	}).Slice(ctx, by, of, from)
+		t := b.of(e.Tx.Tenant())
+		e.Tx.OnCommit(func() { t.feed.erased(m) })
+		e.Tx.Changed("message", m.MessageID)
+		return errors.Join(err, e.Tx.Put(messages, record.Seq(m.Seq), data))
+	})
 }
 
 // erased takes a message without its payload in the place of what it was.
@@ -180,31 +166,19 @@ func (f *feed) erased(m *Message) {
 	}
 }
 
-// EraseRefusals is a record.Erase: why messages of the subject were refused, and
-// why they refused those of others.
-func (b *Bus) EraseRefusals(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return b.dead.Erase(ctx, by, of, from, "refusals", func(tx *audit.Tx, e *record.Erasure, d *DeadLetter) (bool, error) {
-		erased := core.EraseText(d.Detail)
-		if erased == d.Detail {
-			return false, nil
+func eraseRefusal(e *record.Erasure, d *DeadLetter) {
+	if d.SenderID != e.Of.Name && d.RecipientID != e.Of.Name {
+		if whose, _ := e.Whose(d.TaskID); whose == record.NotTheirs {
+			return
 		}
-		if d.SenderID != of.Name && d.RecipientID != of.Name {
-			whose, _, err := of.Task(tx, d.TaskID)
-			if err != nil || whose == record.NotTheirs {
-				return false, err
-			}
-		}
-		d.Detail = erased
-		_, name := d.consumer()
-		if e == nil || name == "" {
-			return true, nil
-		}
-		at := record.Seq(d.Seq).Last(name)
-		was, known, err := fates.Get(tx, at)
-		if err != nil || !known || was.Reason == "" {
-			return true, err
-		}
-		was.Reason = core.EraseText(was.Reason)
-		return true, fates.Put(tx, at, was)
-	})
+	}
+	_, name := d.consumer()
+	if !e.Wipe(&d.Detail) || name == "" {
+		return
+	}
+	at := record.Seq(d.Seq).Last(name)
+	was, known, err := fates.Get(e.Tx, at)
+	if e.Check(err); known && e.Wipe(&was.Reason) {
+		e.Then(func() error { return fates.Put(e.Tx, at, was) })
+	}
 }

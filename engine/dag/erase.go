@@ -2,7 +2,7 @@ package dag
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,62 +13,62 @@ import (
 	"swarmdeck/store"
 )
 
-// EraseEvents is a record.Erase: what the events of the subject's tasks, and of
-// an agent of that name, hold. Each stays in the record under its id, with its
-// place, its references and its edges.
-func (d *DAG) EraseEvents(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	var blocks []uint64 // whose pieces tell of what was erased
-	return record.Sweep{
-		Ledger: d.ledger, Kind: "events", Bucket: store.Bucket(stored),
-		Done: func(tx *audit.Tx) error { return reader{tx}.cutAgain(tx, slices.Compact(blocks)) },
-		Erase: func(tx *audit.Tx, e *record.Erasure, k, value []byte) (bool, error) {
-			if len(k) != 8 {
-				return false, nil
-			}
-			w, err := asRow(record.LastSeq(k), value)
-			var event Event
-			if err == nil {
-				event, err = w.folded()
-			}
-			if err != nil {
-				of.Leave("an event of the record that can't be read")
-				return false, nil
-			}
-			if event.Erased != nil {
-				return false, nil
-			}
-			task, err := reader{tx}.taskOf(&event)
-			if err != nil {
-				return false, err
-			}
-			whose, over, err := of.Task(tx, task)
-			theirs := whose == record.Theirs || event.AgentID == of.Name
-			if err != nil || !over || !theirs && !repeats(of.Said[task], w.raw) {
-				return false, err
-			}
-			rec, err := w.recorded()
-			if err != nil {
-				return false, err
-			}
-			left, some, err := rec.Event.erase()
-			if err != nil || !some || e == nil {
-				return some, err
-			}
-			e.Add(event.EventID, value)
-			tx.Changed("dag", event.EventID)
-			block, _ := blockOf(record.LastSeq(k))
-			blocks = append(blocks, block)
-			return true, stored.Put(tx, bytes.Clone(k), append(bytes.Clone(value[:recordHead]), left...))
-		},
-	}.Slice(ctx, by, of, from)
+// Erasers erase what the events of the subject's tasks, and of an agent of that
+// name, hold. Each stays in the record under its id, with its place, its references
+// and its edges.
+func (d *DAG) Erasers() []record.Eraser {
+	return []record.Eraser{record.Sweep{
+		Ledger: d.ledger, Kind: "events", Bucket: store.Bucket(stored), Erase: eraseEvent,
+		Done: func(tx *audit.Tx, keys [][]byte) error { return reader{tx}.cutAgain(tx, keys) },
+	}.Eraser()}
+}
+
+func eraseEvent(e *record.Erasure, key, value []byte) {
+	if len(key) != 8 {
+		return
+	}
+	w, err := asRow(record.LastSeq(key), value)
+	var event Event
+	if err == nil {
+		event, err = w.folded()
+	}
+	if err != nil {
+		e.Waits("an event of the record that can't be read")
+		return
+	}
+	if e.ID = event.EventID; event.Erased != nil {
+		return
+	}
+	task, err := reader{e.Tx}.taskOf(&event)
+	e.Check(err)
+	whose, over := e.Whose(task)
+	if !over || whose != record.Theirs && event.AgentID != e.Of.Name && !repeats(e.Of.Said[task], w.raw) {
+		return
+	}
+	rec, err := w.recorded()
+	if !e.Check(err) {
+		return
+	}
+	wipeBody(e, rec.Event.Body)
+	for _, n := range rec.Event.Nodes {
+		wipeNode(e, n.Body)
+	}
+	e.Then(func() error {
+		e.Tx.Changed("dag", event.EventID)
+		left, err := rec.Event.erased()
+		return errors.Join(err, stored.Put(e.Tx, key, append(bytes.Clone(value[:recordHead]), left...)))
+	})
 }
 
 // cutAgain writes the pieces of blocks without what was erased.
-func (r reader) cutAgain(tx *audit.Tx, blocks []uint64) error {
-	for _, n := range blocks {
-		if n >= uint64(r.Counter(countBlocks)) {
-			return nil
+func (r reader) cutAgain(tx *audit.Tx, keys [][]byte) error {
+	cut := uint64(r.Counter(countBlocks))
+	for _, key := range keys {
+		n, _ := blockOf(record.LastSeq(key))
+		if n == cut || n >= uint64(r.Counter(countBlocks)) {
+			continue
 		}
+		cut = n
 		b, err := r.readBlock(n)
 		if len(core.DamagedIn(err)) > 0 {
 			err = pieces.Put(tx.Derived(), record.Seq(n), nil)
@@ -99,94 +99,63 @@ func (r reader) taskOf(e *Event) (string, error) {
 	return h.TaskID, err
 }
 
-// erase is the canonical JSON of an event without its content; false when it
-// has none.
-func (e *Event) erase() (core.Raw, bool, error) {
-	c := eraser{}
-	c.body(e.Body)
-	for _, n := range e.Nodes {
-		c.node(n.Body)
-	}
-	if !c.some {
-		return nil, false, nil
-	}
+// erased is the canonical JSON of an event that has no content any more.
+func (e *Event) erased() (core.Raw, error) {
 	head := e.Head
 	head.EventID, head.Erased = "", &core.Erased{SHA256: e.EventID, Bytes: int64(len(e.raw))}
 	rest, err := core.Encode(e.Body)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	data, err := core.Encode(struct {
 		Head `json:",embed"`
 		Body core.Raw `json:",embed"`
 	}{head, rest})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	left, err := core.Canonical(data)
-	return left, true, err
+	return core.Canonical(data)
 }
 
-// eraser takes content out of an event that is nobody else's.
-type eraser struct{ some bool }
-
-func (c *eraser) text(s *string) {
-	if *s != "" {
-		*s, c.some = core.EraseText(*s), true
-	}
-}
-
-// value takes out what is more than {} or [].
-func (c *eraser) value(v *core.Raw) {
-	if len(*v) > len(`{}`) {
-		*v, c.some = core.Erase(*v), true
-	}
-}
-
-func (c *eraser) fault(f *Fault) {
+func wipeFault(e *record.Erasure, f *Fault) {
 	if f != nil {
-		c.text(&f.Message)
-		c.value(&f.Details)
+		e.Wipe(&f.Message, &f.Details)
 	}
 }
 
-func (c *eraser) body(body Body) {
+func wipeBody(e *record.Erasure, body Body) {
 	switch b := body.(type) {
 	case *ModelRequest:
-		c.value(&b.Params)
-		c.value(&b.ToolsSpec)
+		e.Wipe(&b.Params, &b.ToolsSpec)
 	case *ModelResponse:
-		c.fault(b.Error)
+		wipeFault(e, b.Error)
 	case *ToolCall:
-		c.value(&b.Args)
+		e.Wipe(&b.Args)
 	case *ToolResult:
-		c.value(&b.Result)
-		c.fault(b.Error)
+		e.Wipe(&b.Result)
+		wipeFault(e, b.Error)
 	case *MCPResourceUpdated:
-		c.text(&b.Summary)
+		e.Wipe(&b.Summary)
 	case *PolicyActivated:
-		c.text(&b.Notes)
+		e.Wipe(&b.Notes)
 	case *Substitution:
-		c.text(&b.Reason)
+		e.Wipe(&b.Reason)
 	case *SnapshotCreated:
-		c.fault(b.Error)
+		wipeFault(e, b.Error)
 	case *RestoreAttempted:
-		c.fault(b.Error)
+		wipeFault(e, b.Error)
 	}
 }
 
-func (c *eraser) node(body NodeBody) {
+func wipeNode(e *record.Erasure, body NodeBody) {
 	switch b := body.(type) {
 	case *Message:
 		for i := range b.Content {
 			p := &b.Content[i]
-			c.text(&p.Text)
-			c.text(&p.URL)
-			c.value(&p.Input)
-			c.value(&p.Output)
+			e.Wipe(&p.Text, &p.URL, &p.Input, &p.Output)
 		}
 	case *Subagent:
-		c.value(&b.Constraints)
+		e.Wipe(&b.Constraints)
 	}
 }
 

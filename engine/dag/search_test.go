@@ -268,7 +268,7 @@ func TestWhatIsErasedIsInNoPiece(t *testing.T) {
 	}
 	before := row()
 	of := &record.Subject{Name: "ada", Task: func(*audit.Tx, string) (record.Whose, bool, error) { return record.NotTheirs, true, nil }}
-	if _, n, err := r.EraseEvents(t.Context(), alice, of, nil); err != nil || n == 0 {
+	if _, n, err := r.Erasers()[0].Erase(t.Context(), alice, of, nil); err != nil || n == 0 {
 		t.Fatal(n, err)
 	}
 	if after := row(); len(after) == 0 || slices.Equal(before, after) {

@@ -211,10 +211,11 @@ const (
 func (f *Fleet) agentKind() record.Table[Agent] {
 	return &record.Kind[*Agent]{
 		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
-		ID:      func(a *Agent) string { return a.Name },
-		Stored:  func(a *Agent) any { return stored{a, a.Env} },
-		Says:    "status role project runtime host task_id waiting paused pausing stopped",
-		Indexes: []record.Index[*Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
+		ID:       func(a *Agent) string { return a.Name },
+		Stored:   func(a *Agent) any { return stored{a, a.Env} },
+		Personal: func(e *record.Erasure, a *Agent) { a.erase(e) },
+		Says:     "status role project runtime host task_id waiting paused pausing stopped",
+		Indexes:  []record.Index[*Agent]{{Count: countStatus, Word: func(a *Agent) string { return string(a.Status) }}},
 	}
 }
 

@@ -60,7 +60,7 @@ func (f *Fleet) messageKind() record.Table[Message] {
 		Noun: "queued message", Subject: "agent_message", Bucket: "agent.message", Ledger: f.opt.Ledger, Follow: f.followMessage,
 		ID:  func(m *Message) string { return m.MessageID },
 		Key: record.Numbered(messagePrefix), Name: record.NumberedName(messagePrefix),
-		Says:    "agent place steers told held",
+		Says: "agent place steers told held", Personal: func(e *record.Erasure, m *Message) { m.erase(e) },
 		Indexes: []record.Index[*Message]{{Bucket: messagesOf, Word: func(m *Message) string { return m.Agent }}},
 	}
 }
@@ -277,13 +277,8 @@ func (f *Fleet) dropMessages(tx *audit.Tx, name string) error {
 	return err
 }
 
-// EraseQueue is a record.Erase that names what waits to be given: it is the
-// subject's to withdraw.
-func (f *Fleet) EraseQueue(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return f.messages.Erase(ctx, by, of, from, "queue", func(_ *audit.Tx, _ *record.Erasure, m *Message) (bool, error) {
-		if of.Is(m.By, m.ByPerson) || m.Agent == of.Name {
-			of.Leave("message " + m.MessageID + " (it waits to be given: agent withdraw " + m.Agent + " " + m.MessageID + ")")
-		}
-		return false, nil
-	})
+func (m *Message) erase(e *record.Erasure) {
+	if e.Of.Is(m.By, m.ByPerson) || m.Agent == e.Of.Name {
+		e.Waits("message " + m.MessageID + " (it waits to be given: agent withdraw " + m.Agent + " " + m.MessageID + ")")
+	}
 }

@@ -360,7 +360,7 @@ func (j *Judge) ruleKind() record.Table[Rule] {
 		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
 		ID:  func(r *Rule) string { return r.RuleID },
 		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
-		Says: "uses revoked",
+		Says: "uses revoked", Personal: j.eraseRule,
 	}
 }
 

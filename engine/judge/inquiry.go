@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 )
 
 // Inquiry is what a person asked before they answer an approval, and what whoever
@@ -124,13 +125,12 @@ func (j *Judge) OfCall(tenant, task, call string) *Approval {
 	return nil
 }
 
-// erase takes out what was asked or said, and says whether there was something.
-func (in *Inquiry) erase(asked, said bool) (some bool) {
-	if erased := core.EraseText(in.Text); asked && in.Text != "" && erased != in.Text {
-		in.Text, some = erased, true
+// erase takes out what the subject asked, and what was said for them.
+func (in *Inquiry) erase(e *record.Erasure, said bool) {
+	if in.By == e.Of.Name {
+		e.Wipe(&in.Text)
 	}
-	if erased := core.EraseText(in.Reply); said && in.Reply != "" && erased != in.Reply {
-		in.Reply, some = erased, true
+	if said {
+		e.Wipe(&in.Reply)
 	}
-	return some
 }

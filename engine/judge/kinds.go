@@ -39,7 +39,7 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 	return &record.Kind[*Approval]{
 		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
-		Decode: decodeApproval, Says: "status digest",
+		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval,
 		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()
@@ -60,9 +60,15 @@ func (j *Judge) decisionKind() record.Table[decisionRow] {
 	return &record.Kind[*decisionRow]{
 		Noun: "decision", Bucket: decisionBucket, Ledger: j.ledger, Quiet: true,
 		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
-		Place:  func(r *decisionRow) record.Key { return record.Seq(r.Number) },
-		Head:   func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
-		Encode: func(b []byte, r *decisionRow) ([]byte, error) { return r.encode(b), nil },
+		Place: func(r *decisionRow) record.Key { return record.Seq(r.Number) },
+		Head:  func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
+		Encode: func(b []byte, r *decisionRow) ([]byte, error) {
+			if r.by == nil { // it was read, and changed
+				return core.Encode(r)
+			}
+			return r.encode(b), nil
+		},
+		Personal: j.eraseDecision,
 		Indexes: []record.Index[*decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
 			if r.Decision == Approve {
 				return ""

@@ -148,110 +148,68 @@ func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) err
 	}
 }
 
-// EraseApprovals is a record.Erase: what was asked for the subject, and the
-// reasons that they gave. An approval that is open, or may still be used, is
-// left.
-func (j *Judge) EraseApprovals(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return j.approvals.Erase(ctx, by, of, from, "approvals", func(tx *audit.Tx, _ *record.Erasure, a *Approval) (bool, error) {
-		whose, over, err := of.Task(tx, a.TaskID)
-		if err != nil {
-			return false, err
-		}
-		theirs := whose != record.NotTheirs || of.Is(a.RequestedBy, a.RequestedPerson)
-		answered := of.Is(a.AnsweredBy, a.AnsweredPerson)
-		inquired := slices.ContainsFunc(a.Inquiries, func(in Inquiry) bool { return in.By == of.Name })
-		if !theirs && !answered && !inquired {
-			return false, nil
-		}
-		if !over || !a.over(tx.Now()) {
-			of.Leave("approval " + a.ApprovalID + " (" + string(a.Status) + ", or its task is not over)")
-			return false, nil
-		}
-		return a.erase(theirs, answered, of.Name), nil
-	})
+// Erasers erase the arguments in always rules that the subject made, or that came
+// of what was asked for them; what was asked for them, with the reasons that they
+// gave; and what decisions about it say.
+func (j *Judge) Erasers() []record.Eraser {
+	return []record.Eraser{j.rules.Eraser("rules"), j.approvals.Eraser("approvals"), j.decisions.Eraser("decisions")}
 }
 
-// erase takes out what was asked, or how it was answered, and says whether
-// there was something.
-func (a *Approval) erase(asked, answered bool, name string) (some bool) {
-	text := func(s *string) {
-		if erased := core.EraseText(*s); erased != *s {
-			*s, some = erased, true
-		}
+// eraseApproval takes out what was asked, or how it was answered. One that is
+// open, or may still be used, is left.
+func eraseApproval(e *record.Erasure, a *Approval) {
+	whose, over := e.Whose(a.TaskID)
+	asked := whose != record.NotTheirs || e.Of.Is(a.RequestedBy, a.RequestedPerson)
+	answered := e.Of.Is(a.AnsweredBy, a.AnsweredPerson)
+	inquired := slices.ContainsFunc(a.Inquiries, func(in Inquiry) bool { return in.By == e.Of.Name })
+	if !asked && !answered && !inquired {
+		return
+	}
+	if !over || !a.over(e.Tx.Now()) {
+		e.Waits("approval " + a.ApprovalID + " (" + string(a.Status) + ", or its task is not over)")
+		return
 	}
 	if asked || answered && a.PriorDigest != "" { // they may have edited it
-		if len(a.Action.Args) > len(`{}`) && !core.IsErased(a.Action.Args) {
-			a.Action.Args, some = core.Erase(a.Action.Args), true
-		}
-		text(&a.Subject.Headline)
+		e.Wipe(&a.Action.Args, &a.Subject.Headline)
 		a.Subject.Paths, a.Subject.Hosts, a.Subject.Recipients, a.Subject.Amounts = nil, nil, nil, nil
 	}
-	if len(a.Inquiries) > 0 { // it may be shared
-		a.Inquiries = slices.Clone(a.Inquiries)
-	}
 	for i := range a.Inquiries {
-		some = a.Inquiries[i].erase(a.Inquiries[i].By == name, asked) || some
+		a.Inquiries[i].erase(e, asked)
 	}
 	if asked {
-		text(&a.Intent)
-		text(&a.VoidReason)
+		e.Wipe(&a.Intent, &a.VoidReason)
 		if a.RuleID == "" { // a program's words
-			text(&a.Rationale)
+			e.Wipe(&a.Rationale)
 		}
 	}
-	if len(a.Content) > len(`{}`) && !core.IsErased(a.Content) { // the asker was told it
-		a.Content, some = core.Erase(a.Content), true
-	}
+	e.Wipe(&a.Content) // the asker was told it
 	if answered {
-		text(&a.AnswerReason)
+		e.Wipe(&a.AnswerReason)
 	}
-	return some
 }
 
-// EraseDecisions is a record.Erase: the reasons that the subject gave, and what
-// decisions about them were about.
-func (j *Judge) EraseDecisions(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return j.decisions.Sweep(of, "decisions", func(tx *audit.Tx, e *record.Erasure, key, value []byte, row *decisionRow) (bool, error) {
-		whose, over, err := of.Task(tx, row.TaskID)
-		if err != nil || !over {
-			return false, err
+// eraseDecision takes out the reasons that the subject gave, and what decisions
+// about them were about.
+func (j *Judge) eraseDecision(e *record.Erasure, row *decisionRow) {
+	whose, over := e.Whose(row.TaskID)
+	if !over {
+		return
+	}
+	e.ID = core.NewID(core.DecisionPrefix, e.Tx.Tenant(), row.Number)
+	if e.Of.Name == row.DecidedBy || whose != record.NotTheirs && row.RuleID == "" || j.decidedBy(e.Tx, &row.GateDecision, e.Of) {
+		if row.Rationale != nil && e.Wipe(row.Rationale) {
+			row.GateDecision.Rationale = ""
 		}
-		some := false
-		theirs := row.DecidedBy == of.Name || whose != record.NotTheirs && row.RuleID == "" || j.decidedBy(tx, &row.GateDecision, of)
-		if theirs && row.Rationale != nil && !core.IsErasedText(*row.Rationale) && *row.Rationale != "" {
-			some = true
-		}
-		asked, kept, err := pastAsks.Get(tx, key)
-		if err != nil {
-			return false, err
-		}
-		was := asked
-		asks := kept && (whose != record.NotTheirs || asked.By == of.Name) && asked.erase()
-		if !asks && !some || e == nil {
-			return asks || some, nil
-		}
-		e.Add(core.NewID(core.DecisionPrefix, tx.Tenant(), row.Number), value, core.MustEncode(was))
-		if asks {
-			if err := pastAsks.Put(tx, bytes.Clone(key), asked); err != nil {
-				return true, err
-			}
-		}
-		if !some {
-			return true, nil
-		}
-		erased := core.EraseText(*row.Rationale)
-		row.GateDecision.Rationale, row.Rationale = "", &erased
-		d, err := j.decision(tx, row)
-		if err != nil {
-			return true, err
-		}
-		data, err := core.Encode(row)
-		if err != nil {
-			return true, err
-		}
-		tx.Changed("decision", d.DecisionID)
-		return true, tx.Put(decisionBucket, bytes.Clone(key), data)
-	}).Slice(ctx, by, of, from)
+	}
+	key := record.Seq(row.Number)
+	asked, kept, err := pastAsks.Get(e.Tx, key)
+	if !e.Check(err) || !kept || whose == record.NotTheirs && asked.By != e.Of.Name {
+		return
+	}
+	if was := core.MustEncode(asked); e.Wipe(&asked.Action.Args, &asked.Intent) {
+		e.Row(was)
+		e.Then(func() error { return pastAsks.Put(e.Tx, key, asked) })
+	}
 }
 
 // decidedBy says whether the subject decided under another name, as the approval
@@ -264,44 +222,17 @@ func (j *Judge) decidedBy(tx *audit.Tx, d *GateDecision, of *record.Subject) boo
 	return err == nil && a != nil && (d.DecidedBy == a.AnsweredBy && of.Is("", a.AnsweredPerson) || slices.ContainsFunc(a.Consents, func(c Consent) bool { return d.DecidedBy == c.By && of.Is("", c.Person) }))
 }
 
-// erase takes out what a kept question was about, and says whether there was
-// something.
-func (p *pastAsk) erase() (some bool) {
-	was := *p
-	if len(p.Action.Args) > len(`{}`) {
-		p.Action.Args = core.Erase(p.Action.Args)
+func (j *Judge) eraseRule(e *record.Erasure, r *Rule) {
+	if e.Of.Name != r.Owner {
+		a, err := j.approvals.Load(e.Tx, r.ApprovalID)
+		if err != nil || a == nil { // it left
+			return
+		}
+		if whose, _ := e.Whose(a.TaskID); whose == record.NotTheirs && !e.Of.Is(a.RequestedBy, a.RequestedPerson) {
+			return
+		}
 	}
-	p.Intent = core.EraseText(p.Intent)
-	return p.Intent != was.Intent || !bytes.Equal(p.Action.Args, was.Action.Args)
-}
-
-// EraseRules is a record.Erase: the arguments in always rules that the subject
-// made, or that came of what was asked for them. Rules that still hold are left.
-func (j *Judge) EraseRules(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return j.rules.Sweep(of, "rules", func(tx *audit.Tx, e *record.Erasure, _, value []byte, r *Rule) (bool, error) {
-		if of.Name != r.Owner {
-			a, err := j.approvals.Load(tx, r.ApprovalID)
-			if err != nil || a == nil { // it left
-				return false, nil
-			}
-			whose, _, err := of.Task(tx, a.TaskID)
-			if err != nil || whose == record.NotTheirs && !of.Is(a.RequestedBy, a.RequestedPerson) {
-				return false, err
-			}
-		}
-		if len(r.Action.Args) <= len(`{}`) || core.IsErased(r.Action.Args) {
-			return false, nil
-		}
-		if r.alive(tx.Now()) {
-			of.Leave("rule " + r.RuleID + " (it holds: policy rules revoke " + r.RuleID + ")")
-			return false, nil
-		}
-		if e == nil {
-			return true, nil
-		}
-		e.Add(r.RuleID, value)
-		old := *r
-		r.Action.Args = core.Erase(r.Action.Args)
-		return true, j.rules.Save(tx, record.Event{Type: "rule.erased"}, &old, r)
-	}).Slice(ctx, by, of, from)
+	if e.Wipe(&r.Action.Args) && r.alive(e.Tx.Now()) {
+		e.Waits("rule " + r.RuleID + " (it holds: policy rules revoke " + r.RuleID + ")")
+	}
 }

@@ -213,7 +213,7 @@ func TestAnAnswersContentIsErased(t *testing.T) {
 		t.Fatal("it does not stand")
 	}
 	of := &record.Subject{Name: "bob", Task: func(*audit.Tx, string) (record.Whose, bool, error) { return record.NotTheirs, true, nil }}
-	if _, n, err := f.EraseApprovals(t.Context(), alice, of, nil); err != nil || n != 1 {
+	if _, n, err := f.Erasers()[1].Erase(t.Context(), alice, of, nil); err != nil || n != 1 {
 		t.Fatalf("%d %v", n, err)
 	}
 	if now := f.approval(a.ApprovalID); !core.IsErased(now.Content) {

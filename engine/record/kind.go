@@ -63,6 +63,8 @@ type Kind[P any] struct {
 	// State is what events say where no members do, a JSON object. Of a kind without
 	// any of these they say nothing; the digests of its rows prove it all the same.
 	State func(P) any
+	// Personal takes out of a record what is a subject's; see Eraser.
+	Personal func(e *Erasure, v P)
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
 	Indexes []Index[P]

@@ -43,8 +43,7 @@ type Table[T any] interface {
 	Map(ctx context.Context, tenant string) (map[string]*T, error)
 	Delete(ctx context.Context, by core.Caller, event, id string) (*T, error)
 	ByOperator(ctx context.Context, by core.Caller, id string) error
-	Erase(ctx context.Context, by core.Caller, of *Subject, from []byte, kind string, take func(tx *audit.Tx, e *Erasure, v *T) (some bool, err error)) (next []byte, n int, err error)
-	Sweep(of *Subject, kind string, erase func(tx *audit.Tx, e *Erasure, key, value []byte, v *T) (some bool, err error)) Sweep
+	Eraser(called string) Eraser
 
 	Read(ctx context.Context, tenant string) error
 	ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error

@@ -10,12 +10,6 @@ import (
 	"swarmdeck/engine/record"
 )
 
-// Eraser erases one kind of records.
-type Eraser struct {
-	Kind  string
-	Erase record.Erase
-}
-
 // Erased is what an erasure came to.
 type Erased struct {
 	Subject string         `json:"subject"`

@@ -31,7 +31,7 @@ type Options struct {
 	Prune   map[string]Prune // by kind; audit needs none
 	// Erase is what Erase carries out, one after the other: reasons last, which
 	// Said finds before. Whose tells whose tasks are.
-	Erase []Eraser
+	Erase []record.Eraser
 	Whose func(*record.Subject) func(tx *audit.Tx, id string) (record.Whose, bool, error)
 	Said  func(ctx context.Context, tenant string, of *record.Subject) error
 }

@@ -1,10 +1,10 @@
 package skill
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -95,7 +95,7 @@ func (s *Skills) execKind() record.Table[Execution] {
 		Head: func(e *Execution) record.Head {
 			return record.Head{Tenant: &e.TenantID, Created: &e.StartedAt, Seq: &e.AuditSeq}
 		},
-		Says: "status retry_count",
+		Says: "status retry_count", Personal: eraseExecution,
 		Indexes: []record.Index[*Execution]{
 			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
 			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},
@@ -282,73 +282,36 @@ func (s *Skills) TaskLeaves(tx *audit.Tx, t *task.Task) error {
 	return errors.Join(plans.Drop(tx, ofTask(t.TaskID)), taskAgents.Drop(tx, ofTask(t.TaskID)))
 }
 
-// EraseExecutions is a record.Erase: the parameters, results and errors of runs
-// of skills.
-func (s *Skills) EraseExecutions(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return s.execs.Erase(ctx, by, of, from, "executions", func(tx *audit.Tx, _ *record.Erasure, x *Execution) (bool, error) {
-		whose, over, err := of.Task(tx, x.TaskID)
-		if err != nil || whose == record.NotTheirs && x.AgentID != of.Name {
-			return false, err
-		}
-		if !over || x.Status == StatusPending {
-			of.Leave("execution " + x.ExecutionID + " (it runs, or its task does)")
-			return false, nil
-		}
-		some := erases(&x.Parameters)
-		some = erases(&x.Result) || some
-		return erasesText(&x.Error) || some, nil
-	})
+// Erasers erase the parameters, results and errors of runs of skills and of
+// subagents, and the metadata of these.
+func (s *Skills) Erasers() []record.Eraser {
+	return []record.Eraser{s.execs.Eraser("executions"), s.agents.Eraser("subagents")}
 }
 
-// EraseSubagents is a record.Erase: the parameters, metadata, results and errors
-// of subagents.
-func (s *Skills) EraseSubagents(ctx context.Context, by core.Caller, of *record.Subject, from []byte) (next []byte, n int, err error) {
-	return s.agents.Erase(ctx, by, of, from, "subagents", func(tx *audit.Tx, e *record.Erasure, a *Subagent) (bool, error) {
-		whose, over, err := of.Task(tx, a.TaskID)
-		if err != nil || whose == record.NotTheirs && a.CreatedBy != of.Name && a.AgentID != of.Name {
-			return false, err
-		}
-		some := erases(&a.SkillParams)
-		some = erases(&a.Metadata) || some
-		some = erasesText(&a.Error) || some
-		under, results := resultsOf(tx.Tenant(), a.AgentID), map[string]core.Raw{}
-		err = agentResults.Each(tx, under, func(skill record.Parts, result core.Raw) (bool, error) {
-			if !core.IsErased(result) && len(result) > len(`{}`) {
-				results[string(skill)], some = result, true
-			}
-			return true, nil
-		})
-		if err != nil || !some {
-			return false, err
-		}
-		if !over || !a.State.Final() {
-			of.Leave("subagent " + a.AgentID + " (" + string(a.State) + ")")
-			return false, nil
-		}
-		if e == nil {
-			return true, nil
-		}
-		for skill, was := range results {
-			if err := agentResults.Put(tx, append(bytes.Clone(under), skill...), core.Erase(was)); err != nil {
-				return true, err
-			}
+func eraseExecution(e *record.Erasure, x *Execution) {
+	whose, over := e.Whose(x.TaskID)
+	if whose == record.NotTheirs && x.AgentID != e.Of.Name {
+		return
+	}
+	if e.Wipe(&x.Parameters, &x.Result, &x.Error); !over || x.Status == StatusPending {
+		e.Waits("execution " + x.ExecutionID + " (it runs, or its task does)")
+	}
+}
+
+func eraseSubagent(e *record.Erasure, a *Subagent) {
+	whose, over := e.Whose(a.TaskID)
+	if whose == record.NotTheirs && a.CreatedBy != e.Of.Name && a.AgentID != e.Of.Name {
+		return
+	}
+	e.Wipe(&a.SkillParams, &a.Metadata, &a.Error)
+	under := resultsOf(e.Tx.Tenant(), a.AgentID)
+	e.Check(agentResults.Each(e.Tx, under, func(skill record.Parts, result core.Raw) (bool, error) {
+		if key := slices.Concat(under, record.Key(skill)); e.Wipe(&result) {
+			e.Then(func() error { return agentResults.Put(e.Tx, key, result) })
 		}
 		return true, nil
-	})
-}
-
-// erases puts what stays in the place of a value, and says whether it was
-// something.
-func erases(v *core.Raw) bool {
-	if len(*v) <= len(`{}`) || core.IsErased(*v) {
-		return false
+	}))
+	if e.Some && (!over || !a.State.Final()) {
+		e.Waits("subagent " + a.AgentID + " (" + string(a.State) + ")")
 	}
-	*v = core.Erase(*v)
-	return true
-}
-
-func erasesText(s *string) bool {
-	was := *s
-	*s = core.EraseText(was)
-	return *s != was
 }

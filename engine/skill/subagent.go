@@ -162,7 +162,7 @@ func (s *Skills) agentKind() record.Table[Subagent] {
 			kept.Results = nil // beside it
 			return &kept
 		},
-		Says:    "state task_id assigned_skill waiting",
+		Says: "state task_id assigned_skill waiting", Personal: eraseSubagent,
 		Indexes: []record.Index[*Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
 	}
 }

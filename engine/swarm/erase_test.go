@@ -38,17 +38,17 @@ func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
 	r := newRig(t)
 	const many = 2*record.Slice + 10
 	r.live(many, 32)
-	next, n, err := r.tasks.EraseTasks(t.Context(), alice, r.subject("alice"), nil)
+	next, n, err := r.tasks.Erasers()[0].Erase(t.Context(), alice, r.subject("alice"), nil)
 	if err != nil || next == nil || n != record.Slice {
 		t.Fatal(next, n, err)
 	}
 	r.whole()
 	r.Close()
 	r.Open()
-	if n := r.erases(r.tasks.EraseTasks, r.subject("alice")); n != many-record.Slice {
+	if n := r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")); n != many-record.Slice {
 		t.Errorf("%d were left to erase, want %d", n, many-record.Slice)
 	}
-	if n := r.erases(r.tasks.EraseTasks, r.subject("alice")); n != 0 {
+	if n := r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")); n != 0 {
 		t.Errorf("%d were erased again", n)
 	}
 	for seq := range uint64(many) {
@@ -90,10 +90,10 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 	}
 	running := asks(bob, "")
 	of := r.subject("uid:7")
-	if n := r.erases(r.tasks.EraseTasks, of); n != 3 {
+	if n := r.erases(r.tasks.Erasers()[0].Erase, of); n != 3 {
 		t.Errorf("%d tasks", n)
 	}
-	if n := r.erases(r.tasks.EraseLogs, of); n != 6 {
+	if n := r.erases(r.tasks.Erasers()[1].Erase, of); n != 6 {
 		t.Errorf("%d lines", n)
 	}
 	if want := []string{"task " + running.TaskID + " (queued)"}; !slices.Equal(of.Left, want) {

@@ -27,7 +27,7 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 	erased := uint64(0)
 	for agent := range agents {
 		of := &record.Subject{Name: agent, Task: func(*audit.Tx, string) (record.Whose, bool, error) { return record.NotTheirs, true, nil }}
-		next, n, err := r.EraseEvents(t.Context(), from, of, nil)
+		next, n, err := r.Erasers()[0].Erase(t.Context(), from, of, nil)
 		if r.no(err); next != nil || len(of.Left) > 0 {
 			t.Error(next, of.Left)
 		}
