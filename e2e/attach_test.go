@@ -200,11 +200,9 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	for _, h := range successors {
 		h.see(`fleet`)
 	}
-	for end := time.Now().Add(patience); strings.Count(u.ok("task", "list", "--status", "succeeded", "--page-size", "100", "-o", "json"), "\n") < tasks; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("tasks did not end:\n%s", u.ok("task", "list", "--page-size", "100"))
-		}
-	}
+	expect.Await(t, "tasks did not end", func() bool {
+		return strings.Count(u.ok("task", "list", "--status", "succeeded", "--page-size", "100", "-o", "json"), "\n") >= tasks
+	})
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 	for _, h := range successors { // the second may be taking over when it is told to leave

@@ -148,11 +148,7 @@ func (s *seat) gone(pattern string) {
 
 func (s *seat) until(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatalf("expected %s; the screen is\n%s", what, s.screen())
-		}
-	}
+	expect.Await(s.t, what, ok)
 }
 
 // press sends what a terminal sends for keys or typed text.

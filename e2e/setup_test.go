@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/expect"
 )
@@ -21,21 +20,13 @@ func TestAKilledSetupRunsAnew(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(k.tree, ".git", name)) // it may not be there
 		return string(text)
 	}
-	for end := time.Now().Add(patience); text("begun") == ""; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing sets the tree up")
-		}
-	}
+	expect.Await(t, "nothing sets the tree up", func() bool { return text("begun") != "" })
 	k.kill()
 	k.serve()
 	if said := k.ok("review", "show", "ada"); text("ready") == "" && !strings.Contains(said, "setup     not done") {
 		t.Errorf("%s", said)
 	}
-	for end := time.Now().Add(patience); text("seen") == ""; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the agent has not worked: %s", k.ok("task", "list"))
-		}
-	}
+	expect.Await(t, "the agent has not worked", func() bool { return text("seen") != "" })
 	if text("begun") != "begun\nbegun\n" || text("ready") != "ready\n" || text("seen") != "ready\n" {
 		t.Errorf("begun %q, ready %q, seen %q", text("begun"), text("ready"), text("seen"))
 	}

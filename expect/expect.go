@@ -67,20 +67,20 @@ func shown(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-func told(about []any) string {
-	if len(about) == 0 {
-		return ""
+func told(about []any) (said string) {
+	for _, v := range about {
+		if out, is := v.([]byte); is {
+			v = string(out)
+		}
+		said += fmt.Sprint(v) + ": "
 	}
-	return strings.TrimSuffix(fmt.Sprintln(about...), "\n") + ": "
+	return said
 }
 
-// patience is far above what anything takes; it only ends a hang.
-const patience = 2 * time.Minute
-
-// Await waits for a state that rings no bell: of a process, a file, a socket.
+// Await waits for a state that rings no bell. Ten minutes only end a hang.
 func Await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}

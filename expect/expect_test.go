@@ -30,7 +30,7 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 			expect.Err(t, io.EOF, io.EOF)
 		},
 		"fatal: EOF":                    func(t testing.TB) { expect.No(t, io.EOF) },
-		"fatal: row 2: EOF":             func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
+		"fatal: row: 2: EOF":            func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
 		"got 1, want 2":                 func(t testing.TB) { expect.Is(t, 1, 2) },
 		`a name: got "a", want "b"`:     func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
 		`any: got "a", want "b"`:        func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },

@@ -80,8 +80,8 @@ func TestAFileThatCanNotBeAttachedIsRefusedByName(t *testing.T) {
 func TestWhatAnAgentsCommandsAreIsReported(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"available_commands_update","availableCommands":[{"name":"plan","description":"Make a plan","input":{"hint":"what for"}},{"name":"web"}]}`+"\nsay x")
-	eventually(t, "the commands", func() bool { return len(s.offered().Commands) == 2 })
+	expect.Await(t, "the commands", func() bool { return len(s.offered().Commands) == 2 })
 	expect.Is(t, s.offered().Commands[0], fleet.Command{Name: "plan", Description: "Make a plan", Hint: "what for"})
 	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"available_commands_update","availableCommands":[]}`)
-	eventually(t, "none any more", func() bool { return len(s.offered().Commands) == 0 })
+	expect.Await(t, "none any more", func() bool { return len(s.offered().Commands) == 0 })
 }

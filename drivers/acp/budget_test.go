@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // limit gives the agent a budget in tokens.
@@ -35,7 +36,7 @@ func (d *desk) denyMore() bool {
 // waits for the task to end.
 func (d *desk) spendAll(id string) story {
 	d.t.Helper()
-	waitLong(d.t, "the budget is used up", func() bool {
+	expect.Await(d.t, "the budget is used up", func() bool {
 		if d.denyMore() {
 			return true
 		}
@@ -91,7 +92,7 @@ func TestABudgetEndsATurnOfARecordedWire(t *testing.T) {
 			d, _ := newPlayedDesk(t, name, playedAs()[name], scenarios()[i:i+1])
 			d.limit(model.TokensIn)
 			id := d.begin(scenarios()[i].message, 0)
-			waitLong(t, "the budget is used up", d.denyMore)
+			expect.Await(t, "the budget is used up", d.denyMore)
 			s := d.story(id)
 			if s.status != task.Cancelled || len(s.prompts) != 1 || s.spent != model.TokensIn+model.TokensOut || len(s.calls) > 1 || len(s.calls) == 1 && s.calls[0].status != "canceled" {
 				t.Errorf("%+v", s)

@@ -78,7 +78,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 		Name: a.Name, Project: "p", Runtime: "acp", Command: a.Command, Env: a.Env, Dir: a.Dir, Options: a.Options,
 	})
 	d.no(err)
-	waitLong(t, "it is idle", func() bool { return d.agent().Status == fleet.Idle })
+	expect.Await(t, "it is idle", func() bool { return d.agent().Status == fleet.Idle })
 	return d
 }
 
@@ -105,7 +105,7 @@ func (d *desk) exists(name string) bool {
 func (d *desk) kill() {
 	d.t.Helper()
 	d.tape.killed()
-	waitLong(d.t, "what came before has come", d.playedOn)
+	expect.Await(d.t, "what came before has come", d.playedOn)
 	d.no(syscall.Kill(d.agent().PID, syscall.SIGKILL))
 }
 
@@ -118,7 +118,7 @@ func (d *desk) playedOn() bool {
 // begin gives the agent a task.
 func (d *desk) begin(message string, timeout time.Duration) string {
 	d.t.Helper()
-	waitLong(d.t, "it is idle", func() bool { return d.agent().Status == fleet.Idle })
+	expect.Await(d.t, "it is idle", func() bool { return d.agent().Status == fleet.Idle })
 	once := 1
 	d.began = time.Now()
 	t, err := d.eng.Swarm.Dispatch(d.t.Context(), d.by, swarm.Dispatch{
@@ -144,7 +144,7 @@ func (d *desk) open(sought func(judge.Approval) bool) *judge.Approval {
 func (d *desk) asked(id string) judge.Approval {
 	d.t.Helper()
 	var found *judge.Approval
-	waitLong(d.t, "it asks", func() bool {
+	expect.Await(d.t, "it asks", func() bool {
 		found = d.open(func(a judge.Approval) bool { return a.TaskID == id })
 		return found != nil
 	})

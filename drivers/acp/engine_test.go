@@ -52,7 +52,7 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	engine.Env = append(os.Environ(), "ACP_TEST_ENGINE="+dir, "ACP_TEST_INSTANCE="+instance)
 	engine.Stderr = os.Stderr
 	expect.No(t, engine.Start())
-	eventually(t, "the agent has left a process behind", func() bool { return readPID(filepath.Join(dir, "pid")) > 0 })
+	expect.Await(t, "the agent has left a process behind", func() bool { return readPID(filepath.Join(dir, "pid")) > 0 })
 	if n := len(marked(instance)); n < 2 {
 		t.Errorf("%d processes of the engine, want the agent and its child", n)
 	}

@@ -17,7 +17,7 @@ func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	out := s.ends(task.Failed, "agent_killed", "say before", "huge", "hang")
 	expect.Has(t, out.Error.Message, "at most 10485760", "message")
-	eventually(t, "it is idle again", func() bool { return s.now().Status == fleet.Idle })
+	expect.Await(t, "it is idle again", func() bool { return s.now().Status == fleet.Idle })
 	s.ends(task.Succeeded, "", "say next")
 }
 
@@ -85,7 +85,7 @@ func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
 	s.ends(task.Succeeded, "", `later {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
 		`later {"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
-	eventually(t, "the updates have come", func() bool {
+	expect.Await(t, "the updates have come", func() bool {
 		a := s.handle.(*agent)
 		a.mu.Lock()
 		defer a.mu.Unlock()

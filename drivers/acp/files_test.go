@@ -191,7 +191,7 @@ func TestACancelEndsItsCommands(t *testing.T) {
 	pid := filepath.Join(dir, "pid")
 	stubborn := script(t, dir, "echo $$ >"+pid+"; trap '' INT TERM; while :; do sleep 1; done")
 	done := s.start("leave sh "+stubborn, "hang")
-	eventually(t, "the command runs", func() bool { return readPID(pid) > 0 })
+	expect.Await(t, "the command runs", func() bool { return readPID(pid) > 0 })
 	if !runs(stubborn) {
 		t.Error("the command has ended")
 	}

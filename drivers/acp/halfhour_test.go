@@ -203,7 +203,7 @@ func (h *halfHour) play(names ...string) map[string]map[string]decided {
 	}
 	ctx := context.Background()
 	for task := range whose {
-		waitLong(h.T, "the half hours are over", func() bool {
+		expect.Await(h.T, "the half hours are over", func() bool {
 			open, err := h.eng.Judge.Open(ctx, h.by.Tenant)
 			h.no(err)
 			for _, a := range open {

@@ -35,7 +35,7 @@ func TestAnAgentIsIdleOnlyOnceItWasGreeted(t *testing.T) {
 				a.Command = c.command
 			}
 			s := open(t, newRuntime(t, Options{Patience: time.Second}), a)
-			eventually(t, "it is told", func() bool {
+			expect.Await(t, "it is told", func() bool {
 				h := s.now()
 				return (h.Status == fleet.Offline || h.Status == fleet.Failed) && strings.Contains(h.Reason, c.reason) && strings.Contains(h.Said, c.said)
 			})
@@ -53,12 +53,12 @@ func TestAnAgentIsIdleOnlyOnceItWasGreeted(t *testing.T) {
 func TestAFailedPromptLeavesItsReasonUntilOneSucceeds(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	s.ends(task.Failed, "agent_failed", "fail the model's key is missing")
-	eventually(t, "it says so", func() bool {
+	expect.Await(t, "it says so", func() bool {
 		h := s.now()
 		return h.Status == fleet.Idle && strings.Contains(h.Reason, "the model's key is missing")
 	})
 	s.ends(task.Succeeded, "", "say on")
-	eventually(t, "it is well", func() bool { return s.now().Reason == "" })
+	expect.Await(t, "it is well", func() bool { return s.now().Reason == "" })
 }
 
 // TestASleepingAgentHasNoProcessAndGoesOnWhereItWas sleeps after a second without work.
@@ -66,7 +66,7 @@ func TestASleepingAgentHasNoProcessAndGoesOnWhereItWas(t *testing.T) {
 	s, _ := newStand(t, traits{Load: true}, settings{IdleStop: "1s"})
 	s.ends(task.Succeeded, "", "say one")
 	id := s.handle.(*agent).place.recall().Session
-	eventually(t, "it sleeps", func() bool { h := s.now(); return h.Status == fleet.Idle && h.PID == 0 })
+	expect.Await(t, "it sleeps", func() bool { h := s.now(); return h.Status == fleet.Idle && h.PID == 0 })
 	s.ends(task.Succeeded, "", "say two")
 	expect.Is(t, s.handle.(*agent).place.recall().Session, id, "session")
 	expect.Is(t, s.now().Restarts, 0)

@@ -117,7 +117,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	}
 	said := len(s.of("message"))
 	done := s.start("say at work", "hang")
-	eventually(t, "it works", func() bool { return len(s.of("message")) > said })
+	expect.Await(t, "it works", func() bool { return len(s.of("message")) > said })
 	expect.No(t, s.handle.Pause(context.Background()), "pause")
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != task.Cancelled {

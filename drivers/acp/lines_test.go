@@ -117,7 +117,7 @@ func TestNoCommandLineHasAnEffectOutsideUnasked(t *testing.T) {
 	}
 	for id, line := range ran {
 		var now task.Task
-		waitLong(t, "the commands have ended", func() bool {
+		expect.Await(t, "the commands have ended", func() bool {
 			now, err = h.eng.Tasks.Get(context.Background(), h.by.Tenant, id)
 			h.no(err)
 			return now.Status.Terminal()

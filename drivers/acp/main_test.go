@@ -65,13 +65,3 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
-
-// eventually waits for a condition of the outside world.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}

@@ -58,7 +58,7 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 func TestAModeIsSetWhileAnAgentWorks(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
 	done := s.start("tool execute {}", "settings")
-	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	expect.No(t, s.handle.(fleet.Chooser).Choose(context.Background(), fleet.SetMode, "auto"))
 	s.release("approve")
 	s.wait(done)

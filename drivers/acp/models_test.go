@@ -79,10 +79,10 @@ func TestWhatASharedProcessAsksIsItsSessionsAgent(t *testing.T) {
 		first := all[0].start("tool execute {}", "model "+how, "tool execute {}")
 		second := all[1].start("tool execute {}")
 		for _, s := range all {
-			eventually(t, "both are at work", func() bool { return len(s.of("tool_request")) == 1 })
+			expect.Await(t, "both are at work", func() bool { return len(s.of("tool_request")) == 1 })
 		}
 		all[0].release("approve")
-		eventually(t, "it has asked its model", func() bool { return len(all[0].of("tool_request")) == 2 })
+		expect.Await(t, "it has asked its model", func() bool { return len(all[0].of("tool_request")) == 2 })
 		all[0].release("approve")
 		all[0].wait(first)
 		all[1].release("approve")

@@ -71,7 +71,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 		done = append(done, s.start(fmt.Sprintf(`tool execute {"n":%d}`, i), fmt.Sprintf("say I am %d", i)))
 	}
 	for _, s := range all {
-		eventually(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
+		expect.Await(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
 	}
 	close(release)
 	pids := map[int]bool{}
@@ -107,7 +107,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	for i, s := range all {
 		counted[i] = filepath.Join(s.handle.(*agent).place.spec.Dir, fmt.Sprintf("n%d", i))
 		done = append(done, s.start("count "+counted[i]))
-		eventually(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
+		expect.Await(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
 	}
 	if err := all[0].handle.Pause(ctx); err == nil || !strings.Contains(err.Error(), "shares its process") {
 		t.Errorf("pause while the other works: %v", err)
@@ -118,7 +118,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	expect.Is(t, readPID(counted[0]), before, "it counted from")
 	for i, s := range all {
 		expect.No(t, s.handle.Resume(ctx))
-		eventually(t, "it counts on", func() bool { return readPID(counted[i]) > before })
+		expect.Await(t, "it counts on", func() bool { return readPID(counted[i]) > before })
 	}
 	for i, s := range all {
 		s.handle.Interrupt()
@@ -152,7 +152,7 @@ func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
 		dir := s.handle.(*agent).place.machine().Real()
 		pids[i] = filepath.Join(dir, fmt.Sprintf("pid%d", i))
 		done = append(done, s.start("chdir "+dir, "spawn "+pids[i], "hang"))
-		eventually(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
+		expect.Await(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
 	}
 	all[0].handle.Interrupt()
 	if out := all[0].wait(done[0]); out.Status != task.Cancelled {

@@ -193,7 +193,7 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 func TestACancelAnswersOpenQuestionsAsCancelled(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	done := s.start("tool execute {}", "say survived", "hang")
-	eventually(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	pid := s.now().PID
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != task.Cancelled || s.now().PID != pid {

@@ -147,7 +147,7 @@ func cancelHeld(t *testing.T, s *stand, file string) {
 	s.answer = nil
 	s.mu.Unlock()
 	done := s.start("RUN: echo hello > " + file)
-	waitLong(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
+	expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	s.handle.Interrupt()
 	if out := s.wait(done); out.Status != task.Cancelled {
 		t.Errorf("outcome %+v", out)
@@ -161,7 +161,7 @@ func cancelRunning(t *testing.T, s *stand, file string) {
 	t.Helper()
 	s.always("approve")
 	done := s.start("RUN: echo $$ > " + file + "; sleep 300; echo x >> " + file)
-	waitLong(t, "the command runs", func() bool { return readPID(file) > 0 })
+	expect.Await(t, "the command runs", func() bool { return readPID(file) > 0 })
 	expect.No(t, s.handle.Pause(context.Background()), "pause")
 	expect.No(t, s.handle.Resume(context.Background()), "resume")
 	s.handle.Interrupt()
@@ -247,16 +247,6 @@ func ownAddress() string {
 	return "127.0.0.2"
 }
 
-// waitLong is eventually for agents that start slowly on a busy machine.
-func waitLong(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
-
 func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	m := serveModel(t)
 	a := gemini(t, m)
@@ -297,7 +287,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 		all, done = append(all, s), append(done, s.start(fmt.Sprintf("RUN: echo %d > %s", i, files[i])))
 	}
 	for i, s := range all {
-		waitLong(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
+		expect.Await(t, "all ask", func() bool { return len(s.of("tool_request")) == 1 })
 		expect.Has(t, s.of("tool_request")[0].Intent, files[i], "agent", i, "was asked about")
 	}
 	for i, s := range all {

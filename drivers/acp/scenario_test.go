@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // scenario is one task that an agent is given, and what is done about it.
@@ -59,7 +60,7 @@ func scenarios() []scenario {
 			act: func(d *desk, id string) {
 				asked := d.asked(id)
 				d.kill()
-				waitLong(d.t, "its approval is void", func() bool {
+				expect.Await(d.t, "its approval is void", func() bool {
 					a, err := d.eng.Judge.Approval(context.Background(), d.by.Tenant, asked.ApprovalID)
 					d.no(err)
 					return a.Status == judge.Voided
@@ -73,7 +74,7 @@ func scenarios() []scenario {
 			name: "killed-running", message: "RUN: echo $$ > pid; sleep 300; echo x >> pid", status: task.Failed, exit: "error", interrupted: "crash", cut: "interrupted",
 			act: func(d *desk, id string) {
 				d.answer(id, judge.Answer{Approve: true, Reason: "fine"})
-				waitLong(d.t, "the command runs", d.commandRuns)
+				expect.Await(d.t, "the command runs", d.commandRuns)
 				d.kill()
 			},
 			check: func(d *desk, s story) string {

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // story is what the record has of a task.
@@ -40,7 +41,7 @@ func (d *desk) story(id string) (s story) {
 	d.t.Helper()
 	ctx := context.Background()
 	var t task.Task
-	waitLong(d.t, "it is over", func() bool {
+	expect.Await(d.t, "it is over", func() bool {
 		var err error
 		t, err = d.eng.Tasks.Get(ctx, d.by.Tenant, id)
 		d.no(err)

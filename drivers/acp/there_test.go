@@ -110,11 +110,11 @@ func TestALostLinkGivesAPromptOnce(t *testing.T) {
 	pid := s.now().PID
 	done := s.start("run sh -c echo${IFS}x>>ran", "write "+dir+"/a once", "say over")
 	for range 2 {
-		eventually(t, "it asks", func() bool { return len(s.of("tool_request")) > len(s.of("tool_result")) })
+		expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) > len(s.of("tool_result")) })
 		box.Cut()
 		s.release("approve")
 		box.Await(t)
-		eventually(t, "it was done", func() bool { return len(s.of("tool_request")) <= len(s.of("tool_result")) })
+		expect.Await(t, "it was done", func() bool { return len(s.of("tool_request")) <= len(s.of("tool_result")) })
 	}
 	if out := s.wait(done); out.Status != task.Succeeded || out.Text != "over" {
 		t.Errorf("%+v %q", out, s.texts("message"))

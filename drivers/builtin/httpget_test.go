@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
@@ -172,11 +171,7 @@ func TestAHangingServerIsLeftAtOnce(t *testing.T) {
 			t.Errorf("%s: %+v %+v", path, o, o.Error)
 		}
 	}
-	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
+	expect.Await(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestTheNetworksOwnAddressesAreNotAsked(t *testing.T) {

@@ -30,9 +30,9 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 			}
 			return info.Size()
 		}
-		eventually(t, "it works", func() bool { return size() > 0 })
+		expect.Await(t, "it works", func() bool { return size() > 0 })
 		var before int64
-		eventually(t, "it stands still", func() bool {
+		expect.Await(t, "it stands still", func() bool {
 			before = size()
 			time.Sleep(200 * time.Millisecond)
 			return size() == before
@@ -43,6 +43,6 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 		_, err = start("late")
 		expect.Fails(t, err, "a run starts after the time of all")
 		s.Hold(time.Now().Add(time.Minute))
-		eventually(t, "it goes on", func() bool { return size() > before })
+		expect.Await(t, "it goes on", func() bool { return size() > before })
 	})
 }

@@ -28,7 +28,7 @@ func parent() {
 // numberIn waits for a process's number in a file.
 func numberIn(t *testing.T, path string) (pid int) {
 	t.Helper()
-	eventually(t, path+" holds a number", func() bool {
+	expect.Await(t, path+" holds a number", func() bool {
 		data, _ := os.ReadFile(path)
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
 		return pid > 0 && strings.HasSuffix(string(data), "\n")
@@ -48,7 +48,7 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 	if err != nil || exit.Code != 3 || string(said.Bytes()) != "bird\n" {
 		t.Errorf("%v, %+v, said %q", err, exit, said.Bytes())
 	}
-	eventually(t, "what it left has ended", gone(numberIn(t, filepath.Join(dir, "up"))))
+	expect.Await(t, "what it left has ended", gone(numberIn(t, filepath.Join(dir, "up"))))
 
 	expect.No(t, errors.Join(os.WriteFile(filepath.Join(dir, "stay"), nil, 0o600), os.Remove(filepath.Join(dir, "up"))))
 	c, err := StartChild(spec)
@@ -59,7 +59,7 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 	if e := c.Exit(); e.Signal != syscall.SIGKILL {
 		t.Errorf("exit %+v", e)
 	}
-	eventually(t, "its own child has ended", gone(kid))
+	expect.Await(t, "its own child has ended", gone(kid))
 }
 
 func TestAChildSpeaksThroughItsFiles(t *testing.T) {
@@ -115,6 +115,6 @@ func TestAChildDiesWithItsParent(t *testing.T) {
 	pid := numberIn(t, filepath.Join(dir, "up"))
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	eventually(t, "the child has ended", gone(pid))
+	expect.Await(t, "the child has ended", gone(pid))
 	collectOrphans(t, "")
 }

@@ -76,7 +76,7 @@ func TestAForkBombIsHeldAndHarmsNoOther(t *testing.T) {
 	for _, profile := range []Profile{Open, Worker} {
 		const most = 40
 		bomb := start(t, s, Spec{Run: "bomb", Argv: sh(`b() { b & b & exec sleep 300; }; b & exec cat`), Limits: Limits{RunProcesses: most}, Wall: Wall{Profile: profile}})
-		eventually(t, "no more of it can be started", func() bool {
+		expect.Await(t, "no more of it can be started", func() bool {
 			return !strings.Contains(switchOf(filepath.Join(bomb.group.path, "pids.events"))+"\n", "max 0\n")
 		})
 		if n, err := strconv.Atoi(switchOf(filepath.Join(bomb.group.path, "pids.current"))); err != nil || n > most+initThreads { // it may be faster than its init leaves

@@ -108,7 +108,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		cmd.Stderr = &errs
 		expect.No(t, cmd.Start())
 		before := started()
-		eventually(t, "it starts cells", func() bool { return started() > before })
+		expect.Await(t, "it starts cells", func() bool { return started() > before })
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -153,7 +153,7 @@ func TestWhatIsPutInTheWayOfAMountIsTold(t *testing.T) {
 	expect.No(t, err)
 	path := filepath.Join(dir, ".envrc")
 	expect.No(t, errors.Join(os.WriteFile(path+".new", []byte("x"), 0o600), os.Rename(path+".new", path)))
-	eventually(t, "it is told while the run lives", func() bool {
+	expect.Await(t, "it is told while the run lives", func() bool {
 		told.mu.Lock()
 		defer told.mu.Unlock()
 		return told.all[path] != ""

@@ -104,7 +104,7 @@ func stage(t *testing.T) (w *world, hide []string) {
 	w.Started = map[int]uint64{w.Engine: engine.Start, w.Victim: other.Start}
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
 	_ = victim.Process.Signal(unix.SIGSTOP) // so that it is seen when a signal comes to it
-	eventually(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.Stopped() })
+	expect.Await(t, "the victim stands still", func() bool { p, ok := look(w.Victim); return ok && p.Stopped() })
 
 	w.Socket, w.Abstract = filepath.Join(w.Data, "s"), "@engine"+w.Mark
 	for _, path := range []string{w.Socket, filepath.Join(w.Home, "agent.1"), filepath.Join(w.Scratch, "docker.sock"), filepath.Join(w.Foreign, "s"), w.Abstract} {

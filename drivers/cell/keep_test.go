@@ -51,7 +51,7 @@ func doomed(t *testing.T, script string, env ...string) *dying {
 // until waits for a file of the run's.
 func (d *dying) until(name string) {
 	d.t.Helper()
-	eventually(d.t, name+" is there", func() bool { _, err := os.Stat(filepath.Join(d.dir, name)); return err == nil })
+	expect.Await(d.t, name+" is there", func() bool { _, err := os.Stat(filepath.Join(d.dir, name)); return err == nil })
 }
 
 // kill ends the engine.
@@ -63,7 +63,7 @@ func (d *dying) kill() {
 // init is the init of its run.
 func (d *dying) init() (pid int) {
 	d.t.Helper()
-	eventually(d.t, "there is an init", func() bool {
+	expect.Await(d.t, "there is an init", func() bool {
 		for _, pid = range numbers("/proc") {
 			if run, _ := ofInit(pid); run == d.instance+"/r" {
 				return true
@@ -106,7 +106,7 @@ func (d *dying) held(until func(init int)) {
 	d.t.Helper()
 	init := d.init()
 	expect.No(d.t, unix.Kill(init, unix.SIGSTOP))
-	eventually(d.t, "the init stands still", func() bool { return frozen(init) })
+	expect.Await(d.t, "the init stands still", func() bool { return frozen(init) })
 	d.kill()
 	until(init)
 	expect.No(d.t, unix.Kill(init, unix.SIGCONT))
@@ -115,7 +115,7 @@ func (d *dying) held(until func(init int)) {
 // kept waits until the init has kept something.
 func (d *dying) kept() {
 	d.t.Helper()
-	eventually(d.t, "something is kept", func() bool {
+	expect.Await(d.t, "something is kept", func() bool {
 		found, _ := filepath.Glob(filepath.Join(d.keep, "*"+keptSuffix))
 		return len(found) == 1
 	})
@@ -162,7 +162,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 			t.Run("ended before it froze", func(t *testing.T) {
 				d := doomed(t, `echo x >up; read x; echo bye; exit 3`, env...)
 				d.held(func(init int) {
-					eventually(t, "it has ended", func() bool {
+					expect.Await(t, "it has ended", func() bool {
 						return !slices.ContainsFunc(descendants(init), func(p proc) bool { return !p.Dead() })
 					})
 				})
@@ -173,7 +173,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 			t.Run("ended before the engine", func(t *testing.T) {
 				d := doomed(t, `echo x >up; echo bye; echo "it failed" >&2; exit 4`, env...)
 				init := d.init()
-				eventually(t, "it is over", func() bool { return len(descendants(init)) == 0 })
+				expect.Await(t, "it is over", func() bool { return len(descendants(init)) == 0 })
 				d.kill()
 				if k := d.next(); string(k.Stdout) != "bye\n" || string(k.Stderr) != "it failed\n" || k.How != EndedItself || k.Code != 4 {
 					t.Errorf("kept %+v, %q, %q", k, k.Stdout, k.Stderr)
@@ -187,7 +187,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				for _, p := range descendants(init) {
 					p.send(unix.SIGKILL)
 				}
-				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
+				expect.Await(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
 				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedItself || k.Signal != syscall.SIGKILL {
 					t.Errorf("kept %+v, %q", k, k.Stdout)
 				}
@@ -196,7 +196,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 				d := doomed(t, `echo out; echo x >up; exec sleep 300`, append(env, "CELL_TEST_GRACE=1ms")...)
 				init := d.init()
 				d.kill()
-				eventually(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
+				expect.Await(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
 				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedGrace {
 					t.Errorf("kept %+v, %q", k, k.Stdout)
 				}
@@ -204,7 +204,7 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 			t.Run("a full pipe", func(t *testing.T) {
 				d := doomed(t, `echo x >up; yes ""`, env...)
 				init := d.init()
-				eventually(t, "the pipe is full", func() bool {
+				expect.Await(t, "the pipe is full", func() bool {
 					return slices.ContainsFunc(descendants(init), func(p proc) bool {
 						name, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/comm")
 						return string(name) == "yes\n" && unread(p.PID) == 64<<10

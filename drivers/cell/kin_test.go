@@ -26,12 +26,12 @@ func TestAProcessIsKnownAsItsRuns(t *testing.T) {
 			expect.No(t, err)
 			defer p.CloseIO()
 			defer p.Stop(Grace{})
-			eventually(t, "both have begun", func() bool {
+			expect.Await(t, "both have begun", func() bool {
 				_, lost := os.Stat(filepath.Join(dir, "lost"))
 				_, child := os.Stat(filepath.Join(dir, "child"))
 				return lost == nil && child == nil
 			})
-			eventually(t, "all four are there", func() bool { return len(p.Census()) >= 4 })
+			expect.Await(t, "all four are there", func() bool { return len(p.Census()) >= 4 })
 			all := p.Census()
 			want := operator.Run{Name: "tk_1", Tenant: "t_acme", Task: "tk_1"}
 			for pid := range all {
@@ -53,7 +53,7 @@ func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
 		// It is not started by the supervisor, as what an earlier engine left is.
 		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}})
 		expect.No(t, err)
-		eventually(t, "its environment", func() bool { return markOf(p.Pid) != "" })
+		expect.Await(t, "its environment", func() bool { return markOf(p.Pid) != "" })
 		if got, ok := s.Marked(p.Pid); !ok || got != (operator.Run{Name: want}) {
 			t.Errorf("%q: %+v, %v", mark, got, ok)
 		}

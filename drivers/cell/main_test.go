@@ -127,21 +127,11 @@ func newSupervisor(t testing.TB, without ...string) *Supervisor {
 	return s
 }
 
-// eventually waits for a condition of the outside world.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
-
 // lines waits until a file has so many.
 func lines(t testing.TB, dir, name string, n int) []string {
 	t.Helper()
 	var all []string
-	eventually(t, fmt.Sprintf("%s holds %d lines", name, n), func() bool {
+	expect.Await(t, fmt.Sprintf("%s holds %d lines", name, n), func() bool {
 		data, _ := os.ReadFile(filepath.Join(dir, name))
 		all = strings.Fields(string(data))
 		return len(all) >= n

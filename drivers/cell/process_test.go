@@ -212,14 +212,14 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		dir := t.TempDir()
 		p := start(t, s, Spec{Dir: dir, Argv: sh(counters)})
-		eventually(t, "all three count", func() bool { return past(dir, [3]int64{}) })
+		expect.Await(t, "all three count", func() bool { return past(dir, [3]int64{}) })
 		for range 3 {
 			expect.No(t, p.Pause(context.Background()))
 			before := counted(dir)
 			time.Sleep(20 * time.Millisecond)
 			expect.Is(t, counted(dir), before, "it went on while paused")
 			expect.No(t, p.Resume(context.Background()))
-			eventually(t, "it counts on", func() bool { return past(dir, before) })
+			expect.Await(t, "it counts on", func() bool { return past(dir, before) })
 		}
 		expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: time.Second}))
 		expect.Err(t, p.Pause(context.Background()), core.Kind(core.Conflict), "pause after the end")
@@ -261,12 +261,12 @@ func engine(t *testing.T, instance, script, dir string) *exec.Cmd {
 func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 	dir, instance := t.TempDir(), "dying"+strconv.Itoa(os.Getpid())
 	e := engine(t, instance, counters, dir)
-	eventually(t, "the engine knows its run", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
-	eventually(t, "all three count", func() bool { return past(dir, [3]int64{}) })
+	expect.Await(t, "the engine knows its run", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
+	expect.Await(t, "all three count", func() bool { return past(dir, [3]int64{}) })
 	_ = e.Process.Kill()
 	_ = e.Wait()
 	last := counted(dir)
-	eventually(t, "they stand still", func() bool {
+	expect.Await(t, "they stand still", func() bool {
 		before := last
 		last = counted(dir)
 		time.Sleep(10 * time.Millisecond)
@@ -292,7 +292,7 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 // The inits of an engine that lives are spared.
 func collectOrphans(t *testing.T, lives string) {
 	t.Helper()
-	eventually(t, "what was swept is reaped", func() bool {
+	expect.Await(t, "what was swept is reaped", func() bool {
 		left := false
 		for _, pid := range childrenOf(os.Getpid()) {
 			if _, engine := ofInit(pid); engine == "" || engine != lives {
@@ -309,7 +309,7 @@ func TestOrphansThatEndAreReapedWhileTheRunGoesOn(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, s, Spec{Argv: sh(`(setsid sh -c 'echo x >>up' &); exec sleep 300`), Dir: dir})
 		lines(t, dir, "up", 1)
-		eventually(t, "only the command is there", func() bool { return len(p.tree()) == 1 })
+		expect.Await(t, "only the command is there", func() bool { return len(p.tree()) == 1 })
 		if p.Ended() {
 			t.Error("the run ended")
 		}

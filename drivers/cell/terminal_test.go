@@ -42,7 +42,7 @@ func (s *screenful) String() string {
 
 func (s *screenful) until(t *testing.T, text string) {
 	t.Helper()
-	eventually(t, "the terminal says "+text, func() bool { return strings.Contains(s.String(), text) })
+	expect.Await(t, "the terminal says "+text, func() bool { return strings.Contains(s.String(), text) })
 }
 
 // terminalRun starts a script in a terminal, which ends with the test.
@@ -83,7 +83,7 @@ func TestAnInterruptKeyReachesWhatIsInTheForegroundAlone(t *testing.T) {
 		// It says so again and again: such a key also drops what is not yet read.
 		p, said := terminalRun(t, s, `trap : INT; echo up; sleep 1000; while :; do echo "went on"; sleep 1; done`)
 		said.until(t, "up")
-		eventually(t, "the sleep is interrupted", func() bool {
+		expect.Await(t, "the sleep is interrupted", func() bool {
 			typed(t, p, "\x03") // the first may come before it sleeps
 			return strings.Contains(said.String(), "went on")
 		})

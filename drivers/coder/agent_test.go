@@ -276,18 +276,14 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
 	}()
-	for w.said() == "" {
-		time.Sleep(time.Millisecond)
-	}
+	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()
 	w.await(fleet.Offline, "")
 	close(release)
 	p.change(func() { p.refuse = 0 })
 	w.await(fleet.Idle, "")
-	for !strings.Contains(w.said(), "late words") {
-		time.Sleep(time.Millisecond)
-	}
+	expect.Await(t, "late words", func() bool { return strings.Contains(w.said(), "late words") })
 	w.Interrupt()
 	if out := <-done; out.Status != task.Cancelled {
 		t.Errorf("%+v", out)
@@ -332,9 +328,7 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
 	}()
-	for w.said() == "" {
-		time.Sleep(time.Millisecond)
-	}
+	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()
 	if out := <-done; out.Status != task.Failed || !out.Error.Retryable {
@@ -369,9 +363,7 @@ func TestAWorkingAgentCantBePaused(t *testing.T) {
 		defer close(done)
 		_, _ = w.Prompt(context.Background(), w.prompt("say up", "hang"))
 	}()
-	for w.said() == "" {
-		time.Sleep(time.Millisecond)
-	}
+	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	expect.Err(t, w.Pause(context.Background()), core.Kind(core.Unavailable))
 	w.Interrupt()
 	<-done
@@ -390,9 +382,7 @@ func TestTheKeyThatInterruptsIsTheOptions(t *testing.T) {
 			defer close(done)
 			_, _ = w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		}()
-		for w.said() == "" {
-			time.Sleep(time.Millisecond)
-		}
+		expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 		w.Interrupt()
 		<-done
 		p.actor.mu.Lock()

@@ -45,11 +45,7 @@ func (p *played) elsewhere(t *testing.T, text string) {
 // hears waits until exactly this was said.
 func hears(t *testing.T, said func() string, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); said() != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("said %q, want %q", said(), want)
-		}
-	}
+	expect.Await(t, "said", func() bool { return said() == want })
 }
 
 // keptBy opens an agent of a played deployment, again and again with the same state.
@@ -83,9 +79,7 @@ func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
 	p.cancel = nil
 	p.actor.mu.Unlock()
 	w.await(fleet.Idle, "")
-	for !strings.Contains(said(), "message and two") {
-		time.Sleep(time.Millisecond)
-	}
+	expect.Await(t, "both messages", func() bool { return strings.Contains(said(), "message and two") })
 	if got := said(); strings.Contains(got, "prompt") {
 		t.Errorf("said %q, want nothing twice", got)
 	}

@@ -126,11 +126,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		slices.Reverse(list)
 		return strings.Join(list, "|")
 	}
-	for deadline := time.Now().Add(2 * time.Minute); !strings.HasSuffix(lines(), "|up"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("log %q", lines())
-		}
-	}
+	expect.Await(t, "the newest line", func() bool { return strings.HasSuffix(lines(), "|up") })
 	_, err = e.Fleet.CancelTask(ctx, alice, m.name)
 	expect.No(t, err)
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
@@ -143,11 +139,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	_, err = e.Fleet.Stop(ctx, alice, m.name)
 	expect.No(t, err)
 	awaitAgent(t, e, m.name, is(fleet.Offline))
-	for deadline := time.Now().Add(2 * time.Minute); m.workspace(t).LatestBuild.Status != "stopped"; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the workspace is %s", m.workspace(t).LatestBuild.Status)
-		}
-	}
+	expect.Await(t, "the workspace to stop", func() bool { return m.workspace(t).LatestBuild.Status == "stopped" })
 	_, err = e.Fleet.Start(ctx, alice, m.name)
 	expect.No(t, err)
 	awaitAgent(t, e, m.name, is(fleet.Idle))

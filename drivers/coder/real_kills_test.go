@@ -123,11 +123,7 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 	idle := func() bool { return value(e.ok("agent", "show", w.name, "-o", "json"), "status") == "idle" }
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("not %s:\n%s%s", what, e.ok("agent", "show", w.name, "-o", "json"), e.ok("task", "list", "-o", "json"))
-			}
-		}
+		expect.Await(t, what, ok)
 	}
 	until("idle", idle)
 	random := rand.New(rand.NewPCG(3, 5))

@@ -69,9 +69,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 		if _, err := e.Fleet.Assign(ctx, alice, w.name, "do other 1", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
 			t.Errorf("a task for an agent that works for somebody else: %v", err)
 		}
-		for w.stage("do "+name+" 16") != "done" {
-			time.Sleep(20 * time.Millisecond)
-		}
+		expect.Await(t, "the end of "+name, func() bool { return w.stage("do "+name+" 16") == "done" })
 		over := time.Now()
 		answered := within("what it answered", over, func() bool { return strings.Contains(logOf(t, e, w.name), "did "+name) })
 		within("idle", over, func() bool { return agent().Status == fleet.Idle })

@@ -164,9 +164,7 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "deaf", "hang"))
 		done <- out
 	}()
-	for w.said() == "" {
-		time.Sleep(5 * time.Millisecond)
-	}
+	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	build := m.workspace(t).LatestBuild.BuildNumber
 	w.Interrupt()
 	if out := <-done; out.Status != task.Cancelled {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -49,9 +48,7 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
 		done <- out
 	}()
-	for w.said() == "" {
-		time.Sleep(5 * time.Millisecond)
-	}
+	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	if _, err := w.Prompt(context.Background(), w.prompt("say two")); !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
 		t.Errorf("second prompt: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/expect"
 )
 
 // TestMain makes the tests' process what the engine's is, and checks at the
@@ -43,21 +44,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// eventually waits for a condition of the outside world.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting until %s", what)
-		}
-	}
-}
-
 // lines waits until a file has so many.
 func lines(t *testing.T, path string, n int) []string {
 	t.Helper()
 	var all []string
-	eventually(t, fmt.Sprintf("%s holds %d lines", path, n), func() bool {
+	expect.Await(t, fmt.Sprintf("%s holds %d lines", path, n), func() bool {
 		data, _ := os.ReadFile(path)
 		all = strings.Fields(string(data))
 		return len(all) >= n

@@ -129,7 +129,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 		}
 		if c.task == "late" {
 			expect.No(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o600))
-			eventually(t, "it has asked late", func() bool {
+			expect.Await(t, "it has asked late", func() bool {
 				now := h.(*agent)
 				now.mu.Lock()
 				defer now.mu.Unlock()

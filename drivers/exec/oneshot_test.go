@@ -47,7 +47,7 @@ func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 					t.Errorf("error %+v, want %s", out.Error, c.code)
 				}
 			}
-			eventually(t, "it is idle without a process", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
+			expect.Await(t, "it is idle without a process", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
 			if c.code != "agent_killed" && (w.seen(fleet.Offline, "") || w.last().Restarts != 0) {
 				t.Errorf("an ordinary exit was reported as a failure: %+v", w.health)
 			}
@@ -76,7 +76,7 @@ func TestACommandIsNeverStartedUnasked(t *testing.T) {
 	for range 3 {
 		ask(t, h, w.prompt("go"))
 	}
-	eventually(t, "it is idle", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
+	expect.Await(t, "it is idle", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
 	time.Sleep(300 * time.Millisecond) // a restart would come after 100 ms
 	data, err := os.ReadFile(runs)
 	if err != nil || strings.Count(string(data), "run") != 3 {
@@ -96,9 +96,9 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	if l := w.last(); l.Status != fleet.Offline || !strings.Contains(l.Reason, path) {
 		t.Errorf("health %+v, want offline naming the program", l)
 	}
-	eventually(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
+	expect.Await(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
 	expect.No(t, os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700))
-	eventually(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
+	expect.Await(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
 	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
 		t.Errorf("outcome %s %+v", out.Status, out.Error)
 	}
@@ -106,7 +106,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	if out := ask(t, h, w.prompt("go")); out.Status != task.Failed || out.Error.Code != "not_found" {
 		t.Errorf("outcome %s %+v, want not_found", out.Status, out.Error)
 	}
-	eventually(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })
+	expect.Await(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })
 }
 
 func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {

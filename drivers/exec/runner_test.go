@@ -268,16 +268,16 @@ func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 		data, _ := os.ReadFile(filepath.Join(dir, "n"))
 		return string(data)
 	}
-	eventually(t, "it counts", func() bool { return count() != "" })
+	expect.Await(t, "it counts", func() bool { return count() != "" })
 	expect.No(t, w.Pause(ctx))
 	before := count()
 	l.mu.Lock()
 	beats := l.beats
 	l.mu.Unlock()
-	eventually(t, "it beats on", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.beats > beats+1 })
+	expect.Await(t, "it beats on", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.beats > beats+1 })
 	expect.Is(t, count(), before, "it went on while paused")
 	expect.No(t, w.Resume(ctx))
-	eventually(t, "it counts on", func() bool { c := count(); return c != "" && c != before })
+	expect.Await(t, "it counts on", func() bool { c := count(); return c != "" && c != before })
 	w.Cancel("")
 	finish(t, w)
 }

@@ -177,7 +177,7 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 		data, _ := os.ReadFile(filepath.Join(dir, "count"))
 		return string(data)
 	}
-	eventually(t, "it counts", func() bool { return count() != "" })
+	expect.Await(t, "it counts", func() bool { return count() != "" })
 	expect.No(t, w.Pause(t.Context()))
 	before := count()
 	time.Sleep(200 * time.Millisecond)

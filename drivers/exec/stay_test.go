@@ -29,7 +29,7 @@ func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
 	touch(t, dir+"/broken")
 	expect.No(t, syscall.Kill(w.last().PID, syscall.SIGKILL))
 	began := time.Now()
-	eventually(t, "it has failed", func() bool { return w.seen(fleet.Failed, "SIGKILL") })
+	expect.Await(t, "it has failed", func() bool { return w.seen(fleet.Failed, "SIGKILL") })
 	// 100 + 200 + 400 + 800 ms lie before the fifth failure.
 	if d := time.Since(began); d < 1400*time.Millisecond {
 		t.Errorf("failed after %v, want 1.5 s or more", d)
@@ -49,7 +49,7 @@ func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
 		echo '{"type":"tool_request","call_id":"c9","tool":"rm","args":{}}'
 		read -r answer; echo "$answer" >&2; for i in $(seq 3000); do echo chatter $i; done; done`)...)
 	ask(t, h, w.prompt("one"))
-	eventually(t, "the chatter is there", func() bool {
+	expect.Await(t, "the chatter is there", func() bool {
 		a := h.(*agent)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 	ask(t, h, w.prompt("one"))
 	last := w.last()
 	end()
-	eventually(t, "its process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", last.PID)); return err != nil })
+	expect.Await(t, "its process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", last.PID)); return err != nil })
 	expect.No(t, h.Close())
 	expect.Is(t, w.last(), last, "health")
 	if _, err := h.Prompt(context.Background(), w.prompt("two")); err == nil || core.AsError(err).Code != core.Unavailable {
@@ -175,7 +175,7 @@ done`),
 	t.Cleanup(func() { _ = h.Close() })
 	over := make(chan task.Outcome, 1)
 	go func() { over <- ask(t, h, w.prompt("wait")) }()
-	eventually(t, "it works", func() bool { return len(w.texts("message")) == 1 })
+	expect.Await(t, "it works", func() bool { return len(w.texts("message")) == 1 })
 	pid := w.last().PID
 	h.Interrupt()
 	if out := <-over; out.Status != task.Cancelled {

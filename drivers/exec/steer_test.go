@@ -23,7 +23,7 @@ func TestAMessageIsALineOfTheAgentsInput(t *testing.T) {
 		}
 		done <- out
 	}()
-	eventually(t, "that it works", func() bool { return len(w.texts("log")) > 0 })
+	expect.Await(t, "that it works", func() bool { return len(w.texts("log")) > 0 })
 	expect.No(t, s.Steer("use the\nother", "file:///x"))
 	if out := <-done; out.Status != task.Succeeded {
 		t.Errorf("outcome %+v", out)

@@ -93,11 +93,7 @@ func (b *box) state() string { return b.pool.Link("t_home", "box").State }
 
 func (b *box) await(what string, ok func() bool) {
 	b.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("timed out until %s; the link: %+v", what, b.pool.Link("t_home", "box"))
-		}
-	}
+	expect.Await(b, what, ok)
 }
 
 func (b *box) start(argv ...string) keeper.Process {

@@ -28,7 +28,7 @@ func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 		}
 	}
 	var found []dag.Recorded
-	await(t, "the notice", func() bool {
+	expect.Await(t, "the notice", func() bool {
 		page, err := h.eng.DAG.Events(ctx, lab, dag.Query{Filter: core.Filter{Agent: "Sony", Kind: string(dag.KindMCPListChanged)}})
 		found = page.Items
 		return err == nil && len(found) > 0

@@ -32,7 +32,7 @@ func (h *house) asks(t *testing.T, path string) task.Task {
 // it was not carried out before.
 func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path string) {
 	t.Helper()
-	await(t, "another question", func() bool {
+	expect.Await(t, "another question", func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
 		return err == nil && len(open) == 1 && open[0].ApprovalID != first.ApprovalID
 	})
@@ -69,7 +69,7 @@ func voidOnce(t *testing.T, change string) {
 	if _, r := h.ends(t, alice, "actor", change, "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
-	await(t, "the new tool", func() bool { return now() != was })
+	expect.Await(t, "the new tool", func() bool { return now() != was })
 	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
 	h.anew(t, tk, first, path)
 	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
@@ -89,7 +89,7 @@ func TestACallerMayLeaveAServerThatBegins(t *testing.T) {
 		first <- err
 	}()
 	var l *link
-	await(t, "the server to begin", func() bool {
+	expect.Await(t, "the server to begin", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		l = c.links[lab+"/mute"]
@@ -127,7 +127,7 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 	pid := l.proc.PID()
 	l.mu.Unlock()
 	expect.No(t, syscall.Kill(pid, syscall.SIGKILL))
-	await(t, "the end of the server", func() bool {
+	expect.Await(t, "the end of the server", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.session == nil

@@ -214,7 +214,7 @@ func TestANewToolOfAServerIsSeen(t *testing.T) {
 	if _, r := h.ends(t, alice, "actor", "grow", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
-	await(t, "the new tool", func() bool {
+	expect.Await(t, "the new tool", func() bool {
 		list, err := h.eng.Tools.List(t.Context(), lab, "actor")
 		return err == nil && slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Name == "grown" })
 	})
@@ -334,7 +334,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 		_, r = h.ends(t, alice, "everything", "trigger-long-running-operation", `{"duration":600,"steps":1}`)
 	}()
 	pid := 0
-	await(t, "the server", func() bool {
+	expect.Await(t, "the server", func() bool {
 		c.mu.Lock()
 		l := c.links[lab+"/everything"]
 		c.mu.Unlock()

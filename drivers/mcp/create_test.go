@@ -83,7 +83,7 @@ func TestAMessageCarriesTheTaskOfWhoSendsIt(t *testing.T) {
 	cs := h.stdio(t, sony, "", nil)
 	given, err := h.eng.Fleet.Assign(t.Context(), alice, "Sony", "wait", "")
 	expect.No(t, err)
-	await(t, "Sony is busy", func() bool {
+	expect.Await(t, "Sony is busy", func() bool {
 		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
 		return err == nil && a.TaskID == given.TaskID
 	})

@@ -55,7 +55,7 @@ func (h *house) asking(t *testing.T, server, tool, args string) (task.Task, judg
 	})
 	expect.No(t, err)
 	var found judge.Approval
-	await(t, "a question of "+server, func() bool {
+	expect.Await(t, "a question of "+server, func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
 		expect.No(t, err)
 		for _, a := range open {
@@ -167,7 +167,7 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 	first, a := h.asking(t, "curious", "ask", wish)
 	second, err := h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: Kind, Input: core.Raw(`{"server":"curious","tool":"ask","args":` + wish + `}`), MaxAttempts: new(int)})
 	expect.No(t, err)
-	await(t, "the second runs", func() bool {
+	expect.Await(t, "the second runs", func() bool {
 		now, err := h.eng.Tasks.Get(t.Context(), lab, second.TaskID)
 		return err == nil && now.Status == task.Running
 	})
@@ -177,7 +177,7 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 		t.Errorf("%+v", r.Error)
 	}
 	var both judge.Approval
-	await(t, "the second question", func() bool {
+	expect.Await(t, "the second question", func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
 		expect.No(t, err)
 		for _, a := range open {
@@ -205,7 +205,7 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 		if r := h.over(t, tk); r.Status != task.Cancelled {
 			t.Errorf("%+v", r)
 		}
-		await(t, "it is void", func() bool {
+		expect.Await(t, "it is void", func() bool {
 			now, err := h.eng.Judge.Approval(t.Context(), lab, a.ApprovalID)
 			return err == nil && now.Status == judge.Voided
 		})

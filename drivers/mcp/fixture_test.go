@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -102,20 +101,11 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 		_, err = h.eng.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "P", Command: []string{"cat"}, Dir: h.dir})
 		expect.No(t, err)
 	}
-	await(t, "Sony is idle", func() bool {
+	expect.Await(t, "Sony is idle", func() bool {
 		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
 		return err == nil && a.Status == fleet.Idle
 	})
 	return h
-}
-
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-	}
 }
 
 // stdio connects a client over pipes.
@@ -240,7 +230,7 @@ func (h *house) events(t *testing.T, tenant, kind string) []string {
 func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval {
 	t.Helper()
 	var found judge.Approval
-	await(t, "an approval for "+tool, func() bool {
+	expect.Await(t, "an approval for "+tool, func() bool {
 		open, err := h.eng.Judge.Open(t.Context(), lab)
 		expect.No(t, err)
 		for _, o := range open {

@@ -159,7 +159,7 @@ func TestWhatAServerSaysThatIsNoMessageIsPassedOver(t *testing.T) {
 		t.Fatalf("%s %+v", r.Output, r.Error)
 	}
 	var said []string
-	await(t, "the log", func() bool {
+	expect.Await(t, "the log", func() bool {
 		lines, _, err := h.eng.Tasks.Log(t.Context(), lab, tk.TaskID, 0, 100)
 		expect.No(t, err)
 		said = said[:0]

@@ -55,7 +55,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 			}
 			expect.No(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}))
 			if era == "2026-07-28" {
-				await(t, "the server's word", func() bool { return h.acknowledged.Load() == 1 }) // the client returns before it
+				expect.Await(t, "the server's word", func() bool { return h.acknowledged.Load() == 1 }) // the client returns before it
 			}
 			agent := h.stdio(t, sony, era, nil)
 			sent := make(chan struct{})

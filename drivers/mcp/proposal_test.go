@@ -122,7 +122,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 				expect.No(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}))
 			}
 			if era == "2026-07-28" {
-				await(t, "the server's word", func() bool { return h.acknowledged.Load() == int64(len(subscribable))+1 }) // of these, and of the list
+				expect.Await(t, "the server's word", func() bool { return h.acknowledged.Load() == int64(len(subscribable))+1 }) // of these, and of the list
 			}
 			told := func(want ...string) {
 				t.Helper()

@@ -58,7 +58,7 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	if _, r := h.ends(t, alice, "actor", "revise", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
-	await(t, "the new description", func() bool { k, _ := c.tools.tool(s, "search"); return !k.reads() })
+	expect.Await(t, "the new description", func() bool { k, _ := c.tools.tool(s, "search"); return !k.reads() })
 	card = h.calls(t, "search", true)
 	if len(card.Action.Files) != 1 || !strings.Contains(card.Action.Files[0].Diff, "\n finds words\n-in notes\n+in notes and mails\n") {
 		t.Errorf("%+v", card.Action.Files)

@@ -40,7 +40,7 @@ func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
 				return over
 			}
 			waits := write(t.Context())
-			await(t, "the question", func() bool {
+			expect.Await(t, "the question", func() bool {
 				open, err := h.eng.Judge.Open(t.Context(), lab)
 				return err == nil && len(open) == 1
 			})

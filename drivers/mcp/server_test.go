@@ -72,7 +72,7 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 			if err != nil || !slices.Equal(full.Command, []string{"cat"}) {
 				t.Errorf("made of %v, %v", full.Command, err)
 			}
-			await(t, "Zed is busy", func() bool {
+			expect.Await(t, "Zed is busy", func() bool {
 				var show agentAnswer
 				use(t, cs, "show_agent", map[string]any{"agent_name": "Zed"}, &show)
 				return show.Agent.Status == "busy"
@@ -107,7 +107,7 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 			var past historyAnswer
-			await(t, "the task is cancelled", func() bool {
+			expect.Await(t, "the task is cancelled", func() bool {
 				use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
 				return past.Total == 1 && past.Tasks[0].Status == "cancelled"
 			})
@@ -244,7 +244,7 @@ func TestAnEditThatTheToolCantTakeIsRefused(t *testing.T) {
 		done <- refusal(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}})
 	}()
 	var a judge.Approval
-	await(t, "the question", func() bool {
+	expect.Await(t, "the question", func() bool {
 		open, _ := h.eng.Judge.Open(t.Context(), lab)
 		if len(open) == 1 {
 			a = open[0]
@@ -306,7 +306,7 @@ func TestAClientThatIsKilledLeavesNothing(t *testing.T) {
 func (h *house) voids(t *testing.T, leave func()) {
 	t.Helper()
 	var id string
-	await(t, "the question", func() bool {
+	expect.Await(t, "the question", func() bool {
 		open, _ := h.eng.Judge.Open(t.Context(), lab)
 		if len(open) == 1 {
 			id = open[0].ApprovalID
@@ -314,7 +314,7 @@ func (h *house) voids(t *testing.T, leave func()) {
 		return id != ""
 	})
 	leave()
-	await(t, "the approval is void", func() bool {
+	expect.Await(t, "the approval is void", func() bool {
 		a, err := h.eng.Judge.Approval(t.Context(), lab, id)
 		return err == nil && a.Status == judge.Voided
 	})

@@ -159,7 +159,7 @@ while sys.stdin.readline():
 	if _, err := one.proc.proc.Stdin.Write([]byte("{}\n")); err != nil { // a question of nobody's
 		t.Fatal(err)
 	}
-	await(t, "answer", one.proc.spoke)
+	expect.Await(t, "answer", one.proc.spoke)
 	r.servers.give(one)
 	if got := r.Decide(context.Background(), p, []byte("{}")); got.ReasonCode != judge.ReasonBadOutput {
 		t.Errorf("got %+v", got)

@@ -13,15 +13,6 @@ import (
 	"swarmdeck/expect"
 )
 
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no %s", what)
-		}
-	}
-}
-
 // running are the processes that run a program of r.
 func running(r *Runner) int { return len(naming([]string{r.dir})) }
 
@@ -44,7 +35,7 @@ func TestAReleasedProgramEndsThoughItIsAskedAllTheTime(t *testing.T) {
 			}
 		})
 	}
-	await(t, "answers", func() bool { return asked.Load() > 100 })
+	expect.Await(t, "answers", func() bool { return asked.Load() > 100 })
 	for range 10 {
 		r.Release(p)
 		time.Sleep(5 * time.Millisecond)
@@ -52,7 +43,7 @@ func TestAReleasedProgramEndsThoughItIsAskedAllTheTime(t *testing.T) {
 	stop()
 	all.Wait()
 	r.Release(p)
-	await(t, "end of all processes", func() bool { return running(r) == 0 })
+	expect.Await(t, "end of all processes", func() bool { return running(r) == 0 })
 	expect.No(t, r.Close())
 	nothingLeft(t, before, r.dir)
 }
@@ -96,7 +87,7 @@ func TestAProgramThatEndsBetweenQuestionsIsStartedForTheNext(t *testing.T) {
 		if got := r.Decide(t.Context(), p, []byte("{}")); got.Decision != "approve" {
 			t.Fatalf("question %d: got %+v", i, got)
 		}
-		await(t, "end of it", func() bool { return running(r) == 0 })
+		expect.Await(t, "end of it", func() bool { return running(r) == 0 })
 	}
 }
 
@@ -104,7 +95,7 @@ func TestAProgramThatFailsAgainAndAgainRests(t *testing.T) {
 	r := jailedRunner(t)
 	p := program(sh, "exit 3\n")
 	p.Serve = true
-	await(t, "rest", func() bool {
+	expect.Await(t, "rest", func() bool {
 		got := r.Decide(t.Context(), p, []byte("{}"))
 		if got.ReasonCode != judge.ReasonError {
 			t.Fatalf("got %+v", got)

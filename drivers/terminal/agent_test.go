@@ -177,11 +177,7 @@ func TestABellAsksForAPerson(t *testing.T) {
 	done := make(chan task.Outcome, 1)
 	go func() { done <- tr.prompt(t.Context(), "begin") }()
 	tr.says("[y/n]")
-	for deadline := time.Now().Add(time.Minute); len(tr.asked()) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody was asked")
-		}
-	}
+	expect.Await(t, "nobody was asked", func() bool { return len(tr.asked()) != 0 })
 	tr.types(terminal.Input{Text: "y"}, terminal.Input{Key: "enter"})
 	if out := <-done; out.Status != task.Succeeded || !strings.Contains(out.Text, "said y") {
 		t.Errorf("%+v", out)

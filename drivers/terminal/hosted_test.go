@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
@@ -47,11 +46,7 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 		t.Errorf("process %d, before %d", now, pid)
 	}
 	tr.types(terminal.Input{Text: "stty -echo; read x; stty echo; echo got $x"}, enter)
-	for end := time.Now().Add(time.Minute); !tr.h.Unseen(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("what is typed unseen is not said to be")
-		}
-	}
+	expect.Await(t, "what is typed unseen is not said to be", func() bool { return tr.h.Unseen() })
 	tr.types(terminal.Input{Text: "it"}, enter)
 	tr.says("got it")
 	if out := tr.prompt(t.Context(), "sleep 0.7; echo later"); out.Status != task.Succeeded || !strings.Contains(out.Text, "\nlater\nready$") {

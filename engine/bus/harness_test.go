@@ -169,11 +169,7 @@ func (r *rig) dead(f core.Filter) []bus.DeadLetter {
 // await polls for state that no event announces.
 func (r *rig) await(what string, ok func() bool) {
 	r.T.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.T.Fatalf("waited 10 s for: %s", what)
-		}
-	}
+	expect.Await(r.T, what, ok)
 }
 
 // events are the audit events of a type, newest first.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/bus"
@@ -235,11 +234,7 @@ func (w *world) replayed(s cad.Workspace) {
 // await waits for a state.
 func (w *world) await(what string, is func() bool) {
 	w.T.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.T.Fatalf("%s did not come", what)
-		}
-	}
+	expect.Await(w.T, what, is)
 }
 
 // question waits for the one open approval.

@@ -272,11 +272,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 			expect.No(t, err)
 			return why.Kind == "pause" && !why.Moving
 		}
-		for end := time.Now().Add(2 * time.Minute); !still(parent.TaskID) || !still(child.TaskID); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("the pause does not come into effect")
-			}
-		}
+		expect.Await(t, "the pause does not come into effect", func() bool { return still(parent.TaskID) && still(child.TaskID) })
 		for len(steps) > 0 {
 			<-steps
 		}

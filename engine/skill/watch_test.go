@@ -41,11 +41,7 @@ func (s *shelf) watching() (stop func()) {
 // until waits for something that a change of a file leads to.
 func (s *shelf) until(what string, met func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatalf("not %s; problems %v", what, s.Problems(home))
-		}
-	}
+	expect.Await(s.t, what, met)
 }
 
 func (s *shelf) has(ref string) func() bool {

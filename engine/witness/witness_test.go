@@ -204,9 +204,7 @@ func TestALogThatWasPutBackIsFound(t *testing.T) {
 		t.Helper()
 		held := w.status("a").Published
 		w.run()
-		for w.status("a").Published == held {
-			time.Sleep(time.Millisecond)
-		}
+		expect.Await(t, "it to be published", func() bool { return w.status("a").Published != held })
 		w.Stop()
 	}
 	w.act(3)

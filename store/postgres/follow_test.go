@@ -99,11 +99,7 @@ func TestWhoFollowsHearsOfACommitAtOnce(t *testing.T) {
 		expect.Is(t, cluster.SQL(t, "heard", "select count(*) "+listens), "1")
 		cluster.SQL(t, "heard", "select pg_terminate_backend(pid) "+listens)
 		f.commit()
-		for end := time.Now().Add(20 * time.Second); cluster.SQL(t, "heard", "select count(*) "+listens) != "1"; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("nobody listens again")
-			}
-		}
+		expect.Await(t, "nobody listens again", func() bool { return cluster.SQL(t, "heard", "select count(*) "+listens) == "1" })
 	}
 	// A server that was away.
 	cluster.Kill(t)

@@ -153,9 +153,7 @@ func pauses(t *testing.T, d *deck) {
 		}
 		return info.Size()
 	}
-	for counted() == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	expect.Await(t, "it counts", func() bool { return counted() != 0 })
 	d.line("agent pause counter")
 	d.untilIt("agent show counter", "paused, and acknowledged", func(a map[string]any) bool {
 		return a["paused"] == true && a["pausing"] == nil

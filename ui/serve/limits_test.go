@@ -167,15 +167,6 @@ func (g *gate) count(why serve.Refusal) int {
 	return g.refused[why]
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no " + what)
-		}
-	}
-}
-
 func TestOneKeyTakesNoMoreSessionsThanItMay(t *testing.T) {
 	g := newGate(t, serve.Options{Limits: serve.Limits{PerKey: 2}}, serve.Door{})
 	c := g.enter("127.0.0.1")
@@ -185,7 +176,7 @@ func TestOneKeyTakesNoMoreSessionsThanItMay(t *testing.T) {
 		t.Errorf("exit %d, %s", code, told)
 	}
 	first.Close()
-	until(t, "place for another", func() bool { code, _ := run(c, "more"); return code == 0 })
+	expect.Await(t, "place for another", func() bool { code, _ := run(c, "more"); return code == 0 })
 }
 
 // TestOneKeyTakesNoMoreConnectionsThanItMay has them be without a session,
@@ -205,7 +196,7 @@ func TestOneKeyTakesNoMoreConnectionsThanItMay(t *testing.T) {
 		t.Errorf("one that was let in: exit %d %s", code, told)
 	}
 	open[0].Close()
-	until(t, "place for another", func() bool { _, err := g.dial("127.0.0.1", g.key); return err == nil })
+	expect.Await(t, "place for another", func() bool { _, err := g.dial("127.0.0.1", g.key); return err == nil })
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.crowded < 3 || len(g.refused) > 0 {
@@ -223,7 +214,7 @@ func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {
 	expect.Is(t, g.count(serve.TooMany), 1, "it was not counted")
 	g.enter("127.0.0.1") // of others as before
 	first.Close()
-	until(t, "place for another", func() bool { _, err := g.dial("127.0.0.2", g.key); return err == nil })
+	expect.Await(t, "place for another", func() bool { _, err := g.dial("127.0.0.2", g.key); return err == nil })
 }
 
 func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
@@ -238,7 +229,7 @@ func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
 			t.Errorf("the eighth was told %v", err)
 		}
 		n := i + 1 // its connection is closed a moment after it was told
-		until(t, "count of it", func() bool { return g.count(serve.NoKey)+g.count(serve.TooOften) >= n })
+		expect.Await(t, "count of it", func() bool { return g.count(serve.NoKey)+g.count(serve.TooOften) >= n })
 	}
 	if g.count(serve.NoKey) < 5 || g.count(serve.TooOften) < 1 {
 		t.Errorf("%v", g.refused)
@@ -408,7 +399,7 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 	}
 	var goroutines, files int
 	var heap uint64
-	until(t, "quiet", func() bool {
+	expect.Await(t, "quiet", func() bool {
 		n := goroutines
 		goroutines, files, heap = level()
 		return n == goroutines

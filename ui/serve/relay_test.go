@@ -415,7 +415,7 @@ func TestAHundredRelaysLeaveNothing(t *testing.T) {
 	}
 	batch()
 	quiet := 0
-	until(t, "quiet", func() bool {
+	expect.Await(t, "quiet", func() bool {
 		n := quiet
 		quiet = runtime.NumGoroutine()
 		return n == quiet

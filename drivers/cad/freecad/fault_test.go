@@ -121,11 +121,7 @@ func TestAWorkerDiesWithItsParent(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("there was no worker")
 	}
-	for until := time.Now().Add(2 * time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("worker %d outlives its parent", pid)
-		}
-	}
+	expect.Await(t, "worker", func() bool { return !alive(pid) })
 }
 
 // alive says whether a process runs: one that nobody has waited for does not.
