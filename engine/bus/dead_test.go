@@ -233,7 +233,7 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	s := r.subscribe(bus.SubscribeOptions{Pattern: ">", From: 1})
 	r.nothing(s)
 	r.No(s.Close())
-	if n := len(r.events("message.pruned")); n == 0 {
+	if n := len(r.events("retention.pruned")); n == 0 {
 		t.Error("the cut was not audited")
 	}
 	r.whole()

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,36 +12,24 @@ import (
 
 // Cutting history off.
 const (
-	pruneSlice = 256             // messages in one transaction
+	pruneFrom  = 256             // messages that are too many; fewer are left for the next time
 	pruneSlack = 5 * time.Minute // after its time to live a message stays so long: a reader may still have it in hand
 )
 
 // Prune cuts off the oldest messages past what is kept. What can still be
 // delivered stays, and so does what came after it.
 func (b *Bus) Prune(ctx context.Context, tenant string) error {
-	for {
-		over := false
-		err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			limit := b.limit(tenant)
-			if n := limit.Excess(b.messages.Count(tx)); n < pruneSlice {
-				limit.Keep = 0 // few are left for the next time
-			}
-			m, err := b.messages.Leaving(tx, limit, (*Message).acceptedAt)
-			over = m != nil
-			return err
-		})
-		if err != nil || !over {
-			return err
+	limit := b.limit(tenant)
+	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		if limit.Excess(b.messages.Count(tx)) < pruneFrom {
+			limit.Keep = 0
 		}
-		cut := 0
-		err = b.change(ctx, core.Self(tenant, "bus"), "cut old messages off", func(tx *audit.Tx) error {
-			cut, err = b.pruneIn(tx)
-			return err
-		})
-		if err != nil || cut < pruneSlice {
-			return err
-		}
+		return nil
+	})
+	for next := []byte{}; err == nil && next != nil; {
+		next, err = b.messages.Prune(ctx, core.Self(tenant, "bus"), limit, "messages")
 	}
+	return explain("cut old messages off", err)
 }
 
 // limit says which messages of a tenant may leave.
@@ -55,38 +42,15 @@ func (b *Bus) limit(tenant string) record.Limit {
 	return record.Limit{Keep: int64(b.opt.Keep)}
 }
 
-func (m *Message) acceptedAt() time.Time { return m.Timestamp }
-
-func (b *Bus) pruneIn(tx *audit.Tx) (n int, err error) {
-	var first, last uint64
-	for ; n < pruneSlice; n++ {
-		m, err := b.messages.Leaving(tx, b.limit(tx.Tenant()), (*Message).acceptedAt)
-		if err != nil {
-			return 0, err
-		}
-		if m == nil || !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
-			break
-		}
-		held, err := isHeld(tx, m)
-		if err != nil {
-			return 0, err
-		}
-		if held {
-			break
-		}
-		if err := b.forget(tx, m); err != nil {
-			return 0, err
-		}
-		first, last = cmp.Or(first, m.Seq), m.Seq
+// ended is when a message was accepted; one that may still be read has not ended.
+func (b *Bus) ended(tx *audit.Tx, m *Message) (at time.Time, err error) {
+	if !m.expired(tx.Now().Add(-pruneSlack)) || b.inHand(tx.Tenant(), m.Seq) {
+		return at, nil
 	}
-	if n == 0 {
-		return 0, nil
+	if held, err := isHeld(tx, m); held || err != nil {
+		return at, err
 	}
-	tx.Changed("message", "")
-	_, err = tx.Record(audit.Entry{
-		Type: "message.pruned", Subject: "messages", ID: tx.Tenant(), Detail: map[string]uint64{"from_seq": first, "to_seq": last},
-	})
-	return n, err
+	return m.Timestamp, nil
 }
 
 // isHeld reports whether a message expired in the hand of a reader and was not
@@ -120,9 +84,9 @@ func (b *Bus) inHand(tenant string, seq uint64) bool {
 	return false
 }
 
-// forget removes a message with all that became of it.
+// forget removes what became of a message that leaves.
 func (b *Bus) forget(tx *audit.Tx, m *Message) error {
-	if err := errors.Join(b.messages.Leave(tx, nil, m), fates.Drop(tx, record.Seq(m.Seq)), b.removeLetters(tx, m.Seq)); err != nil || m.Topic == "" {
+	if err := errors.Join(fates.Drop(tx, record.Seq(m.Seq)), b.removeLetters(tx, m.Seq)); err != nil || m.Topic == "" {
 		return err
 	}
 	t, err := b.topics.Load(tx, m.Topic)

@@ -39,7 +39,7 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 	return &record.Kind[*Approval]{
 		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
-		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval,
+		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval, Ended: askedAt,
 		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()
@@ -68,7 +68,7 @@ func (j *Judge) decisionKind() record.Table[decisionRow] {
 			}
 			return r.encode(b), nil
 		},
-		Personal: j.eraseDecision,
+		Personal: j.eraseDecision, Ended: j.decided, Leaves: forget,
 		Indexes: []record.Index[*decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
 			if r.Decision == Approve {
 				return ""

@@ -3,8 +3,6 @@ package judge
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,60 +19,42 @@ const unusedStays = 7 * 24 * time.Hour
 // An open approval stays, and so does what came after it. It returns nil when it
 // is through.
 func (j *Judge) PruneDecisions(ctx context.Context, by core.Caller, limit record.Limit, _ []byte) (next []byte, err error) {
-	due := false
-	err = j.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		row, err := j.leaving(tx, limit)
-		due = row != nil
-		return err
-	})
-	if err != nil || !due {
+	if next, err = j.decisions.Prune(ctx, by, limit, "decisions"); err != nil {
 		return nil, err
 	}
-	err = j.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		r := record.Removal{Kind: "decisions"}
-		var left *decisionRow
-		for r.Count < record.Slice {
-			row, err := j.leaving(tx, limit)
-			if err != nil {
-				return err
-			}
-			if row == nil {
-				break
-			}
-			row.DecisionID = core.NewID(core.DecisionPrefix, tx.Tenant(), row.Number)
-			if err := errors.Join(j.decisions.Leave(tx, &r, row), drop(tx, pastAsks, record.Seq(row.Number))); err != nil {
-				return err
-			}
-			left = row
-		}
-		if r.Count == record.Slice {
-			next = record.Seq(left.Number + 1)
-		}
-		if err := r.Record(tx); err != nil {
-			return err
-		}
-		return j.pruneApprovals(tx)
+	var oldest *decisionRow
+	err = j.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		oldest, err = j.decisions.At(tx, record.Seq(j.decisions.Newest(tx)+1-uint64(j.decisions.Count(tx))))
+		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("prune decisions: %w", err)
+	if err == nil && oldest != nil {
+		_, err = j.approvals.Prune(ctx, by, record.Limit{Before: oldest.CreatedAt}, "approvals")
 	}
-	return next, nil
+	return next, err
 }
 
-// leaving is the oldest decision, nil where it may not leave.
-func (j *Judge) leaving(tx *audit.Tx, limit record.Limit) (row *decisionRow, err error) {
-	var bad error
-	row, err = j.decisions.Leaving(tx, limit, func(r *decisionRow) (ended time.Time) {
-		open := false
-		if r.ApprovalID != "" {
-			_, open, bad = approvalOpen.Get(tx, keyOf(r.ApprovalID))
+// decided is when a decision was made; one whose approval is open stays.
+func (j *Judge) decided(tx *audit.Tx, r *decisionRow) (at time.Time, err error) {
+	if r.ApprovalID != "" {
+		if _, open, err := approvalOpen.Get(tx, keyOf(r.ApprovalID)); open || err != nil {
+			return at, err
 		}
-		if !open {
-			ended = r.CreatedAt
-		}
-		return ended
-	})
-	return row, errors.Join(err, bad)
+	}
+	return r.CreatedAt, nil
+}
+
+// forget removes what is kept beside a decision.
+func forget(tx *audit.Tx, r *decisionRow) error {
+	r.DecisionID = core.NewID(core.DecisionPrefix, tx.Tenant(), r.Number)
+	return drop(tx, pastAsks, record.Seq(r.Number))
+}
+
+// askedAt is when an approval was asked for; one that something may come of stays.
+func askedAt(tx *audit.Tx, a *Approval) (at time.Time, err error) {
+	if a.over(tx.Now()) {
+		at = a.CreatedAt
+	}
+	return at, nil
 }
 
 // drop removes a value that there may be.
@@ -84,34 +64,6 @@ func drop[V any](tx *audit.Tx, rows record.Rows[V], at record.Key) error {
 		err = rows.Delete(tx, at)
 	}
 	return err
-}
-
-// pruneApprovals removes approvals that are over and older than the oldest
-// decision that is left.
-func (j *Judge) pruneApprovals(tx *audit.Tx) error {
-	oldest, err := j.decisions.At(tx, record.Seq(j.decisions.Newest(tx)+1-uint64(j.decisions.Count(tx))))
-	if err != nil || oldest == nil {
-		return err
-	}
-	r := record.Removal{Kind: "approvals"}
-	for r.Count < record.Slice {
-		a, err := j.approvals.Leaving(tx, record.Limit{Before: oldest.CreatedAt}, func(a *Approval) (ended time.Time) {
-			if a.over(tx.Now()) {
-				ended = a.CreatedAt
-			}
-			return ended
-		})
-		if err != nil {
-			return err
-		}
-		if a == nil {
-			break
-		}
-		if err := j.approvals.Leave(tx, &r, a); err != nil {
-			return err
-		}
-	}
-	return r.Record(tx)
 }
 
 // over says whether nothing comes of an approval any more.

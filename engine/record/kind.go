@@ -65,6 +65,10 @@ type Kind[P any] struct {
 	State func(P) any
 	// Personal takes out of a record what is a subject's; see Eraser.
 	Personal func(e *Erasure, v P)
+	// Ended is when a record ended, zero while it must stay, and Leaves removes what
+	// lies beside one that leaves by Prune.
+	Ended  func(tx *audit.Tx, v P) (time.Time, error)
+	Leaves func(tx *audit.Tx, v P) error
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
 	Indexes []Index[P]

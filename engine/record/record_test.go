@@ -344,6 +344,7 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		Noun: "part", Bucket: "part", Ledger: w.Ledger, Number: record.UUIDs("id"),
 		ID:      func(p *part) string { return p.ID },
 		Head:    func(p *part) record.Head { return record.Head{Created: &p.Made} },
+		Ended:   func(_ *audit.Tx, p *part) (time.Time, error) { return p.Made, nil },
 		Indexes: []record.Index[*part]{{Bucket: byTool, Count: "part.tool", Word: func(p *part) string { return p.For }}},
 	}
 	w.Ledger.Register(k.Auditable())
@@ -356,19 +357,9 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 		})
 		made = append(made, p)
 	}
-	limit := record.Limit{Keep: 6}
-	w.update(func(tx *audit.Tx) error {
-		r := record.Removal{Kind: "parts"}
-		for {
-			p, err := k.Leaving(tx, limit, func(p *part) time.Time { return p.Made })
-			if err != nil || p == nil {
-				return errors.Join(err, r.Record(tx))
-			}
-			if err := k.Leave(tx, &r, p); err != nil {
-				return err
-			}
-		}
-	})
+	if next, err := k.Prune(t.Context(), w.by, record.Limit{Keep: 6}, "parts"); err != nil || next != nil {
+		t.Fatal(next, err)
+	}
 	saw := func(p *part) (bool, error) { return p.For == "saw", nil }
 	type wanted struct {
 		q     record.Query[*part]

@@ -2,7 +2,9 @@ package record
 
 import (
 	"bytes"
-	"time"
+	"context"
+	"errors"
+	"fmt"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -144,9 +146,8 @@ func (k *Kind[P]) drop(tx *audit.Tx, old P) error {
 	return tx.Delete(k.Bucket, k.place(tx.Tenant(), old))
 }
 
-// Leaving is the oldest record of a numbered kind if the limit lets it go, else
-// nil. ended is when a record ended, zero while it has not.
-func (k *Kind[P]) Leaving(tx store.Tx, limit Limit, ended func(P) time.Time) (v P, err error) {
+// leaving is the oldest record of a numbered kind if the limit lets it go, else nil.
+func (k *Kind[P]) leaving(tx *audit.Tx, limit Limit) (v P, err error) {
 	n := k.Count(tx)
 	if n == 0 || limit.Excess(n) == 0 && limit.Before.IsZero() {
 		return v, nil
@@ -155,10 +156,46 @@ func (k *Kind[P]) Leaving(tx store.Tx, limit Limit, ended func(P) time.Time) (v 
 	if err != nil || isNil(oldest) {
 		return v, err
 	}
-	if at := ended(oldest); at.IsZero() || limit.Excess(n) == 0 && !limit.Old(at) {
-		return v, nil
+	at, err := k.Ended(tx, oldest)
+	if err != nil || at.IsZero() || limit.Excess(n) == 0 && !limit.Old(at) {
+		return v, err
 	}
 	return oldest, nil
+}
+
+// Prune removes a slice of the oldest records of a numbered kind that the limit
+// lets go. One that stays holds back what came after it. It returns nil when it is
+// through; called is what people call the records.
+func (k *Kind[P]) Prune(ctx context.Context, by core.Caller, limit Limit, called string) (next []byte, err error) {
+	due := false
+	err = k.Ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
+		v, err := k.leaving(tx, limit)
+		due = !isNil(v)
+		return err
+	})
+	if err == nil && due {
+		err = k.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+			r := Removal{Kind: called}
+			for next = nil; r.Count < Slice; {
+				v, err := k.leaving(tx, limit)
+				if err != nil || isNil(v) {
+					return errors.Join(err, r.Record(tx))
+				}
+				if k.Leaves != nil {
+					err = k.Leaves(tx, v)
+				}
+				if err = errors.Join(err, k.Leave(tx, &r, v)); err != nil {
+					return err
+				}
+			}
+			next = []byte(r.Last)
+			return r.Record(tx)
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prune %s: %w", called, err)
+	}
+	return next, nil
 }
 
 func (k *Kind[P]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -36,7 +35,6 @@ type Table[T any] interface {
 	Write(tx *audit.Tx, old, v *T) error
 	Remove(tx *audit.Tx, e Event, old *T) error
 	Leave(tx *audit.Tx, r *Removal, old *T) error
-	Leaving(tx store.Tx, limit Limit, ended func(*T) time.Time) (*T, error)
 
 	Get(ctx context.Context, tenant, id string) (*T, error)
 	List(ctx context.Context, tenant string) ([]*T, error)
@@ -44,6 +42,7 @@ type Table[T any] interface {
 	Delete(ctx context.Context, by core.Caller, event, id string) (*T, error)
 	ByOperator(ctx context.Context, by core.Caller, id string) error
 	Eraser(called string) Eraser
+	Prune(ctx context.Context, by core.Caller, limit Limit, called string) (next []byte, err error)
 
 	Read(ctx context.Context, tenant string) error
 	ReadAll(ctx context.Context, book *health.Troubles, tenants func(context.Context) ([]string, error)) error

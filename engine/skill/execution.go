@@ -95,7 +95,7 @@ func (s *Skills) execKind() record.Table[Execution] {
 		Head: func(e *Execution) record.Head {
 			return record.Head{Tenant: &e.TenantID, Created: &e.StartedAt, Seq: &e.AuditSeq}
 		},
-		Says: "status retry_count", Personal: eraseExecution,
+		Says: "status retry_count", Personal: eraseExecution, Ended: s.ended,
 		Indexes: []record.Index[*Execution]{
 			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
 			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},
@@ -226,55 +226,18 @@ func (s *Skills) announce(tx *audit.Tx, k *Skill, e *Execution) error {
 	return nil
 }
 
-// PruneExecutions removes a slice of the oldest executions that the limit lets
-// go. One that runs, or whose task does, stays, and so does what came after it.
-// It returns nil when it is through.
+// PruneExecutions is Prune of executions.
 func (s *Skills) PruneExecutions(ctx context.Context, by core.Caller, limit record.Limit, _ []byte) (next []byte, err error) {
-	due := false
-	err = s.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		e, err := s.oldestExec(tx, limit)
-		due = e != nil
-		return err
-	})
-	if err != nil || !due {
-		return nil, err
-	}
-	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		r := record.Removal{Kind: "executions"}
-		for r.Count < record.Slice {
-			e, err := s.oldestExec(tx, limit)
-			if err != nil {
-				return err
-			}
-			if e == nil {
-				break
-			}
-			if err := s.execs.Leave(tx, &r, e); err != nil {
-				return err
-			}
-		}
-		if next = nil; r.Count == record.Slice {
-			next = []byte(r.Last)
-		}
-		return r.Record(tx)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prune executions: %w", err)
-	}
-	return next, nil
+	return s.execs.Prune(ctx, by, limit, "executions")
 }
 
-// oldestExec is the oldest execution, nil where it may not leave.
-func (s *Skills) oldestExec(tx *audit.Tx, limit record.Limit) (*Execution, error) {
-	e, err := s.execs.Leaving(tx, limit, func(e *Execution) time.Time { return e.CompletedAt })
-	if err != nil || e == nil {
-		return nil, err
-	}
+// ended is when an execution ended; one whose task goes on has not.
+func (s *Skills) ended(tx *audit.Tx, e *Execution) (at time.Time, err error) {
 	t, err := s.opt.Tasks.In(tx, e.TaskID)
 	if err == nil && !t.Status.Terminal() || err != nil && core.AsError(err).Code != core.NotFound {
-		return nil, err
+		return at, err
 	}
-	return e, nil
+	return e.CompletedAt, nil
 }
 
 // TaskLeaves implements task.Leaver: the plan of a run leaves with its task.
