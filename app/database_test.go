@@ -36,8 +36,7 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	}
 	expect.No(t, first.close())
 	// Again, from here and from a machine that has another key.
-	eng, err = first.open(t.Context(), need)
-	expect.No(t, err)
+	eng = expect.Of(first.open(t.Context(), need))(t)
 	alice := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 	expect.No(t, eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil))
 	expect.No(t, first.close())
@@ -51,10 +50,8 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	expect.No(t, second.close())
 	trusting := need
 	trusting.Data = firstPath
-	eng, err = first.open(t.Context(), trusting)
-	expect.No(t, err)
-	_, err = eng.TrustKey(t.Context(), alice, untrusted.Request)
-	expect.No(t, err)
+	eng = expect.Of(first.open(t.Context(), trusting))(t)
+	expect.Of(eng.TrustKey(t.Context(), alice, untrusted.Request))(t)
 	expect.No(t, first.close())
 	need.Data = path
 	if eng, err = second.open(t.Context(), need); err != nil {

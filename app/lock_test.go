@@ -17,8 +17,7 @@ import (
 func TestCompletionWaitsForNoDataFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.db")
-		owner, err := store.Open(path, store.Options{})
-		expect.No(t, err)
+		owner := expect.Of(store.Open(path, store.Options{}))(t)
 		defer owner.Close()
 		for _, hasty := range []bool{true, false} {
 			began := time.Now()

@@ -146,8 +146,7 @@ func codexOnModel(t *testing.T, swarm string, m *model.Server) {
 func withModel(t *testing.T, names ...string) (play func(script string), dir string, m *model.Server) {
 	t.Helper()
 	installed := drivertest.Installed(t)
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m = expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	// Some agents keep no files under the system's temporary directory.
 	dir = drivertest.OutsideTemp(t)
@@ -323,8 +322,7 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 
 func replaceIn(t *testing.T, path, from, to string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(path))(t)
 	if !bytes.Contains(data, []byte(from)) {
 		t.Fatalf("%s does not hold %q", path, from)
 	}

@@ -65,8 +65,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		read, write, err := os.Pipe()
 		expect.No(t, err)
 		defer read.Close()
-		_, err = write.WriteString("for the next one\n")
-		expect.No(t, err)
+		expect.Of(write.WriteString("for the next one\n"))(t)
 		cmd = u.command("task", "list")
 		cmd.Stdin = read
 		expect.No(t, cmd.Run())
@@ -92,8 +91,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s %v", out, err)
 		}
-		_, err := os.Stat(filepath.Join(dir, "here.csv"))
-		expect.No(t, err)
+		expect.Of(os.Stat(filepath.Join(dir, "here.csv")))(t)
 	})
 	t.Run("with the store that it has open", func(t *testing.T) {
 		u.ok("store", "check")
@@ -231,8 +229,7 @@ func (u *user) listens() int {
 		return 0
 	}
 	defer conn.Close()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	expect.No(u.t, err)
+	raw := expect.Of(conn.(*net.UnixConn).SyscallConn())(u.t)
 	pid := 0
 	_ = raw.Control(func(fd uintptr) {
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
@@ -282,10 +279,8 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
-	owner, err := store.Open(u.data(), store.Options{})
-	expect.No(t, err)
-	l, err := serve.Listen(u.socket())
-	expect.No(t, err)
+	owner := expect.Of(store.Open(u.data(), store.Options{}))(t)
+	l := expect.Of(serve.Listen(u.socket()))(t)
 	var came atomic.Int64
 	go func() {
 		for {

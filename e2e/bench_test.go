@@ -74,17 +74,14 @@ func least(list []time.Duration) time.Duration {
 
 // fill makes a data file with n finished tasks, through the engine.
 func fill(b *testing.B, data string, n int) {
-	sealer, err := audit.OpenSealer(data + ".key")
-	expect.No(b, err)
-	db, err := store.Open(data, store.Options{Seal: sealer.Seal})
-	expect.No(b, err)
+	sealer := expect.Of(audit.OpenSealer(data + ".key"))(b)
+	db := expect.Of(store.Open(data, store.Options{Seal: sealer.Seal}))(b)
 	defer db.Close()
 	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, Runners: map[string]swarm.Runner{"exec.run": echoed{}}})
 	expect.No(b, err)
 	defer e.Close()
 	by := core.Caller{Tenant: "t_bench", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	_, err = e.Swarm.CreateTenant(b.Context(), by, by.Tenant)
-	expect.No(b, err)
+	expect.Of(e.Swarm.CreateTenant(b.Context(), by, by.Tenant))(b)
 	input := core.Raw(`{"argv":["echo","` + strings.Repeat("x", 1000) + `"]}`)
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -131,8 +128,7 @@ func (echoed) Start(context.Context, swarm.Job) (swarm.Work, error) {
 func terminal(b *testing.B, binary, data string) (*exec.Cmd, *os.File) {
 	cmd := exec.Command(binary, "--data", data)
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "LANG=C.UTF-8", "USER=alice"}
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
-	expect.No(b, err)
+	tty := expect.Of(pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200}))(b)
 	return cmd, tty
 }
 
@@ -184,18 +180,15 @@ func idleCost(b *testing.B, binary, data string) (share, mb float64) {
 	before := ticks(b, cmd.Process.Pid)
 	time.Sleep(watch)
 	share = float64(ticks(b, cmd.Process.Pid)-before) / 100 / watch.Seconds()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	expect.No(b, err)
+	status := expect.Of(os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)))(b)
 	_, rest, _ := strings.Cut(string(status), "RssAnon:")
-	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	expect.No(b, err)
+	kb := expect.Of(strconv.ParseFloat(strings.Fields(rest)[0], 64))(b)
 	return share, kb / 1024
 }
 
 // ticks is the processor time of a process, in hundredths of a second.
 func ticks(b *testing.B, pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	expect.No(b, err)
+	stat := expect.Of(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(b)
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, err1 := strconv.Atoi(f[11])
 	system, err2 := strconv.Atoi(f[12])

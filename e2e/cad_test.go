@@ -26,10 +26,8 @@ type cadProcess struct {
 func (c *cadProcess) ask(method, params string) map[string]any {
 	c.t.Helper()
 	c.n++
-	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.n, method, params)
-	expect.No(c.t, err)
-	line, err := c.out.ReadString('\n')
-	expect.No(c.t, err)
+	expect.Of(fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.n, method, params))(c.t)
+	line := expect.Of(c.out.ReadString('\n'))(c.t)
 	var r struct {
 		ID     int `json:"id"`
 		Result struct {
@@ -47,10 +45,8 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	cmd := u.command("cad", "env", "--dir", u.home)
-	in, err := cmd.StdinPipe()
-	expect.No(t, err)
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	in := expect.Of(cmd.StdinPipe())(t)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
 	expect.No(t, cmd.Start())
 	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
@@ -74,7 +70,7 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 		t.Errorf("%s: %v", rest, err)
 	}
 	expect.No(t, cmd.Wait())
-	_, err = os.Stat(u.data())
+	_, err := os.Stat(u.data())
 	expect.Fails(t, err, "it opened a data file")
 }
 

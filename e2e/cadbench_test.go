@@ -62,17 +62,14 @@ func assemble(b *testing.B, e *engine.Engine, kernel string) time.Duration {
 // cadEngine is an engine whose CAD workers are processes of this program.
 func cadEngine(b *testing.B) *engine.Engine {
 	b.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "swarmdeck-cad-bench-" + core.NewTrace(nil)[:8]})
-	expect.No(b, err)
+	sup := expect.Of(cell.NewSupervisor(cell.Options{Instance: "swarmdeck-cad-bench-" + core.NewTrace(nil)[:8]}))(b)
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{os.Args[0], "cad", "env", "--journal"}, Env: map[string]string{"HOME": b.TempDir()},
 		Kernels: []pool.Kernel{{Name: env.Embedded}, {Name: env.OCCT}},
 	})
 	path := filepath.Join(b.TempDir(), "bench.db")
-	sealer, err := audit.OpenSealer(path + ".key")
-	expect.No(b, err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	expect.No(b, err)
+	sealer := expect.Of(audit.OpenSealer(path + ".key"))(b)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(b)
 	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: workers, CADDir: filepath.Join(b.TempDir(), "files")})
 	expect.No(b, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -89,7 +86,6 @@ func cadEngine(b *testing.B) *engine.Engine {
 			b.Error(err)
 		}
 	})
-	_, err = e.Swarm.CreateTenant(b.Context(), bencher, bencher.Tenant)
-	expect.No(b, err)
+	expect.Of(e.Swarm.CreateTenant(b.Context(), bencher, bencher.Tenant))(b)
 	return e
 }

@@ -164,11 +164,9 @@ func (u *user) assembled() string {
 	for id, v := range u.solids("integrator") {
 		out = append(out, fmt.Sprintf("solid %s of %.9g mm³", id, v))
 	}
-	files, err := os.ReadDir(filepath.Join(u.home, "out"))
-	expect.No(u.t, err)
+	files := expect.Of(os.ReadDir(filepath.Join(u.home, "out")))(u.t)
 	for _, f := range files {
-		info, err := f.Info()
-		expect.No(u.t, err)
+		info := expect.Of(f.Info())(u.t)
 		// Its facets depend on what its kernel made before: some bytes more or less.
 		out = append(out, fmt.Sprintf("file %s, empty: %v", f.Name(), info.Size() == 0))
 	}

@@ -21,13 +21,11 @@ import (
 // right checksum, as whoever has the file can.
 func (u *user) edit(tenant string, b store.Bucket, holds string, to func([]byte) []byte) {
 	u.t.Helper()
-	sealer, err := audit.OpenSealer(u.data() + ".key")
-	expect.No(u.t, err)
-	db, err := store.Open(u.data(), store.Options{Seal: sealer.Seal})
-	expect.No(u.t, err)
+	sealer := expect.Of(audit.OpenSealer(u.data() + ".key"))(u.t)
+	db := expect.Of(store.Open(u.data(), store.Options{Seal: sealer.Seal}))(u.t)
 	defer db.Close()
 	edited := 0
-	err = db.Update(context.Background(), tenant, func(tx store.Tx) error {
+	err := db.Update(context.Background(), tenant, func(tx store.Tx) error {
 		var key, value []byte
 		err := tx.Scan(b, nil, nil, false, func(k, v []byte) (bool, error) {
 			if bytes.Contains(v, []byte(holds)) {
@@ -89,16 +87,13 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	}
 
 	at := regexp.MustCompile(`http://\S+/metrics`).FindString(d.said)
-	answer, err := http.Get(at)
-	expect.No(t, err)
+	answer := expect.Of(http.Get(at))(t)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	expect.No(t, err)
+	text := expect.Of(io.ReadAll(answer.Body))(t)
 	if !strings.Contains(string(text), `swarmdeck_degraded{tenant="t_bad",component="tasks"} 2`) || strings.Contains(string(text), `swarmdeck_degraded{tenant="t_good"`) {
 		t.Errorf("figures:\n%s", text)
 	}
-	logged, err := os.ReadFile(log)
-	expect.No(t, err)
+	logged := expect.Of(os.ReadFile(log))(t)
 	named("the log", string(logged))
 	for line := range strings.Lines(string(logged)) {
 		var entry struct{ Level, Msg, Tenant, Component string }

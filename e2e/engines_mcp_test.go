@@ -53,8 +53,7 @@ func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 	for _, u := range users {
 		file := filepath.Join(u.home, "tokens.yaml")
 		expect.No(t, os.WriteFile(file, []byte(tokens), 0o600))
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		expect.No(t, err)
+		l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 		at := l.Addr().String()
 		_ = l.Close()
 		_, end := u.joined(t, "--mcp", at, "--tokens", file)

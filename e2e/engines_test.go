@@ -17,8 +17,7 @@ import (
 // with a signal.
 func (u *user) joined(t *testing.T, more ...string) (door string, end func(unix.Signal)) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	door = l.Addr().String()
 	expect.No(t, l.Close())
 	said := &bytes.Buffer{}

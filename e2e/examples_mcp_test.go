@@ -11,8 +11,7 @@ import (
 
 func TestTheExampleOfAClientIsReadable(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("examples/mcp/client.json")
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile("examples/mcp/client.json"))(t)
 	var config struct {
 		Servers map[string]struct {
 			Command string   `json:"command"`
@@ -23,8 +22,7 @@ func TestTheExampleOfAClientIsReadable(t *testing.T) {
 	if err := json.Unmarshal(data, &config); err != nil || config.Servers["swarmdeck"].Args[0] != "mcp" || config.Servers["swarmdeck-over-http"].URL == "" {
 		t.Errorf("%+v %v", config, err)
 	}
-	data, err = os.ReadFile("examples/mcp/tokens.yaml")
-	expect.No(t, err)
+	data = expect.Of(os.ReadFile("examples/mcp/tokens.yaml"))(t)
 	tokens, err := mcp.LoadTokens("tokens.yaml", data, "t_default")
 	if err != nil || len(tokens.Tenants()) != 1 {
 		t.Error(err)

@@ -13,15 +13,13 @@ import (
 // file and ports of its own, after the example's operators were let in.
 func TestTheExampleOfAServiceStarts(t *testing.T) {
 	t.Parallel()
-	unit, err := os.ReadFile("examples/serve/swarmdeck.service")
-	expect.No(t, err)
+	unit := expect.Of(os.ReadFile("examples/serve/swarmdeck.service"))(t)
 	line := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/swarmdeck --data (\S+) (serve .*)$`).FindSubmatch(unit)
 	if line == nil {
 		t.Fatal("the unit starts something else")
 	}
 	u := newUser(t)
-	dir, err := os.Getwd()
-	expect.No(t, err)
+	dir := expect.Of(os.Getwd())(t)
 	u.ok("up", dir+"/examples/serve")
 	expect.Has(t, u.ok("operator", "list"), "night-watch")
 	args := strings.Fields(regexp.MustCompile(`:\d+`).ReplaceAllString(string(line[2]), ":0"))
@@ -30,6 +28,6 @@ func TestTheExampleOfAServiceStarts(t *testing.T) {
 		t.Errorf("exit %d %s", code, stderr)
 	}
 	signer, _ := pair(t, 1)
-	_, err = d.dial("ann", signer)
+	_, err := d.dial("ann", signer)
 	expect.Fails(t, err, "a stranger's key opens it")
 }

@@ -32,8 +32,7 @@ func TestEveryExampleScriptPasses(t *testing.T) {
 			}
 			t.Parallel()
 			u := newPlayer(t)
-			path, err := filepath.Abs(path)
-			expect.No(t, err)
+			path := expect.Of(filepath.Abs(path))(t)
 			code, stdout, stderr := u.run("--script", path)
 			if code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
@@ -52,8 +51,7 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	scripts := strings.Fields(cmp.Or(os.Getenv("SWARMDECK_DATABASE_SCRIPTS"), "approvals tasks tenants"))
 	if scripts[0] == "all" {
-		all, err := filepath.Glob("examples/scripts/*.txtar")
-		expect.No(t, err)
+		all := expect.Of(filepath.Glob("examples/scripts/*.txtar"))(t)
 		scripts = nil
 		for _, path := range all {
 			if name := strings.TrimSuffix(filepath.Base(path), ".txtar"); !slices.Contains(onFiles, name) {
@@ -66,8 +64,7 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 			t.Parallel()
 			u := newPlayer(t)
 			u.onDatabase(t, cluster.Database(t, strings.ReplaceAll(name, "-", "_")), nil)
-			path, err := filepath.Abs("examples/scripts/" + name + ".txtar")
-			expect.No(t, err)
+			path := expect.Of(filepath.Abs("examples/scripts/" + name + ".txtar"))(t)
 			if code, stdout, stderr := u.run("--script", path); code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
@@ -86,11 +83,9 @@ func newPlayer(t *testing.T) *user {
 
 func TestExtractedExampleIsTheOneInTheTree(t *testing.T) {
 	t.Parallel()
-	dir, err := examples.Extract("quickstart", t.TempDir())
-	expect.No(t, err)
+	dir := expect.Of(examples.Extract("quickstart", t.TempDir()))(t)
 	for _, name := range []string{"swarm.yaml", "agents/lib.sh", "agents/scribe.sh"} {
-		want, err := os.ReadFile(filepath.Join("examples/quickstart", name))
-		expect.No(t, err)
+		want := expect.Of(os.ReadFile(filepath.Join("examples/quickstart", name)))(t)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s differs: %v", name, err)

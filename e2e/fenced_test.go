@@ -24,8 +24,7 @@ func (u *user) onDatabase(t *testing.T, dsn string, before *user) {
 	if before == nil {
 		return
 	}
-	key, err := os.ReadFile(filepath.Join(before.home, "data.key"))
-	expect.No(t, err)
+	key := expect.Of(os.ReadFile(filepath.Join(before.home, "data.key")))(t)
 	expect.No(t, os.WriteFile(path+".key", key, 0o600))
 }
 

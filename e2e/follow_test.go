@@ -19,8 +19,7 @@ import (
 func (u *user) lines(t *testing.T, args ...string) (cmd *exec.Cmd, printed <-chan string) {
 	t.Helper()
 	cmd = u.command(args...)
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	cmd.Stderr = t.Output()
 	expect.No(t, cmd.Start())
 	lines := make(chan string, 1000)

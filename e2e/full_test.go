@@ -18,8 +18,7 @@ import (
 // called.
 func (u *user) full(d *daemon) (room func()) {
 	u.t.Helper()
-	info, err := os.Stat(u.data())
-	expect.No(u.t, err)
+	info := expect.Of(os.Stat(u.data()))(u.t)
 	var was unix.Rlimit
 	limit := func(now, before *unix.Rlimit) {
 		u.t.Helper()
@@ -132,11 +131,9 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	}
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600))
 	expect.No(t, d.cmd.Process.Signal(unix.SIGTERM))
-	_, err := d.cmd.Process.Wait()
-	expect.No(t, err)
+	expect.Of(d.cmd.Process.Wait())(t)
 
-	info, err := os.Stat(u.data())
-	expect.No(t, err)
+	info := expect.Of(os.Stat(u.data()))(t)
 	self := *u
 	self.program = "/bin/sh"
 	d = self.daemon("-c", fmt.Sprintf(`ulimit -S -f %d; exec "$0" serve --ssh 127.0.0.1:0`, info.Size()/512), os.Args[0])

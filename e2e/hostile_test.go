@@ -22,19 +22,16 @@ import (
 // files is how many the daemon has open.
 func (d *daemon) files() int {
 	d.t.Helper()
-	open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(d.cmd.Process.Pid), "fd"))
-	expect.No(d.t, err)
+	open := expect.Of(os.ReadDir(filepath.Join("/proc", fmt.Sprint(d.cmd.Process.Pid), "fd")))(d.t)
 	return len(open)
 }
 
 // memory is what the daemon has allocated, in MB.
 func (d *daemon) memory() float64 {
 	d.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
-	expect.No(d.t, err)
+	status := expect.Of(os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid)))(d.t)
 	_, rest, _ := strings.Cut(string(status), "RssAnon:")
-	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	expect.No(d.t, err)
+	kb := expect.Of(strconv.ParseFloat(strings.Fields(rest)[0], 64))(d.t)
 	return kb / 1024
 }
 
@@ -145,8 +142,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 			s.Stderr = &told
 			size := [][2]int{{1 << 30, 1 << 30}, {0, 0}, {1 << 30, 1}}[i%3]
 			expect.No(t, s.RequestPty("xterm", size[0], size[1], nil))
-			out, err := s.StdoutPipe()
-			expect.No(t, err)
+			out := expect.Of(s.StdoutPipe())(t)
 			expect.No(t, s.Shell())
 			if n, err := out.Read(make([]byte, 1)); n == 0 {
 				refused++
@@ -171,9 +167,8 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 		t.Errorf("%.0f MB", mb)
 	}
 
-	conn, err := d.knock("127.0.0.2")
-	expect.No(t, err)
-	_, _, _, err = ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
+	conn := expect.Of(d.knock("127.0.0.2"))(t)
+	_, _, _, err := ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
 		User: "bob", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
 	})
 	expect.No(t, err)

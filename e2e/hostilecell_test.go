@@ -100,8 +100,7 @@ func (s *siege) stage(t *testing.T, as celltest.Setting) {
 	expect.No(t, s.victim.Start())
 	t.Cleanup(func() { _ = s.victim.Process.Kill(); _ = s.victim.Wait() })
 	_ = s.victim.Process.Signal(syscall.SIGSTOP) // so that it is seen when a signal comes to it
-	l, err := net.Listen("tcp", ":0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", ":0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -148,8 +147,7 @@ func (s *siege) stage(t *testing.T, as celltest.Setting) {
 // attack is the environment of an attacker whose leftovers carry a mark.
 func (s *siege) attack(mark string) string {
 	s.world["Mark"] = mark
-	data, err := json.Marshal(s.world)
-	expect.No(s.t, err)
+	data := expect.Of(json.Marshal(s.world))(s.t)
 	return string(data)
 }
 
@@ -173,8 +171,7 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 		t.Fatalf("%d attempts were made:\n%s", made, said)
 	}
 	for _, path := range []string{"foreign", "kept", "scratch", "home"} {
-		entries, err := os.ReadDir(filepath.Join(s.root, path))
-		expect.No(t, err)
+		entries := expect.Of(os.ReadDir(filepath.Join(s.root, path)))(t)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), "pwned") {
 				t.Errorf("write: %s is in %s", e.Name(), path)
@@ -248,8 +245,7 @@ func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 // and in an agent, both workers of the built program, as whom and with how much
 // of a wall there may be. The agent tries to be a person too.
 func TestAHostileRunIsHeldAndKnown(t *testing.T) {
-	attacker, err := celltest.Attacker()
-	expect.No(t, err)
+	attacker := expect.Of(celltest.Attacker())(t)
 	settings := []celltest.Setting{{Name: "this user", Spaces: true}}
 	if os.Geteuid() == 0 && os.Getenv("CELL_SETTINGS") == "all" { // drivers/cell tries the others each time
 		settings = append(settings, celltest.Settings()...)
@@ -301,8 +297,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 				return err == nil
 			})
 			s.ok("agent", "delete", "eve", "--yes")
-			said, err := os.ReadFile(filepath.Join(s.dir, "attacked"))
-			expect.No(t, err)
+			said := expect.Of(os.ReadFile(filepath.Join(s.dir, "attacked")))(t)
 			s.known(t, "eve", s.withstood(t, string(said), mark+"-agent"))
 			// It finds no engine, or makes one of its own, within its cell.
 			if tried, err := os.ReadFile(filepath.Join(s.dir, "by-agent")); err != nil || strings.Count(string(tried), "\n") != len(names) {

@@ -21,8 +21,7 @@ import (
 func (u *user) conversation(calls []string, args ...string) (replies []string) {
 	u.t.Helper()
 	cmd := u.command(append([]string{"mcp"}, args...)...)
-	in, err := cmd.StdinPipe()
-	expect.No(u.t, err)
+	in := expect.Of(cmd.StdinPipe())(u.t)
 	out := &answers{}
 	var errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &errs

@@ -58,8 +58,7 @@ func (u *user) container(program, name string) (in func(args ...string) string) 
 		expect.No(u.t, os.Symlink("usr/"+dir, filepath.Join(root, dir)))
 	}
 	tar := exec.Command("tar", "-C", root, "-c", ".")
-	image, err := tar.StdoutPipe()
-	expect.No(u.t, err)
+	image := expect.Of(tar.StdoutPipe())(u.t)
 	take := command("image", "import", "-", "machine")
 	take.Stdin = image
 	expect.No(u.t, tar.Start())

@@ -236,8 +236,7 @@ func (c *hostCuts) working() (lines []string) {
 func (c *hostCuts) given(text string) (lines []string) {
 	all, _ := filepath.Glob(filepath.Join(c.home, ".cache/swarmdeck/keeper-*/agents/*/work/got"))
 	for _, path := range all {
-		got, err := os.ReadFile(path)
-		expect.No(c.t, err)
+		got := expect.Of(os.ReadFile(path))(c.t)
 		for line := range strings.Lines(string(got)) {
 			if strings.Contains(line, text) {
 				lines = append(lines, line)

@@ -83,8 +83,7 @@ func playCaller() {
 func TestAnAgentsSessionIsGivenTheEnginesTools(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	u.ok("agent", "create", "caller", "--runtime", "acp", "--project", "P", "--role", "coder", "--env", asCaller+"=1", "--", self)
 	u.ok("agent", "assign", "caller", "look around", "--wait")
 	log := u.ok("agent", "log", "caller", "--page-size", "50")

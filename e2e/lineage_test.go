@@ -110,8 +110,7 @@ func (l *lineage) kept(path, sum string) {
 func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
-	text, err := os.ReadFile("examples/scripts/lineage.txtar")
-	expect.No(t, err)
+	text := expect.Of(os.ReadFile("examples/scripts/lineage.txtar"))(t)
 	list := filepath.Join(u.home, "files")
 	script, files, _ := strings.Cut(string(text), "\n-- ")
 	script += "\nexec sh -c 'find $WORK/site -type f -exec sha256sum {} + >" + list + "'\n"
@@ -122,8 +121,7 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 	l := &lineage{user: u, t: t, data: []string{"--data", data}}
 	l.read()
 
-	written, err := os.ReadFile(list)
-	expect.No(t, err)
+	written := expect.Of(os.ReadFile(list))(t)
 	n := 0
 	for line := range strings.Lines(string(written)) {
 		sum, path, _ := strings.Cut(strings.TrimSpace(line), "  ")

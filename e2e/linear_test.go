@@ -64,8 +64,7 @@ func TestWhatEnginesOnADatabaseToldTheirClientsFitsOneOrder(t *testing.T) {
 	}
 	pair := postgrestest.StartPair(t, n.databases, subnet)
 	dsn := pair.DSN(t, "linear", n.databases)
-	program, err := wrongClock()
-	expect.No(t, err)
+	program := expect.Of(wrongClock())(t)
 	var machines []*machine
 	for i := range 3 {
 		u := newUser(t)

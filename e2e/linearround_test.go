@@ -172,13 +172,11 @@ func (f *fleet) effects() {
 		}
 	}
 	for _, it := range f.items() {
-		runs, err := filepath.Glob(filepath.Join(f.dir, "run-"+it.op.Key+".*"))
-		expect.No(f.t, err)
+		runs := expect.Of(filepath.Glob(filepath.Join(f.dir, "run-"+it.op.Key+".*")))(f.t)
 		var text []byte
 		begun := 0
 		for _, run := range runs {
-			said, err := os.ReadFile(run)
-			expect.No(f.t, err)
+			said := expect.Of(os.ReadFile(run))(f.t)
 			text = append(text, said...)
 		}
 		for line := range strings.Lines(string(text)) {

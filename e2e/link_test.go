@@ -31,8 +31,7 @@ func (d *daemon) far(shape link.Shape) *far {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		d.t.Skip("ssh is missing")
 	}
-	k, err := link.New(d.addr, shape)
-	expect.No(d.t, err)
+	k := expect.Of(link.New(d.addr, shape))(d.t)
 	d.t.Cleanup(k.Close)
 	f := &far{daemon: d, link: k, key: keyFile(d.t, 0)}
 	_, line := pair(d.t, 0)
@@ -126,8 +125,7 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	if out := s.output(); strings.LastIndex(out, "\x1b[?1049l") < strings.LastIndex(out, "\x1b[?1049h") {
 		t.Error("the alternate screen is left on")
 	}
-	now, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
-	expect.No(t, err)
+	now := expect.Of(unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS))(t)
 	expect.Is(t, now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG), unix.ICANON|unix.ECHO|unix.ISIG, "the line is left raw", now)
 	s.see(`fleet`) // by itself
 	s.press("2")

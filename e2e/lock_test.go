@@ -35,8 +35,7 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
-	owner, err := store.Open(u.data(), store.Options{})
-	expect.No(t, err)
+	owner := expect.Of(store.Open(u.data(), store.Options{}))(t)
 	defer owner.Close()
 	start := time.Now()
 	code, _, stderr := u.run("session", "create")
@@ -66,11 +65,9 @@ func TestServeSaysWhichEngineHasTheFile(t *testing.T) {
 func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
-	owner, err := store.Open(u.data(), store.Options{})
-	expect.No(t, err)
+	owner := expect.Of(store.Open(u.data(), store.Options{}))(t)
 	cmd := u.command("serve")
-	said, err := cmd.StderrPipe()
-	expect.No(t, err)
+	said := expect.Of(cmd.StderrPipe())(t)
 	expect.No(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)

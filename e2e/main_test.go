@@ -103,8 +103,7 @@ func (u *user) command(args ...string) *exec.Cmd {
 // built is the program for what ends by itself.
 func (u *user) built() string {
 	u.t.Helper()
-	program, err := built()
-	expect.No(u.t, err)
+	program := expect.Of(built())(u.t)
 	return program
 }
 
@@ -157,8 +156,7 @@ func field(out, name string) string {
 // for, twice as long as a look takes: one that runs the program is dear under race.
 // name is what the system calls this user, whatever the environment says.
 func (u *user) name() string {
-	who, err := osuser.Current()
-	expect.No(u.t, err)
+	who := expect.Of(osuser.Current())(u.t)
 	return who.Username
 }
 
@@ -213,8 +211,7 @@ func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
-	reader, err := store.Open(u.data(), store.Options{ReadOnly: true})
-	expect.No(t, err)
+	reader := expect.Of(store.Open(u.data(), store.Options{ReadOnly: true}))(t)
 	defer reader.Close()
 	u.ok("session", "list")
 	u.ok("--read-only", "audit", "verify")
@@ -253,8 +250,7 @@ func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.ok("session", "create")
-	whole, err := os.ReadFile(u.data())
-	expect.No(t, err)
+	whole := expect.Of(os.ReadFile(u.data()))(t)
 	for name, data := range map[string][]byte{"cut": whole[:4*4096], "foreign": []byte("not a data file"), "empty": nil} {
 		path := filepath.Join(u.home, name+".db")
 		expect.No(t, os.WriteFile(path, data, 0o600))

@@ -112,8 +112,7 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 // serve serves over HTTP until stop, which waits for its end.
 func (u *user) serve(t *testing.T, tokens string) (addr string, stop func()) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr = l.Addr().String()
 	_ = l.Close()
 	server := u.command("mcp", "--http", addr, "--tokens", tokens)

@@ -14,8 +14,7 @@ import (
 // can't be.
 func TestServeEndsWhenAnAddressIsTaken(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	addr := l.Addr().String()
 	u := newUser(t)

@@ -53,13 +53,10 @@ func operators(b *testing.B, n int) {
 
 // show opens a cockpit of 120x40 and reads what it draws.
 func show(b *testing.B, g *guest) {
-	s, err := g.client.NewSession()
-	expect.No(b, err)
+	s := expect.Of(g.client.NewSession())(b)
 	expect.No(b, s.RequestPty("xterm-256color", 40, 120, nil))
-	out, err := s.StdoutPipe()
-	expect.No(b, err)
+	out := expect.Of(s.StdoutPipe())(b)
 	expect.No(b, s.Shell())
-	_, err = io.ReadFull(out, make([]byte, 2000))
-	expect.No(b, err)
+	expect.Of(io.ReadFull(out, make([]byte, 2000)))(b)
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 }

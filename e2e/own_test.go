@@ -128,8 +128,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 			actor := begin()
 			await(t, "end of the attempts", func() bool { _, err := os.Stat(out); return err == nil })
 			said, _ := os.ReadFile(out + ".said")
-			tried, err := os.ReadFile(out)
-			expect.No(t, err)
+			tried := expect.Of(os.ReadFile(out))(t)
 			var got []string
 			for line := range strings.Lines(string(tried)) {
 				name, code, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -15,8 +15,7 @@ func TestNoSkillReadsTheKeyOfTheAuditLog(t *testing.T) {
 	u := newUser(t)
 	u.ok("tenant", "create", "t_test")
 	key := u.data() + ".key"
-	secret, err := os.ReadFile(key)
-	expect.No(t, err)
+	secret := expect.Of(os.ReadFile(key))(t)
 	for _, err := range []error{
 		os.Symlink(key, filepath.Join(u.home, "link")), os.Link(key, filepath.Join(u.home, "hard")),
 		os.Symlink(filepath.Dir(key), filepath.Join(u.home, "door")),

@@ -68,8 +68,7 @@ func (l *lineSession) say(line string) {
 
 func (l *lineSession) press(keys string) {
 	l.t.Helper()
-	_, err := io.WriteString(l.in, keys)
-	expect.No(l.t, err)
+	expect.Of(io.WriteString(l.in, keys))(l.t)
 }
 
 // see waits until what came after the last match has a match of pattern, and

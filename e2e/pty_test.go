@@ -146,8 +146,7 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 	if testing.Short() {
 		places = []place{places[1], places[2], places[len(places)-1]}
 	}
-	whole, err := os.ReadFile(u.data())
-	expect.No(t, err)
+	whole := expect.Of(os.ReadFile(u.data()))(t)
 	for _, p := range places {
 		t.Run(fmt.Sprintf("TERM=%s NO_COLOR=%s LANG=%s %dx%d", p.term, p.noColor, p.lang, p.w, p.h), func(t *testing.T) {
 			t.Parallel()

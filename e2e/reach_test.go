@@ -69,12 +69,10 @@ func TestOptionsThatReachForTheMachineAreHeldAtEachDoor(t *testing.T) {
 // mcp calls a tool by the protocol on stdin and stdout.
 func (g *guest) mcp(call string) string {
 	g.t.Helper()
-	s, err := g.client.NewSession()
-	expect.No(g.t, err)
+	s := expect.Of(g.client.NewSession())(g.t)
 	defer s.Close()
 	var out strings.Builder
-	in, err := s.StdinPipe()
-	expect.No(g.t, err)
+	in := expect.Of(s.StdinPipe())(g.t)
 	said := make(chan struct{})
 	s.Stdout = &until{b: &out, what: `"id":2`, seen: said}
 	expect.No(g.t, s.Start("mcp"))

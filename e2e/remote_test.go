@@ -36,8 +36,7 @@ func (u *user) daemon(args ...string) *daemon {
 		args = []string{"serve", "--ssh", "127.0.0.1:0"}
 	}
 	d := &daemon{user: u, cmd: u.command(args...)}
-	said, err := d.cmd.StderrPipe()
-	expect.No(u.t, err)
+	said := expect.Of(d.cmd.StderrPipe())(u.t)
 	expect.No(u.t, d.cmd.Start())
 	u.t.Cleanup(func() {
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
@@ -70,8 +69,7 @@ func pair(t testing.TB, seed byte) (ssh.Signer, string) {
 	t.Helper()
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
-	expect.No(t, err)
+	signer := expect.Of(ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw)))(t)
 	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
@@ -80,8 +78,7 @@ func keyFile(t testing.TB, seed byte) string {
 	t.Helper()
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
-	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), "")
-	expect.No(t, err)
+	block := expect.Of(ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(raw), ""))(t)
 	file := filepath.Join(t.TempDir(), "key")
 	expect.No(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	return file
@@ -106,8 +103,7 @@ func (d *daemon) dial(name string, signer ssh.Signer) (*guest, error) {
 
 func (d *daemon) enter(name string, signer ssh.Signer) *guest {
 	d.t.Helper()
-	g, err := d.dial(name, signer)
-	expect.No(d.t, err)
+	g := expect.Of(d.dial(name, signer))(d.t)
 	return g
 }
 

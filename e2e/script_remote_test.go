@@ -216,8 +216,7 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	u.ok("agent", "create", "sayer", "--project", "p", "--role", "r", "--", "sh", "-c", "while read -r line; do while :; do echo tick; sleep 0.1; done; done")
 	u.ok("agent", "assign", "sayer", "go")
 	cmd := bob.command("agent log sayer --follow")
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	expect.No(t, cmd.Start())
 	buf, seen := make([]byte, 4096), ""
 	for !strings.Contains(seen, "tick") {

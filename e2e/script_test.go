@@ -144,8 +144,7 @@ func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
 	if code, _, stderr := u.play(text, "--update"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	got, err := os.ReadFile(filepath.Join(u.home, "test.txtar"))
-	expect.No(t, err)
+	got := expect.Of(os.ReadFile(filepath.Join(u.home, "test.txtar")))(t)
 	if s := string(got); !strings.HasPrefix(s, text) || !strings.Contains(s, "-- want/empty.screen --\n t_default") || !strings.Contains(s, "~ roles\nHHHH") {
 		t.Fatalf("the script is now:\n%s", s)
 	}

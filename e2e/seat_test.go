@@ -45,8 +45,7 @@ func (u *user) sitAt(w, h int, cmd *exec.Cmd) *seat {
 	u.t.Helper()
 	cmd.Dir, cmd.Env = u.home, u.env
 	s := &seat{t: u.t, cmd: cmd, done: make(chan struct{}), vt: vt10x.New(vt10x.WithSize(w, h))}
-	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
-	expect.No(u.t, err)
+	tty := expect.Of(pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}))(u.t)
 	s.tty = tty
 	go func() {
 		defer close(s.done)
@@ -154,8 +153,7 @@ func (s *seat) until(what string, ok func() bool) {
 // press sends what a terminal sends for keys or typed text.
 func (s *seat) press(text string) {
 	s.t.Helper()
-	_, err := io.WriteString(s.tty, text)
-	expect.No(s.t, err)
+	expect.Of(io.WriteString(s.tty, text))(s.t)
 }
 
 func (s *seat) resize(w, h int) {

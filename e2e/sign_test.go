@@ -42,8 +42,7 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 	if out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "swarmdeck", "-f", dora.key(), path).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	signature, err := os.ReadFile(path + ".sig")
-	expect.No(t, err)
+	signature := expect.Of(os.ReadFile(path + ".sig"))(t)
 	answer := "approval answer '" + strings.TrimSpace(statement) + "' --signature -"
 	if code, _, stderr := dora.run(string(signature), strings.Replace(answer, "I looked", "He looked", 1)); code != 1 || !strings.Contains(stderr, "signature") {
 		t.Errorf("another reason: exit %d %s", code, stderr)
@@ -127,8 +126,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 // sshd is the machine's own, which lets in whoever has the key of seed 0.
 func (u *user) sshd() (addr string) {
 	u.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(u.t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(u.t)
 	return u.sshdOn(l)
 }
 

@@ -21,10 +21,8 @@ func story(t *testing.T) (script, begin string, play func(script string)) {
 	replaceIn(t, filepath.Join(dir, "codex-acp", "home/.codex/config.toml"), "approval_policy", strings.ReplaceAll(realAgents["codex-acp"].to, "MODEL", m.URL))
 	replaceIn(t, swarm, "      GEMINI_API_KEY", "      GOOGLE_GEMINI_BASE_URL: \""+m.URL+"\"\n      GEMINI_API_KEY")
 	replaceIn(t, swarm, "      OPENAI_API_KEY", "      OPENAI_BASE_URL: \""+m.URL+"/v1\"\n      OPENAI_API_KEY")
-	text, err := os.ReadFile("examples/review/story.txtar")
-	expect.No(t, err)
-	project, err := os.Getwd()
-	expect.No(t, err)
+	text := expect.Of(os.ReadFile("examples/review/story.txtar"))(t)
+	project := expect.Of(os.Getwd())(t)
 	script = "env PROJECT=" + project + "\n" + strings.ReplaceAll(string(text), "up $HERE\n", "up $HERE/review\n")
 	begin, _, _ = strings.Cut(script, "\n# Four tasks at once")
 	// Where other tests keep the machine busy, agents take minutes for a step.

@@ -69,8 +69,7 @@ func typed(b *testing.B, u *user, program string, w, h int) echoes {
 	const keys = 150
 	cmd := exec.Command(program, "agent", "attach", "shell")
 	cmd.Dir, cmd.Env = u.home, append(slices.Clone(u.env), "TERM=xterm-256color")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
-	expect.No(b, err)
+	tty := expect.Of(pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}))(b)
 	seen := make(chan string, 100)
 	go func() {
 		defer close(seen)
@@ -112,8 +111,7 @@ func typed(b *testing.B, u *user, program string, w, h int) echoes {
 	for i := range keys {
 		time.Sleep(time.Duration(60+rng.IntN(60)) * time.Millisecond)
 		at := time.Now()
-		_, err = tty.WriteString("k")
-		expect.No(b, err)
+		expect.Of(tty.WriteString("k"))(b)
 		await(marks[i%len(marks)])
 		took = append(took, time.Since(at))
 	}

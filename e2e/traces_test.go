@@ -255,8 +255,7 @@ printf '{"type":"result","status":"succeeded","output":{"heard":"%s"}}\n' "$(pri
 func TestTheStepsOfASkillAreBelowIt(t *testing.T) {
 	t.Parallel()
 	d, c := traced(t)
-	example, err := filepath.Abs("examples/fetch")
-	expect.No(t, err)
+	example := expect.Of(filepath.Abs("examples/fetch"))(t)
 	d.ok("skill", "load", example)
 	run := d.ok("skill", "invoke", "fetch", "--params", `{"room":"kitchen"}`, "--wait", "-o", "json")
 	tree := c.trace(field(run, "trace_id"), "task skill.invoke", "skill grasp")

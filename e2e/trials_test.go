@@ -66,8 +66,7 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 	u.ok("tenant", "create", "t_acme")
 	tokens := filepath.Join(u.home, "tokens.yaml")
 	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{agent: sony, token: the-token-of-sony}, {operator: opa, role: operator, token: the-token-of-opa}]\n"), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	at := l.Addr().String()
 	_ = l.Close()
 	d := &trials{
@@ -399,8 +398,7 @@ func (d *trials) check() {
 			t.Errorf("%s (%s): approved by %v alone", a.ApprovalID, dir, persons)
 		}
 	}
-	left, err := os.ReadDir(d.yard())
-	expect.No(t, err)
+	left := expect.Of(os.ReadDir(d.yard()))(t)
 	there := map[string]bool{}
 	for _, e := range left {
 		there[e.Name()] = true

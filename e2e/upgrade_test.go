@@ -27,8 +27,7 @@ func next(t *testing.T) string {
 		"store/postgres/layout.go": {"\t}\n}\n\n// layoutLock", "\t{sql: `create table to_come (n int)`},\n\t}\n}\n\n// layoutLock"},
 		"app/traces.go":            {"return info.Main.Version", `return info.Main.Version + "-next"`},
 	} {
-		from, err := filepath.Abs(path)
-		expect.No(t, err)
+		from := expect.Of(filepath.Abs(path))(t)
 		text, err := os.ReadFile(from)
 		if err != nil || strings.Count(string(text), change[0]) != 1 {
 			t.Fatalf("%s: %v, or it has not %q once", path, err, change[0])
@@ -37,12 +36,10 @@ func next(t *testing.T) string {
 		expect.No(t, os.WriteFile(to, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600))
 		replace[from] = to
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	expect.No(t, err)
+	overlay := expect.Of(json.Marshal(map[string]any{"Replace": replace}))(t)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	expect.No(t, os.WriteFile(file, overlay, 0o600))
-	program, err := celltest.Built("swarmdeck-next", "build", "-overlay", file, "swarmdeck")
-	expect.No(t, err)
+	program := expect.Of(celltest.Built("swarmdeck-next", "build", "-overlay", file, "swarmdeck"))(t)
 	return program
 }
 

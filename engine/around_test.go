@@ -10,8 +10,7 @@ import (
 // What an approval is about may have left: it is shown all the same.
 func TestACardOfATaskThatLeftIsShown(t *testing.T) {
 	e, _ := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	for _, id := range ask(t, e, 1) {
 		card, err := e.Judge.Card(t.Context(), alice.Tenant, id)
 		if err != nil || !slices.Contains(card.Around.Behind, "task "+card.TaskID+", which can't be read") {

@@ -42,8 +42,7 @@ func ask(t testing.TB, e *Engine, n int) (ids []string) {
 // asStored holds the snapshot against what is stored.
 func asStored(t *testing.T, e *Engine, step string) {
 	t.Helper()
-	stored, err := e.Judge.Open(t.Context(), alice.Tenant)
-	expect.No(t, err)
+	stored := expect.Of(e.Judge.Open(t.Context(), alice.Tenant))(t)
 	want := make([]*judge.Approval, len(stored))
 	for i := range stored {
 		want[i] = &stored[i]
@@ -62,13 +61,11 @@ func asStored(t *testing.T, e *Engine, step string) {
 
 func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 	e, _ := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	asStored(t, e, "none")
 	ids := ask(t, e, 5)
 	asStored(t, e, "opened")
-	_, err = e.Judge.Defer(t.Context(), alice, ids[1], time.Minute)
-	expect.No(t, err)
+	expect.Of(e.Judge.Defer(t.Context(), alice, ids[1], time.Minute))(t)
 	asStored(t, e, "one put off")
 	before := e.Snapshot(alice.Tenant).Approvals
 	over := func(these []string) {
@@ -90,32 +87,26 @@ func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 
 func TestOpenApprovalsAreThereAfterARestart(t *testing.T) {
 	e, st := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	ask(t, e, 5)
-	again, err := Open(t.Context(), Options{Store: st})
-	expect.No(t, err)
+	again := expect.Of(Open(t.Context(), Options{Store: st}))(t)
 	defer again.Close()
 	asStored(t, again, "opened again")
 }
 
 func TestALookAtASnapshotReadsNothingThatIsStored(t *testing.T) {
 	e, st := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
-	expect.No(t, err)
-	_, err = e.Swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 1000})
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
+	expect.Of(e.Swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 1000}))(t)
 	ask(t, e, 300)
-	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	expect.No(t, err)
+	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	e.Snapshot(alice.Tenant)
 	ask(t, e, 1) // the task below asks, too
 	e.Swarm.Runner("idle", idle{})
 	work, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "idle", Input: core.Raw(`{}`), Session: ses.SessionID})
 	expect.No(t, err)
 	expect.No(t, e.Swarm.Budgets.Use(t.Context(), alice, budget.Spender{}, work.TaskID, "", 70, 0.25))
-	_, err = e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)})
-	expect.No(t, err)
+	expect.Of(e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)}))(t)
 	st.fail = errors.New("the disk is away")
 	s := e.Snapshot(alice.Tenant)
 	st.fail = nil
@@ -146,23 +137,20 @@ func (idle) Start(context.Context, swarm.Job) (swarm.Work, error) {
 // "stored" is what reading all of them costs.
 func BenchmarkASnapshotOfManyApprovals(b *testing.B) {
 	e, _ := open(b)
-	_, err := e.Swarm.CreateTenant(b.Context(), alice, alice.Tenant)
-	expect.No(b, err)
+	expect.Of(e.Swarm.CreateTenant(b.Context(), alice, alice.Tenant))(b)
 	ids := ask(b, e, 1000)
 	e.Snapshot(alice.Tenant)
 	b.Run("look", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()
-			_, err := e.Judge.Defer(b.Context(), alice, ids[i%len(ids)], time.Minute)
-			expect.No(b, err)
+			expect.Of(e.Judge.Defer(b.Context(), alice, ids[i%len(ids)], time.Minute))(b)
 			b.StartTimer()
 			e.Snapshot(alice.Tenant)
 		}
 	})
 	b.Run("stored", func(b *testing.B) {
 		for b.Loop() {
-			_, err := e.Judge.Open(context.Background(), alice.Tenant)
-			expect.No(b, err)
+			expect.Of(e.Judge.Open(context.Background(), alice.Tenant))(b)
 		}
 	})
 }

@@ -13,12 +13,10 @@ import (
 
 func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	_, st := open(t)
-	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
-	expect.No(t, err)
+	e := expect.Of(Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}}))(t)
 	defer e.Close()
 	ctx := t.Context()
-	_, err = e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
 	create := func(id string) error {
 		_, err := e.CAD.CreateAgent(ctx, alice, cad.CreateAgent{AgentID: id, RoleName: "designer", WorkspaceID: "main"})
 		return err
@@ -32,21 +30,19 @@ func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "ann", Project: "p", Role: "r", Command: []string{"x"}}); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("two agents with one name: %v", err)
 	}
-	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}})
-	expect.No(t, err)
+	expect.Of(e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}}))(t)
 	expect.Err(t, create("zoe"), core.Kind(core.Conflict), "two agents with one name")
 	if all := e.Parties(alice.Tenant); len(all) != 3 {
 		t.Errorf("parties: %v", all)
 	}
-	_, err = e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)})
+	_, err := e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)})
 	expect.No(t, err, "to its mailbox")
 	_, err = e.CAD.Execute(ctx, alice, cad.Operation{AgentID: "ann", Method: "entity.create_point"})
 	expect.Err(t, err, core.Kind(core.Unavailable), "without workers")
 	if s := e.Snapshot(alice.Tenant); s.CADAgents[0].Shown() != "failed" {
 		t.Errorf("after a failure: %s", s.CADAgents[0].Shown())
 	}
-	_, err = e.CAD.ShutdownAgent(ctx, alice, "bob")
-	expect.No(t, err)
+	expect.Of(e.CAD.ShutdownAgent(ctx, alice, "bob"))(t)
 	if s := e.Snapshot(alice.Tenant); len(s.CADAgents) != 1 {
 		t.Errorf("%+v", s.CADAgents)
 	}

@@ -48,13 +48,10 @@ func (f *flaky) View(ctx context.Context, tenant string, fn func(store.Tx) error
 
 func open(t testing.TB) (*Engine, *flaky) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	sealer, err := audit.OpenSealer(path + ".key")
-	expect.No(t, err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	expect.No(t, err)
+	sealer := expect.Of(audit.OpenSealer(path + ".key"))(t)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(t)
 	st := &flaky{Store: db}
-	e, err := Open(t.Context(), Options{Store: st, Sealer: sealer})
-	expect.No(t, err)
+	e := expect.Of(Open(t.Context(), Options{Store: st, Sealer: sealer}))(t)
 	t.Cleanup(func() {
 		_ = e.Close()
 		if err := db.Close(); err != nil {
@@ -70,23 +67,19 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	if s := e.Snapshot("t_acme"); len(s.Tenants) != 0 || s.Err != nil {
 		t.Errorf("before there is a tenant: %+v", s)
 	}
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
-	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
+	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	<-bell
 	s := e.Snapshot("t_acme")
 	if len(s.Tenants) != 1 || len(s.Sessions) != 1 || s.Sessions[0].SessionID != ses.SessionID || s.AuditSeq == 0 {
 		t.Errorf("%+v", s)
 	}
 	expect.Is(t, e.Snapshot("t_acme"), s, "nothing changed, and it is another snapshot")
-	_, err = e.Swarm.EStops.Press(t.Context(), alice, "drill")
-	expect.No(t, err)
+	expect.Of(e.Swarm.EStops.Press(t.Context(), alice, "drill"))(t)
 	if s = e.Snapshot("t_acme"); !s.EStop.On {
 		t.Errorf("emergency stop: %+v", s.EStop)
 	}
-	_, err = e.Swarm.CreateTenant(t.Context(), alice, "t_two")
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_two"))(t)
 	if s = e.Snapshot("t_acme"); len(s.Tenants) != 2 {
 		t.Errorf("a second tenant is not seen from the first: %v", s.Tenants)
 	}
@@ -94,10 +87,8 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 
 func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
 	e, st := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
-	_, err = e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
+	expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	st.fail = errors.New("the disk is away")
 	if s := e.Snapshot("t_acme"); s.Err == nil {
 		t.Error("no error")
@@ -140,9 +131,8 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
 	// A tenant made while it runs is scheduled, too.
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
-	_, err = e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)})
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
+	_, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)})
 	expect.Err(t, err, core.Kind(core.InvalidInput), "unknown kind")
 	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
 		t.Errorf("reconcile: %v %v", deltas, err)
@@ -153,17 +143,14 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 
 func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
 	e, _ := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
-	a, err := e.Skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"})
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
+	a := expect.Of(e.Skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"}))(t)
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 1 || s.Subagents[0].AgentID != a.AgentID || s.Err != nil {
 		t.Errorf("%+v", s.Subagents)
 	}
-	_, err = e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)})
+	_, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)})
 	expect.No(t, err, "a message to it")
-	_, err = e.Skills.Cancel(t.Context(), alice, a.AgentID, "")
-	expect.No(t, err)
+	expect.Of(e.Skills.Cancel(t.Context(), alice, a.AgentID, ""))(t)
 	if s := e.Snapshot("t_acme"); len(s.Subagents) != 0 {
 		t.Errorf("when it is over: %+v", s.Subagents)
 	}

@@ -73,8 +73,7 @@ func (l *life) begin() {
 	l.t.Helper()
 	sealer, err := audit.OpenSealer(l.path + ".key")
 	expect.No(l.t, err)
-	l.db, err = store.Open(l.path, store.Options{Seal: sealer.Seal})
-	expect.No(l.t, err)
+	l.db = expect.Of(store.Open(l.path, store.Options{Seal: sealer.Seal}))(l.t)
 	l.Engine, err = Open(l.t.Context(), Options{
 		Store: l.db, Sealer: sealer, Policy: []byte(approveAll), Runners: map[string]swarm.Runner{"test.run": atOnce{}},
 	})
@@ -167,8 +166,7 @@ func (l *life) named(tenant string) (about []string) {
 func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	l := newLife(t)
 	for _, tenant := range []string{"t_bad", "t_good"} {
-		_, err := l.Swarm.CreateTenant(t.Context(), alice, tenant)
-		expect.No(t, err)
+		expect.Of(l.Swarm.CreateTenant(t.Context(), alice, tenant))(t)
 	}
 	broken, whole := l.session("t_bad", "broken"), l.session("t_bad", "whole")
 	held := l.dispatch("t_bad", broken, `{}`)
@@ -219,8 +217,7 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 
 func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
 	l := newLife(t)
-	_, err := l.Swarm.CreateTenant(t.Context(), alice, "t_bad")
-	expect.No(t, err)
+	expect.Of(l.Swarm.CreateTenant(t.Context(), alice, "t_bad"))(t)
 	by := alice
 	by.Tenant = "t_bad"
 	first, second := l.dispatch("t_bad", "", `{}`), l.dispatch("t_bad", "", `{}`)
@@ -242,15 +239,12 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 	by := alice
 	for _, tenant := range []string{"t_stop", "t_budget"} {
 		by.Tenant = tenant
-		_, err := l.Swarm.CreateTenant(t.Context(), by, tenant)
-		expect.No(t, err)
+		expect.Of(l.Swarm.CreateTenant(t.Context(), by, tenant))(t)
 	}
 	by.Tenant = "t_stop"
-	_, err := l.Swarm.EStops.Press(t.Context(), by, "test")
-	expect.No(t, err)
+	expect.Of(l.Swarm.EStops.Press(t.Context(), by, "test"))(t)
 	by.Tenant = "t_budget"
-	_, err = l.Swarm.Budgets.Set(t.Context(), by, budget.Budget{Subject: "tenant", Tokens: 1})
-	expect.No(t, err)
+	expect.Of(l.Swarm.Budgets.Set(t.Context(), by, budget.Budget{Subject: "tenant", Tokens: 1}))(t)
 	held := map[string]string{"t_stop": l.dispatch("t_stop", "", `{}`), "t_budget": l.dispatch("t_budget", "", `{}`)}
 	l.edit("t_stop", "estop", "test", func([]byte) []byte { return []byte(`[]`) })
 	l.edit("t_budget", "budget", "tokens", func([]byte) []byte { return []byte(`[]`) })
@@ -275,8 +269,7 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 	hidden := "/srv/some where"
 	_, _, err := l.Files.Put(t.Context(), alice, files.Rule{Path: hidden, Agent: "ada", Effect: files.Read})
 	expect.No(t, err)
-	rule, err := egress.NewRule(egress.Allow, "example.com:443")
-	expect.No(t, err)
+	rule := expect.Of(egress.NewRule(egress.Allow, "example.com:443"))(t)
 	_, _, err = l.Egress.Put(t.Context(), alice, rule, 0)
 	expect.No(t, err)
 	garble := func([]byte) []byte { return []byte("{") }
@@ -287,8 +280,7 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 	if got := l.Files.Places("t_acme", "", "ada"); !slices.Equal(got.Hide, []string{hidden}) || len(l.Files.Places("t_acme", "", "bob").Hide) != 0 {
 		t.Errorf("places of ada: %+v", got)
 	}
-	to, err := egress.NewTarget("example.com", 443)
-	expect.No(t, err)
+	to := expect.Of(egress.NewTarget("example.com", 443))(t)
 	if denied, _ := l.Egress.Denied(egress.Origin{Tenant: "t_acme", Agent: "ada"}, egress.Request{Target: to}); !denied {
 		t.Error("a connection by a rule that can't be read is not refused")
 	}
@@ -299,8 +291,7 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 
 func TestARunnerThatPanicsFailsItsTaskWithTheStack(t *testing.T) {
 	l := newLife(t)
-	_, err := l.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
+	expect.Of(l.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	l.run()
 	tk := l.dispatch("t_acme", "", `{"do":"panic"}`)
 	l.ends("t_acme", tk, task.Failed)

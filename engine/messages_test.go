@@ -19,18 +19,15 @@ func (asleep) Check(fleet.Create) error { return nil }
 
 func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 	_, st := open(t)
-	e, err := Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}})
-	expect.No(t, err)
+	e := expect.Of(Open(t.Context(), Options{Store: st, Runtimes: map[string]fleet.Runtime{"exec": asleep{}}}))(t)
 	defer e.Close()
 	for _, tenant := range []string{"t_acme", "t_other"} {
-		_, err = e.Swarm.CreateTenant(t.Context(), alice, tenant)
-		expect.No(t, err)
+		expect.Of(e.Swarm.CreateTenant(t.Context(), alice, tenant))(t)
 	}
 	other := alice
 	other.Tenant = "t_other"
 	for by, name := range map[core.Caller]string{alice: "ann", other: "zoe"} {
-		_, err = e.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "p", Role: "r", Command: []string{"x"}})
-		expect.No(t, err)
+		expect.Of(e.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "p", Role: "r", Command: []string{"x"}}))(t)
 	}
 	send := func(to string) error {
 		_, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: to, Payload: core.Raw(`{}`)})
@@ -51,8 +48,7 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 	if s := e.Snapshot("t_other"); s.Bus.Messages != 0 {
 		t.Errorf("%+v", s.Bus)
 	}
-	_, err = e.Bus.Read(t.Context(), alice, "ann", 10)
-	expect.No(t, err)
+	expect.Of(e.Bus.Read(t.Context(), alice, "ann", 10))(t)
 	if s := e.Snapshot("t_acme"); s.Bus.Open != 0 {
 		t.Errorf("after the reading: %+v", s.Bus)
 	}
@@ -63,10 +59,8 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 
 func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 	e, _ := open(t)
-	_, err := e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
-	s, err := e.Bus.Subscribe(t.Context(), "t_acme", bus.SubscribeOptions{Pattern: "sys.session.*"})
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
+	s := expect.Of(e.Bus.Subscribe(t.Context(), "t_acme", bus.SubscribeOptions{Pattern: "sys.session.*"}))(t)
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -79,8 +73,7 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 		got <- d.Message
 	}()
 	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
-	ses, err := e.Swarm.Sessions.Create(t.Context(), alice, "day")
-	expect.No(t, err)
+	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	if m := <-got; m.Topic != "sys.session.created" || !strings.Contains(string(m.Payload), ses.SessionID) {
 		t.Errorf("%s %s", m.Topic, m.Payload)
 	}

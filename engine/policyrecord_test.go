@@ -27,11 +27,9 @@ rules:
 func policed(t *testing.T) *Engine {
 	t.Helper()
 	_, st := open(t)
-	e, err := Open(t.Context(), Options{Store: st})
-	expect.No(t, err)
+	e := expect.Of(Open(t.Context(), Options{Store: st}))(t)
 	t.Cleanup(func() { _ = e.Close() })
-	_, err = e.Swarm.CreateTenant(t.Context(), alice, "t_acme")
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	return e
 }
 
@@ -51,8 +49,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	}
 	_, _, err := e.Judge.TestPolicy(ctx, robot, first.PolicyID)
 	expect.No(t, err)
-	_, err = e.Judge.BacktestPolicy(ctx, alice, first.PolicyID, 0)
-	expect.No(t, err)
+	expect.Of(e.Judge.BacktestPolicy(ctx, alice, first.PolicyID, 0))(t)
 	must(e.Judge.Activate(ctx, alice, first.PolicyID))
 	in.Cases = []byte(strings.Replace(lenientCase, "fs.write", "fs.read", 1))
 	second := must(e.Judge.Propose(ctx, alice, in))
@@ -61,8 +58,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	must(e.Judge.Restore(ctx, alice, judge.BasePolicy))
 	must(e.Judge.Withdraw(ctx, alice, second.PolicyID))
 
-	page, err := e.DAG.Policies(ctx, "t_acme", core.Filter{Size: 50})
-	expect.No(t, err)
+	page := expect.Of(e.DAG.Policies(ctx, "t_acme", core.Filter{Size: 50}))(t)
 	slices.Reverse(page.Items)
 	var got []string
 	for _, c := range page.Items {
@@ -88,8 +84,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	if err != nil || node.Versions[0].Node.Valid.To.IsZero() {
 		t.Errorf("what the embedded policy replaced still holds: %+v %v", node, err)
 	}
-	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID})
-	expect.No(t, err)
+	calls := expect.Of(e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID}))(t)
 	var tools []string
 	for _, c := range calls.Items {
 		if tools = append(tools, c.Tool); c.Status != "ok" || c.Server != policyServer {
@@ -119,8 +114,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 	e, ctx := policed(t), t.Context()
 	began := func(run, agent string) dag.Event {
 		t.Helper()
-		ev, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"})
-		expect.No(t, err)
+		ev := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"}))(t)
 		return ev
 	}
 	if _, err := e.DAG.Emit(ctx, alice, began(judge.BasePolicy, "ada")); err != nil {

@@ -28,8 +28,7 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 	var all []dag.Event
 	add := func(b dag.Body, nodes ...dag.Node) dag.EventRef {
 		at = at.Add(time.Second)
-		ev, err := dag.NewEvent(dag.Head{TS: dag.At(at), RunID: "r-1", AgentID: "ada", Nodes: nodes}, b)
-		expect.No(t, err)
+		ev := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(at), RunID: "r-1", AgentID: "ada", Nodes: nodes}, b))(t)
 		all = append(all, ev)
 		return dag.EventRef{EventID: ev.EventID}
 	}
@@ -51,8 +50,7 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 	edited := call("c-2", "fs.write", `{"path":"b"}`)
 	add(&dag.Substitution{OriginalEvent: first, ReplacementEvent: edited, Reason: "b"})
 	call("c-3", "fs.list", `{}`)
-	_, err := e.DAG.Emit(ctx, alice, all...)
-	expect.No(t, err)
+	expect.Of(e.DAG.Emit(ctx, alice, all...))(t)
 	proposed, err := e.Judge.Propose(ctx, alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(noWrites), Cases: []byte(strings.Replace(lenientCase, "fs.write", "fs.read", 1))})
 	expect.No(t, err)
 	replay := func(of *judge.Trial, err error, all bool) string {

@@ -17,8 +17,7 @@ import (
 
 func extract(t testing.TB) string {
 	t.Helper()
-	dir, err := examples.Extract("quickstart", t.TempDir())
-	expect.No(t, err)
+	dir := expect.Of(examples.Extract("quickstart", t.TempDir()))(t)
 	return dir
 }
 

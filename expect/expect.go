@@ -20,6 +20,15 @@ func No(t testing.TB, err error, about ...any) {
 	}
 }
 
+// Of is the value of a call without an error: expect.Of(os.Open(name))(t).
+func Of[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		No(t, err)
+		return v
+	}
+}
+
 // Is fails the test, which goes on, if a value isn't the one that is wanted.
 func Is[T comparable](t testing.TB, got, want T, about ...any) {
 	t.Helper()

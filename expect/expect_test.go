@@ -31,6 +31,7 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 		},
 		"fatal: EOF":                    func(t testing.TB) { expect.No(t, io.EOF) },
 		"fatal: row: 2: EOF":            func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
+		"fatal: unexpected EOF":         func(t testing.TB) { expect.Of(3, io.ErrUnexpectedEOF)(t) },
 		"got 1, want 2":                 func(t testing.TB) { expect.Is(t, 1, 2) },
 		`a name: got "a", want "b"`:     func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
 		`any: got "a", want "b"`:        func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },

@@ -142,8 +142,7 @@ func BenchmarkTaskLife(b *testing.B) {
 type storeEngine struct{ db *store.DB }
 
 func newStoreEngine(b *testing.B, stored int) engine {
-	db, err := store.Open(filepath.Join(b.TempDir(), "data.db"), store.Options{})
-	expect.No(b, err)
+	db := expect.Of(store.Open(filepath.Join(b.TempDir(), "data.db"), store.Options{}))(b)
 	expect.No(b, db.CreateTenant(context.Background(), "t_bench"))
 	e := storeEngine{db}
 	for left := stored; left > 0; left -= 500 {
@@ -234,8 +233,7 @@ type rawEngine struct {
 }
 
 func newRawEngine(b *testing.B) engine {
-	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
-	expect.No(b, err)
+	f := expect.Of(os.Create(filepath.Join(b.TempDir(), "log")))(b)
 	e := &rawEngine{f: f, bell: make(chan struct{}, 1), over: make(chan struct{})}
 	go e.run()
 	return e

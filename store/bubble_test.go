@@ -15,8 +15,7 @@ func TestStoresLiveInsideBubbles(t *testing.T) {
 	for range 3 {
 		path := filepath.Join(t.TempDir(), "data.db")
 		synctest.Test(t, func(t *testing.T) {
-			db, err := store.Open(path, store.Options{})
-			expect.No(t, err)
+			db := expect.Of(store.Open(path, store.Options{}))(t)
 			expect.No(t, db.CreateTenant(t.Context(), "t_a"))
 			var wg sync.WaitGroup
 			for range 4 {

@@ -15,15 +15,13 @@ import (
 // be found again for both.
 func TestAFileUnderSteadyChurnStopsGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
-	db, err := store.Open(path, store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{}))(t)
 	defer db.Close()
 	expect.No(t, db.CreateTenant(t.Context(), "t_acme"))
 	const live, commits, perCommit = 20_000, 2_000, 40
 	key := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	size := func() int64 {
-		info, err := os.Stat(path)
-		expect.No(t, err)
+		info := expect.Of(os.Stat(path))(t)
 		return info.Size()
 	}
 	var n uint64

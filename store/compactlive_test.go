@@ -49,13 +49,12 @@ func TestKilledWhileItIsCompactedKeepsWhatWasAcknowledged(t *testing.T) {
 			return c, nil
 		},
 		Closed: func(t testing.TB, dir string) {
-			r, err := store.Check(context.Background(), path(dir))
-			expect.No(t, err)
+			r := expect.Of(store.Check(context.Background(), path(dir)))(t)
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
 			// The next open removes an unfinished copy.
-			err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() && filepath.Base(p) != ".data.db.compact" && p != path(dir) {
 					return os.Remove(p)
 				}

@@ -11,8 +11,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
-		db, err := store.Open(filepath.Join(dir, "data.db"), opt)
-		expect.No(t, err)
+		db := expect.Of(store.Open(filepath.Join(dir, "data.db"), opt))(t)
 		return db
 	})
 }

@@ -28,14 +28,13 @@ func TestKilledAtAnyInstantKeepsWhatWasAcknowledged(t *testing.T) {
 			return db, nil
 		},
 		Closed: func(t testing.TB, dir string) {
-			r, err := store.Check(context.Background(), path(dir))
-			expect.No(t, err)
+			r := expect.Of(store.Check(context.Background(), path(dir)))(t)
 			if err := r.Err(); err != nil {
 				t.Error(err)
 			}
 			// A kill during creation may leave the unfinished file, never a
 			// half one under the real name.
-			err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() && p != path(dir) {
 					if !strings.HasPrefix(filepath.Base(p), ".data.db.new-") {
 						return errors.New("unexpected file " + p)

@@ -19,8 +19,7 @@ func open(t testing.TB, opt store.Options) *store.DB {
 
 func openAt(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
-	db, err := store.Open(path, opt)
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, opt))(t)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

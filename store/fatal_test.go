@@ -35,8 +35,7 @@ func TestWhatEndsAnOpenStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t, t.TempDir())
-			db, err := store.Open(path, store.Options{})
-			expect.No(t, err)
+			db := expect.Of(store.Open(path, store.Options{}))(t)
 			var wg sync.WaitGroup
 			for range 8 { // neighbours must get an answer, whichever
 				wg.Go(func() {

@@ -17,8 +17,7 @@ import (
 func TestCreationIsPrivateAndMakesItsDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "data.db")
 	db := openAt(t, path, store.Options{})
-	info, err := os.Stat(path)
-	expect.No(t, err)
+	info := expect.Of(os.Stat(path))(t)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -203,8 +202,7 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 		unchanged(t, path, before)
 	}
 
-	kept, err := store.Restore(ctx, path, backup)
-	expect.No(t, err)
+	kept := expect.Of(store.Restore(ctx, path, backup))(t)
 	unchanged(t, kept, before)
 	db := openAt(t, path, store.Options{})
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
@@ -227,8 +225,7 @@ func TestRestoreKeepsTheOldFileAndRefusesDamage(t *testing.T) {
 
 func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 	path := filled(t, t.TempDir())
-	db, err := store.Open(path, store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{}))(t)
 	for _, remove := range []bool{false, true} {
 		expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error {
 			for i := range 3000 {
@@ -263,8 +260,7 @@ func TestCompactGivesSpaceBackAndKeepsEverything(t *testing.T) {
 func TestCompactLeavesNoSpaceAhead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy.db")
-	_, err := store.Backup(ctx, filled(t, dir), path)
-	expect.No(t, err)
+	expect.Of(store.Backup(ctx, filled(t, dir), path))(t)
 	before, after, err := store.Compact(ctx, path)
 	if err != nil || after > before {
 		t.Errorf("%d before, %d after, %v", before, after, err)

@@ -22,8 +22,7 @@ func recordValue(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%04d", i)
 func filled(t testing.TB, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "data.db")
-	db, err := store.Open(path, store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{}))(t)
 	expect.No(t, db.CreateTenant(ctx, "t_a"))
 	for i := 0; i < records; i += 20 {
 		expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error {
@@ -42,8 +41,7 @@ func filled(t testing.TB, dir string) string {
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(path))(t)
 	return data
 }
 

@@ -87,8 +87,7 @@ func survived(t testing.TB, path string, acked int) {
 	} else if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	db, err := store.Open(path, store.Options{ReadOnly: true})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{ReadOnly: true}))(t)
 	defer db.Close()
 	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
 		t.Errorf("%s, %d missing", wrong, missing)
@@ -109,8 +108,7 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	dir := mountSmall(t, "4m")
 	path := filled(t, dir)
 	heard := make(chan *store.FullError, 8)
-	db, err := store.Open(path, store.Options{OnFull: func(full *store.FullError) { heard <- full }})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{OnFull: func(full *store.FullError) { heard <- full }}))(t)
 	acked, err := fillUp(db)
 	if acked == 0 || err == nil {
 		t.Fatalf("%d records, %v", acked, err)
@@ -199,8 +197,7 @@ func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
 		"close": func(db *store.DB) { _ = db.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := store.Open(filled(t, mountSmall(t, "4m")), store.Options{})
-			expect.No(t, err)
+			db := expect.Of(store.Open(filled(t, mountSmall(t, "4m")), store.Options{}))(t)
 			defer db.Close()
 			if _, err := fillUp(db); !errors.Is(err, store.ErrFull) {
 				t.Fatal(err)
@@ -218,8 +215,7 @@ func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
 func TestAFullDiskIsOpened(t *testing.T) {
 	dir := mountSmall(t, "4m")
 	path := filled(t, dir)
-	db, err := store.Open(path, store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{}))(t)
 	acked, err := fillUp(db)
 	refused(t, db, err)
 	expect.No(t, db.Close())
@@ -227,8 +223,7 @@ func TestAFullDiskIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // each opening is a commit
-		db, err = store.Open(path, store.Options{})
-		expect.No(t, err)
+		db = expect.Of(store.Open(path, store.Options{}))(t)
 		expect.No(t, db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)))
 		expect.No(t, db.Close())
 	}
@@ -240,8 +235,7 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 	if path := os.Getenv(child); path != "" {
 		limit := syscall.Rlimit{Cur: 3 << 20, Max: 64 << 20}
 		expect.No(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-		db, err := store.Open(path, store.Options{})
-		expect.No(t, err)
+		db := expect.Of(store.Open(path, store.Options{}))(t)
 		acked, err := fillUp(db)
 		fmt.Printf("acked %d\n", acked)
 		refused(t, db, err)
@@ -253,8 +247,7 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 		return
 	}
 	path := filled(t, t.TempDir())
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), child+"="+path)
 	out, err := cmd.CombinedOutput()

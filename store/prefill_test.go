@@ -15,8 +15,7 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	used := bytes.Repeat([]byte{7}, 8192)
 	expect.No(t, os.WriteFile(path, used, 0o600))
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	expect.No(t, err)
+	f := expect.Of(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer f.Close()
 	var a ahead
 	for _, step := range []struct{ used, size int64 }{

@@ -56,8 +56,7 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	steps := []store.Migration{{Name: "upper", Apply: upper}, {Name: "prefix", Apply: prefix}}
 	reopen := func(n int) *store.DB {
 		t.Helper()
-		db, err := store.Open(path, store.Options{Migrations: steps[:n]})
-		expect.No(t, err)
+		db := expect.Of(store.Open(path, store.Options{Migrations: steps[:n]}))(t)
 		return db
 	}
 	db := reopen(0)

@@ -17,8 +17,7 @@ import (
 // FuzzSurvey feeds the checker damaged files: it must end, without a panic.
 func FuzzSurvey(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "data.db")
-	db, err := Open(path, Options{})
-	expect.No(f, err)
+	db := expect.Of(Open(path, Options{}))(f)
 	ctx := context.Background()
 	expect.No(f, db.CreateTenant(ctx, "t_a"))
 	expect.No(f, db.Update(ctx, "t_a", func(tx Tx) error {
@@ -30,10 +29,8 @@ func FuzzSurvey(f *testing.F) {
 		return tx.Put("y", []byte("large"), make([]byte, 9000))
 	}))
 	expect.No(f, db.Close())
-	good, err := os.ReadFile(path)
-	expect.No(f, err)
-	m, err := findMeta(bytes.NewReader(good), int64(len(good)))
-	expect.No(f, err)
+	good := expect.Of(os.ReadFile(path))(f)
+	m := expect.Of(findMeta(bytes.NewReader(good), int64(len(good))))(f)
 	good = good[:m.pages*m.pageSize]
 	f.Add([]byte{})
 	f.Add([]byte{0x00, 0x20, 0x10, 0xff})
@@ -57,8 +54,7 @@ func FuzzSurvey(f *testing.F) {
 			return
 		}
 		identityOf(r, m)
-		report, err := surveyPages(ctx, r, m)
-		expect.No(t, err)
+		report := expect.Of(surveyPages(ctx, r, m))(t)
 		if (report.Found == 0) != (len(report.Problems) == 0) {
 			t.Errorf("%d found, %d told", report.Found, len(report.Problems))
 		}

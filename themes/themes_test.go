@@ -12,8 +12,7 @@ import (
 
 func load(t *testing.T, name string) *screen.Theme {
 	t.Helper()
-	th, err := themes.Load(name)
-	expect.No(t, err)
+	th := expect.Of(themes.Load(name))(t)
 	return th
 }
 

@@ -48,8 +48,7 @@ func churn(w *fakeWorld, rng *rand.Rand, now time.Time) {
 }
 
 func benchTheme(b *testing.B) Options {
-	theme, err := themes.Load(themes.Default)
-	expect.No(b, err)
+	theme := expect.Of(themes.Load(themes.Default))(b)
 	return Options{Theme: theme}
 }
 
@@ -246,8 +245,7 @@ func BenchmarkFleet(b *testing.B) {
 }
 
 func busyFleet(tb testing.TB, w, h int, open bool) (r *rig, change func()) {
-	theme, err := themes.Load(themes.Default)
-	expect.No(tb, err)
+	theme := expect.Of(themes.Load(themes.Default))(tb)
 	world, rng := fleetOf(100, 8), rand.New(rand.NewPCG(1, 1))
 	r = rigOn(tb, world, w, h, Options{Theme: theme})
 	r.keys("1", "G", "k")

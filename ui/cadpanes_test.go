@@ -243,8 +243,7 @@ func TestAWorkspaceIsLookedAtAgainOnlyWhenItChanged(t *testing.T) {
 
 func TestTrueColourShowsShades(t *testing.T) {
 	for profile, want := range map[colorprofile.Profile]bool{colorprofile.TrueColor: true, colorprofile.ANSI256: false, colorprofile.ASCII: false} {
-		theme, err := themes.Load(themes.Default)
-		expect.No(t, err)
+		theme := expect.Of(themes.Load(themes.Default))(t)
 		r := rigOn(t, newModels(), 80, 24, Options{Theme: theme})
 		r.send(tea.ColorProfileMsg{Profile: profile})
 		r.keys("C", "w", "v")

@@ -322,8 +322,7 @@ func TestARecordedSessionIsAScript(t *testing.T) {
 	r.keys("enter", ":")
 	r.typeText("record off")
 	r.keys("enter")
-	got, err := os.ReadFile(filepath.Join(dir, "walk.txtar"))
-	expect.No(t, err)
+	got := expect.Of(os.ReadFile(filepath.Join(dir, "walk.txtar")))(t)
 	want := `# recorded session
 cockpit 80x24
 await quiet

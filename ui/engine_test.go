@@ -58,17 +58,13 @@ type deck struct {
 func newDeck(t *testing.T, w, h int) *deck {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	db, err := store.Open(filepath.Join(t.TempDir(), "deck.db"), store.Options{})
-	expect.No(t, err)
-	eng, err := engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"test.echo": echo{}}})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "deck.db"), store.Options{}))(t)
+	eng := expect.Of(engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"test.echo": echo{}}}))(t)
 	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
-	_, err = eng.Swarm.CreateTenant(ctx, by, tenant)
-	expect.No(t, err)
+	expect.Of(eng.Swarm.CreateTenant(ctx, by, tenant))(t)
 	ran := make(chan error, 1)
 	go func() { ran <- eng.Run(ctx) }()
-	keys, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	keys := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	env := func(tenant string) command.Env {
 		caller := by
 		caller.Tenant = tenant
@@ -99,8 +95,7 @@ func (d *deck) keys(names ...string) {
 	d.t.Helper()
 	for _, n := range names {
 		d.quiet()
-		k, err := Key(n)
-		expect.No(d.t, err)
+		k := expect.Of(Key(n))(d.t)
 		d.Send(k)
 	}
 	d.quiet()

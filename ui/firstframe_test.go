@@ -20,8 +20,7 @@ func newEarly(t *testing.T) (e *firstFrame, written func() string) {
 	return &firstFrame{tty: w, to: w, profile: colorprofile.ANSI}, func() string {
 		w.Close()
 		defer r.Close()
-		all, err := io.ReadAll(r)
-		expect.No(t, err)
+		all := expect.Of(io.ReadAll(r))(t)
 		return string(all)
 	}
 }

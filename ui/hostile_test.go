@@ -134,8 +134,7 @@ var tour = strings.Fields("1 enter l h Z esc j enter esc + esc esc 2 enter esc 3
 
 func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 	t.Helper()
-	theme, err := themes.Load(themes.Default)
-	expect.No(t, err)
+	theme := expect.Of(themes.Load(themes.Default))(t)
 	r := rigOn(t, poisoned(rec, text), w, h, Options{Theme: theme, Notice: NoticeOSC777})
 	r.runs = func([]string) (string, string, int) { return text + "\n", text, 1 }
 	for _, key := range tour {

@@ -48,8 +48,7 @@ func (w *tape) first(t *testing.T, since time.Time, holds string) time.Duration 
 // shown runs a cockpit of 80x24 on a tape until the test ends it.
 func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end func()) {
 	t.Helper()
-	bindings, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	bindings := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	remote.Size = term.Size{Width: 80, Height: 24}
 	opt := Options{
 		Services: newWorld().services(), Keys: bindings, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
@@ -80,8 +79,7 @@ func press(t *testing.T, keys io.Writer, s string) (at time.Time) {
 	t.Helper()
 	synctest.Wait()
 	at = time.Now()
-	_, err := io.WriteString(keys, s)
-	expect.No(t, err)
+	expect.Of(io.WriteString(keys, s))(t)
 	return at
 }
 
@@ -141,8 +139,7 @@ func lulled(t *testing.T, r *rest, before, after string, meanwhile func()) time.
 	}
 	meanwhile()
 	start := time.Now()
-	_, err := r.Write([]byte(before + raw.Msg.(string) + after))
-	expect.No(t, err)
+	expect.Of(r.Write([]byte(before + raw.Msg.(string) + after)))(t)
 	return time.Since(start)
 }
 

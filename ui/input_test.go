@@ -46,8 +46,7 @@ func TestAWokenReadLosesNothing(t *testing.T) {
 	read := func(n int) string {
 		t.Helper()
 		p := make([]byte, n)
-		n, err := in.Read(p)
-		expect.No(t, err)
+		n = expect.Of(in.Read(p))(t)
 		return string(p[:n])
 	}
 	go func() { _, _ = w.Write([]byte("abc")) }()

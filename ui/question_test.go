@@ -12,8 +12,7 @@ import (
 // asked is a rig whose one approval is a question.
 func asked(t *testing.T, q judge.Question) *rig {
 	t.Helper()
-	args, err := q.Args()
-	expect.No(t, err)
+	args := expect.Of(q.Args())(t)
 	a := approval(1, judge.Low, q.Message, string(args))
 	a.Gate, a.Action.Kind, a.Action.Server, a.Action.Tool, a.Agent = judge.GateQuestion, judge.KindQuestion, "files", "", judge.AgentRef{}
 	a.Subject = reads().Subject(tenant, a.Gate, &a.Action, &a.Agent)

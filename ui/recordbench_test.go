@@ -43,8 +43,7 @@ func (a *archive) fill(n int) {
 func BenchmarkTimelineFrame(b *testing.B) {
 	long := 100_000
 	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
-		_, err := fmt.Sscan(text, &long)
-		expect.No(b, err)
+		expect.Of(fmt.Sscan(text, &long))(b)
 	}
 	for _, events := range []int{10_000, long} {
 		a := newArchive(b, nil)

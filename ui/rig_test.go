@@ -60,8 +60,7 @@ func newRig(t testing.TB, w, h int) *rig { return rigOn(t, newWorld(), w, h, Opt
 func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 	t.Helper()
 	r := &rig{t: t, w: world, clock: &clock{now: start}}
-	keys, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	keys := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	opt.Services, opt.Keys, opt.Clock = world.services(), keys, r.clock
 	opt.Caller = core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
 	if opt.Theme == nil {
@@ -159,8 +158,7 @@ func (r *rig) press(name string) {
 // hit presses a key that others may come together with.
 func (r *rig) hit(name string) {
 	r.t.Helper()
-	k, err := Key(name)
-	expect.No(r.t, err)
+	k := expect.Of(Key(name))(r.t)
 	r.send(k)
 }
 

@@ -32,15 +32,14 @@ func (b *broken) Snapshot(t string) *engine.Snapshot {
 }
 
 func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
-	keys, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	keys := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	w := &broken{fakeWorld: newWorld()}
 	var out bytes.Buffer
 	services := w.services()
 	services.View = w
 	opt := Options{Services: services, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
 	time.AfterFunc(50*time.Millisecond, func() { w.change(func() {}) })
-	err = Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
+	err := Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
 	if !errors.Is(err, tea.ErrProgramPanic) {
 		t.Fatalf("error %v", err)
 	}

@@ -53,10 +53,8 @@ func BenchmarkSSH(b *testing.B) {
 func served(b *testing.B, w *fakeWorld) (addr string, key gossh.Signer) {
 	_, private, err := ed25519.GenerateKey(nil)
 	expect.No(b, err)
-	key, err = gossh.NewSignerFromKey(private)
-	expect.No(b, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(b, err)
+	key = expect.Of(gossh.NewSignerFromKey(private))(b)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(b)
 	base := rigOn(b, w, 80, 24, benchTheme(b)).m.opt // for its keymap
 	base.Clock, base.After, base.Frame = nil, nil, 0
 	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
@@ -86,21 +84,17 @@ const mark = "√"
 func overSSH(b *testing.B, shape link.Shape, width, height int, length time.Duration) {
 	w, rng := crowd(1000), rand.New(rand.NewPCG(1, 1))
 	addr, key := served(b, w)
-	wire, err := link.New(addr, shape)
-	expect.No(b, err)
+	wire := expect.Of(link.New(addr, shape))(b)
 	defer wire.Close()
 	client, err := gossh.Dial("tcp", wire.Addr(), &gossh.ClientConfig{
 		User: "bob", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey(),
 	})
 	expect.No(b, err)
 	defer client.Close()
-	s, err := client.NewSession()
-	expect.No(b, err)
+	s := expect.Of(client.NewSession())(b)
 	expect.No(b, s.RequestPty("xterm-256color", height, width, nil))
-	keys, err := s.StdinPipe()
-	expect.No(b, err)
-	out, err := s.StdoutPipe()
-	expect.No(b, err)
+	keys := expect.Of(s.StdinPipe())(b)
+	out := expect.Of(s.StdoutPipe())(b)
 	expect.No(b, s.Shell())
 	seen := make(chan time.Time, 16)
 	go func() {

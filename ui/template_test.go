@@ -12,14 +12,12 @@ import (
 )
 
 func TestAValueIsAlwaysPartOfOneWord(t *testing.T) {
-	tpl, err := parseTemplate("task cancel {id} --reason {?Why not}")
-	expect.No(t, err)
+	tpl := expect.Of(parseTemplate("task cancel {id} --reason {?Why not}"))(t)
 	if q := tpl.questions(); !slices.Equal(q, []string{"Why not"}) || !tpl.acts() {
 		t.Fatalf("questions %q, acts %v", q, tpl.acts())
 	}
 	hostile := "x --yes; rm -rf / '{tenant}' \"\n"
-	got, err := tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why not": "{id} a b"})
-	expect.No(t, err)
+	got := expect.Of(tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why not": "{id} a b"}))(t)
 	want := []string{"task", "cancel", hostile, "--reason", "{id} a b"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("filled %q, want %q", got, want)
@@ -50,8 +48,7 @@ func TestAMissingValueIsRefused(t *testing.T) {
 // TestEveryDefaultKeyWorks: each bound line names a command, and each action
 // is one that the cockpit knows in the scope it is bound in.
 func TestEveryDefaultKeyWorks(t *testing.T) {
-	m, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	m := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	r := newRig(t, 80, 24)
 	for _, b := range m.All() {
 		if b.Line != "" {

@@ -19,16 +19,14 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), opt)
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), opt))(t)
 	return r
 }
 
 // fakeAgent is the test binary as an agent.
 func fakeAgent(t *testing.T, as traits, options settings) fleet.Agent {
 	t.Helper()
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	return fleet.Agent{
 		Name: "actor", TenantID: "t_test", Runtime: "acp", Command: []string{self},
 		Env: map[string]string{"ACP_TEST_AS": string(core.MustEncode(as))}, Options: core.MustEncode(options),

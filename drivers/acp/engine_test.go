@@ -45,8 +45,7 @@ func playEngine(dir string) {
 }
 
 func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	dir, instance := t.TempDir(), fmt.Sprintf("acpkill%d", os.Getpid())
 	engine := osexec.Command(self)
 	engine.Env = append(os.Environ(), "ACP_TEST_ENGINE="+dir, "ACP_TEST_INSTANCE="+instance)
@@ -60,8 +59,7 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	_ = engine.Wait()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
-	next, err := cell.NewSupervisor(cell.Options{Instance: instance})
-	expect.No(t, err)
+	next := expect.Of(cell.NewSupervisor(cell.Options{Instance: instance}))(t)
 	defer next.Close()
 	if n, err := next.Sweep(ctx); err != nil || n == 0 { // what the next engine does first
 		t.Fatalf("swept %d: %v", n, err)

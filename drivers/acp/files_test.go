@@ -155,8 +155,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 }
 
 func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
-	pins, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	expect.No(t, err)
+	pins := expect.Of(pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil))(t)
 	dir := t.TempDir()
 	a := fakeAgent(t, traits{}, settings{Terminal: true})
 	a.Dir = dir
@@ -181,7 +180,7 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	rewrite = true
 	s.ends(task.Succeeded, "", "run sh job.sh")
 	s.heard("message", "job.sh is not what was judged")
-	_, err = os.Stat(filepath.Join(dir, "evil"))
+	_, err := os.Stat(filepath.Join(dir, "evil"))
 	expect.Fails(t, err, "what nobody approved ran")
 }
 

@@ -67,8 +67,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 		expect.No(t, r.Forget(t.Context(), a))
 	}
 	left := func() (names []string) {
-		list, err := os.ReadDir(filepath.Join(r.opt.State, "t_test"))
-		expect.No(t, err)
+		list := expect.Of(os.ReadDir(filepath.Join(r.opt.State, "t_test")))(t)
 		for _, d := range list {
 			names = append(names, strings.Split(d.Name(), "-")[0])
 		}
@@ -94,8 +93,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 		}
 		return
 	}
-	base, err := os.MkdirTemp("/tmp", "acp-user-")
-	expect.No(t, err)
+	base := expect.Of(os.MkdirTemp("/tmp", "acp-user-"))(t)
 	defer os.RemoveAll(base)
 	work := filepath.Join(base, "work")
 	expect.No(t, os.Chmod(base, 0o755))

@@ -184,8 +184,7 @@ type ear struct {
 
 func listening(t *testing.T) *ear {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	e := &ear{port: l.Addr().(*net.TCPAddr).Port}
 	gone := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-gone })

@@ -117,8 +117,7 @@ func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
 	r := newRuntime(t, Options{Models: recorder(t)})
 	place := func(models ...string) string {
 		a := fakeAgent(t, traits{}, settings{Shared: true, RecordModels: models})
-		p, err := r.placeOf(a)
-		expect.No(t, err)
+		p := expect.Of(r.placeOf(a))(t)
 		return p.key
 	}
 	first, again := place("OPENAI_BASE_URL"), place("OPENAI_BASE_URL")

@@ -27,8 +27,7 @@ import (
 
 func serveModel(t *testing.T) *model.Server {
 	t.Helper()
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m := expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -58,8 +57,7 @@ func gemini(t *testing.T, m *model.Server) fleet.Agent {
 // codex is codex-acp as its example runs it, on the scripted model.
 func codex(t *testing.T, m *model.Server) fleet.Agent {
 	own := filepath.Join(drivertest.OutsideTemp(t), "home")
-	config, err := os.ReadFile(filepath.Join(example(t, "codex-acp/home"), ".codex/config.toml"))
-	expect.No(t, err)
+	config := expect.Of(os.ReadFile(filepath.Join(example(t, "codex-acp/home"), ".codex/config.toml")))(t)
 	text := "model = \"scripted\"\nmodel_provider = \"loopback\"\n" + string(config) + fmt.Sprintf(`
 [model_providers.loopback]
 name = "loopback"
@@ -84,8 +82,7 @@ stream_max_retries = 0
 
 func example(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("../../examples", name))
-	expect.No(t, err)
+	dir := expect.Of(filepath.Abs(filepath.Join("../../examples", name)))(t)
 	return dir
 }
 
@@ -219,8 +216,7 @@ echo over >>tried
 // listener is a port of this machine, and how many came to it.
 func listener(t *testing.T) (port int, came *atomic.Int32) {
 	t.Helper()
-	l, err := net.Listen("tcp", ":0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", ":0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	came = &atomic.Int32{}
 	go func() {

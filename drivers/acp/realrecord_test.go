@@ -28,8 +28,7 @@ func TestTheRecordOfRealAgentsIsTrue(t *testing.T) {
 			for _, sc := range scenarios() {
 				begins = append(begins, d.run(t, sc, nil))
 			}
-			_, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant)
-			expect.No(t, err)
+			expect.Of(d.eng.Audit.Reconcile(t.Context(), d.by.Tenant))(t)
 			if *anew && !t.Failed() {
 				d.keep(name, begins)
 			}

@@ -22,8 +22,7 @@ func TestTheRecordOfRecordedWiresIsTrue(t *testing.T) {
 			for i, sc := range scenarios() {
 				d.run(t, sc, wires[i])
 			}
-			_, err := d.eng.Audit.Reconcile(t.Context(), d.by.Tenant)
-			expect.No(t, err)
+			expect.Of(d.eng.Audit.Reconcile(t.Context(), d.by.Tenant))(t)
 		})
 	}
 }
@@ -38,8 +37,7 @@ func playedAs() map[string]string {
 // played is an agent that plays the wire of a directory.
 func played(t *testing.T, name, dir, mode string) fleet.Agent {
 	t.Helper()
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	return fleet.Agent{
 		Name: name, Dir: t.TempDir(), Command: []string{self}, Env: map[string]string{"ACP_TEST_PLAY": dir},
 		Options: core.MustEncode(settings{Mode: mode}),
@@ -54,11 +52,9 @@ func newPlayedDesk(t *testing.T, name, mode string, some []scenario) (d *desk, w
 	a := played(t, name, dir, mode)
 	var score []byte
 	for i, sc := range some {
-		data, err := os.ReadFile(wirePath(name, sc.name))
-		expect.No(t, err)
+		data := expect.Of(os.ReadFile(wirePath(name, sc.name)))(t)
 		if first := scenarios()[0].name; i == 0 && sc.name != first {
-			greeting, err := os.ReadFile(wirePath(name, first))
-			expect.No(t, err)
+			greeting := expect.Of(os.ReadFile(wirePath(name, first)))(t)
 			before, _, _ := bytes.Cut(greeting, []byte(`"method":"session/prompt"`))
 			data = append(before[:bytes.LastIndexByte(before, '\n')+1], data...)
 		}
@@ -74,8 +70,7 @@ func newPlayedDesk(t *testing.T, name, mode string, some []scenario) (d *desk, w
 // TestADifferenceFromTheWireIsTold has a record that says what the wire shows, and then
 // one thing else at a time.
 func TestADifferenceFromTheWireIsTold(t *testing.T) {
-	data, err := os.ReadFile(wirePath("qwen-code", "approved"))
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(wirePath("qwen-code", "approved")))(t)
 	show := shows(readWire(t, data))
 	same := func() story {
 		c := show.calls[0]

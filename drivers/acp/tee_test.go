@@ -32,8 +32,7 @@ const (
 // stays the agent's own, so that whoever kills that kills the agent.
 func teed(t *testing.T, a *fleet.Agent, dir, file string, reads ...string) {
 	t.Helper()
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	var s settings
 	expect.No(t, core.DecodeStored(a.Options, &s))
 	s.Read, s.Write = append(s.Read, reads...), append(s.Write, dir) // of its command's files the wall knows no more

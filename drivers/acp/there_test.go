@@ -27,8 +27,7 @@ func onHost(t *testing.T, as traits, options settings) (s *stand, box *hosttest.
 	a := fakeAgent(t, as, options)
 	a.Host = "box"
 	box = hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
-	pins, err := pin.New(t.TempDir(), filepath.Join(t.TempDir(), "runs"), nil)
-	expect.No(t, err)
+	pins = expect.Of(pin.New(t.TempDir(), filepath.Join(t.TempDir(), "runs"), nil))(t)
 	s = open(t, newRuntime(t, Options{Hosts: box, Pins: pins}), a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "say hello")

@@ -50,16 +50,14 @@ type bench struct {
 
 func newBench(t testing.TB, messages builtin.Messages) *bench {
 	t.Helper()
-	sup, err := cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())})
-	expect.No(t, err)
+	sup := expect.Of(cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())}))(t)
 	t.Cleanup(func() {
 		if err := sup.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	dir := t.TempDir()
-	commands, err := exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir})
-	expect.No(t, err)
+	commands := expect.Of(exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir}))(t)
 	return &bench{t: t, dir: dir, Runner: builtin.New(builtin.Options{
 		Dir: dir, Messages: messages, Commands: commands, Query: []string{"/proc/self/exe", answerWord},
 	})}
@@ -160,8 +158,7 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 			continue
 		}
 		for schema, value := range map[string]string{string(s.ParametersSchema): params, string(s.ReturnsSchema): string(o.Output)} {
-			v, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
-			expect.No(t, err)
+			v := expect.Of(jsonschema.UnmarshalJSON(strings.NewReader(value)))(t)
 			expect.No(t, schemaOf(t, core.Raw(schema)).Validate(v), s.Name, value)
 		}
 	}

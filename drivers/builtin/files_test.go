@@ -34,10 +34,8 @@ func (b *bench) write(path, content, mode string) written {
 func (b *bench) holds(path, want string, mode fs.FileMode) {
 	b.t.Helper()
 	path = filepath.Join(b.dir, path)
-	data, err := os.ReadFile(path)
-	expect.No(b.t, err)
-	info, err := os.Lstat(path)
-	expect.No(b.t, err)
+	data := expect.Of(os.ReadFile(path))(b.t)
+	info := expect.Of(os.Lstat(path))(b.t)
 	if string(data) != want || info.Mode() != mode {
 		b.t.Errorf("%s holds %q with %s, want %q with %s", path, data, info.Mode(), want, mode)
 	}
@@ -46,8 +44,7 @@ func (b *bench) holds(path, want string, mode fs.FileMode) {
 // tidy checks that nothing but these files lies in the directory.
 func (b *bench) tidy(want ...string) {
 	b.t.Helper()
-	list, err := os.ReadDir(b.dir)
-	expect.No(b.t, err)
+	list := expect.Of(os.ReadDir(b.dir))(b.t)
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())

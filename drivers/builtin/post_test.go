@@ -26,8 +26,7 @@ func (everybody) Elsewhere(_, _ string) bool {
 
 func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 	t.Helper()
-	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{}))(t)
 	expect.No(t, db.CreateTenant(t.Context(), "t_test"))
 	ledger := audit.New(db, audit.Options{})
 	b := bus.New(bus.Options{Ledger: ledger, Directory: everybody{}, Tenants: db.Tenants})
@@ -53,8 +52,7 @@ func TestTheBusIsWaitedFor(t *testing.T) {
 	by := core.Self("t_test", "test")
 	send := func(s bus.Send) {
 		s.Sender, s.Type = "system", bus.Event
-		_, err := b.Accept(t.Context(), by, s)
-		expect.No(t, err)
+		expect.Of(b.Accept(t.Context(), by, s))(t)
 	}
 	send(bus.Send{Topic: "navigation.complete", Payload: core.Raw(`{"n":0}`)}) // before anybody waits
 	send(bus.Send{Recipient: "agent-1", Payload: core.Raw(`{"n":1}`)})

@@ -21,8 +21,7 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 		}
 		until := time.Now().Add(time.Second)
 		s.Hold(until)
-		_, err := start("held")
-		expect.No(t, err)
+		expect.Of(start("held"))(t)
 		size := func() int64 {
 			info, err := os.Stat(filepath.Join(dir, "held"))
 			if err != nil {
@@ -40,7 +39,7 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 		if time.Now().Before(until) {
 			t.Error("it stood still while it was held")
 		}
-		_, err = start("late")
+		_, err := start("late")
 		expect.Fails(t, err, "a run starts after the time of all")
 		s.Hold(time.Now().Add(time.Minute))
 		expect.Await(t, "it goes on", func() bool { return size() > before })

@@ -50,8 +50,7 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	if got := run(Wall{Home: kept}, "cat ~/go/pkg/mod/x@v1/x.go; echo late >~/go/pkg/mod/late && cat ~/go/pkg/mod/late"); got != "warm late" {
 		t.Errorf("beside another: %q", got)
 	}
-	_, err = p.Stdin.WriteString("\n")
-	expect.No(t, err)
+	expect.Of(p.Stdin.WriteString("\n"))(t)
 	if n, _ := p.Stdout.Read(buf); string(buf[:n]) != "end\n" {
 		t.Errorf("the other has %q", buf[:n])
 	}

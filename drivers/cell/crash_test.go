@@ -90,8 +90,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 	if os.Geteuid() == 0 {
 		expect.No(t, os.Chown(work, nobody, nobody))
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	expect.No(t, err)
+	mounts := expect.Of(os.ReadFile("/proc/self/mountinfo"))(t)
 	started := func() int {
 		info, err := os.Stat(filepath.Join(dir, "count"))
 		if err != nil {
@@ -115,10 +114,8 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		if errs.Len() > 0 {
 			t.Errorf("engine %d: %s", engines, errs.String())
 		}
-		next, err := NewSupervisor(Options{Instance: instance})
-		expect.No(t, err)
-		n, err := next.Sweep(t.Context())
-		expect.No(t, err)
+		next := expect.Of(NewSupervisor(Options{Instance: instance}))(t)
+		n := expect.Of(next.Sweep(t.Context()))(t)
 		swept += n
 		collectOrphans(t, "")
 		next.cgroups.sweep()

@@ -149,8 +149,7 @@ func TestWhatIsPutInTheWayOfAMountIsTold(t *testing.T) {
 	s := laying(t, &told, nil)
 	dir := sharedYard(t)
 	p := start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("echo ready; cat")})
-	_, err := p.Stdout.Read(make([]byte, 8))
-	expect.No(t, err)
+	expect.Of(p.Stdout.Read(make([]byte, 8)))(t)
 	path := filepath.Join(dir, ".envrc")
 	expect.No(t, errors.Join(os.WriteFile(path+".new", []byte("x"), 0o600), os.Rename(path+".new", path)))
 	expect.Await(t, "it is told while the run lives", func() bool {
@@ -185,8 +184,7 @@ func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
 		o := Options{Instance: "own"}
 		opt(filepath.Dir(dir), &o)
 		celltest.Passable(t, dir)
-		s, err := NewSupervisor(o)
-		expect.No(t, err)
+		s := expect.Of(NewSupervisor(o))(t)
 		out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`exec 2>&1; git config a.b c && echo x >>.envrc && echo done`)}))
 		expect.Is(t, out, "done\n")
 		expect.No(t, s.Close())

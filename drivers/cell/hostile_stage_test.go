@@ -118,12 +118,10 @@ func stage(t *testing.T) (w *world, hide []string) {
 	}
 	w.Host = address()
 	w.TCP = host(t, w, "tcp", ":0")
-	free, err := net.Listen("tcp", ":0")
-	expect.No(t, err)
+	free := expect.Of(net.Listen("tcp", ":0"))(t)
 	w.Listen = free.Addr().(*net.TCPAddr).Port
 	free.Close()
-	udp, err := net.ListenPacket("udp", ":0")
-	expect.No(t, err)
+	udp := expect.Of(net.ListenPacket("udp", ":0"))(t)
 	t.Cleanup(func() { udp.Close() })
 	w.UDP = udp.LocalAddr().(*net.UDPAddr).Port
 	go func() {
@@ -133,11 +131,9 @@ func stage(t *testing.T) (w *world, hide []string) {
 		}
 	}()
 
-	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT)
-	expect.No(t, err)
+	id := expect.Of(unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o666|unix.IPC_CREAT))(t)
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-	mem, err := unix.SysvShmAttach(id, 0, 0)
-	expect.No(t, err)
+	mem := expect.Of(unix.SysvShmAttach(id, 0, 0))(t)
 	copy(mem, token())
 	t.Cleanup(func() { _ = unix.SysvShmDetach(mem) })
 	w.Segment = id
@@ -166,8 +162,7 @@ func stage(t *testing.T) (w *world, hide []string) {
 // host listens as something that a run must not reach.
 func host(t *testing.T, w *world, network, address string) (port int) {
 	t.Helper()
-	l, err := net.Listen(network, address)
-	expect.No(t, err)
+	l := expect.Of(net.Listen(network, address))(t)
 	t.Cleanup(func() { l.Close() })
 	if network == "unix" {
 		_ = os.Chmod(address, 0o777)

@@ -184,8 +184,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	if w.Tty {
 		spec.Terminal = &Size{Cols: 80, Rows: 24}
 	}
-	p, err := s.Start(spec)
-	expect.No(t, err)
+	p := expect.Of(s.Start(spec))(t)
 	defer p.CloseIO()
 	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
 	var errs bytes.Buffer
@@ -252,8 +251,7 @@ func stoppedGroup(p *Process) bool {
 
 func marshal(t *testing.T, v any) string {
 	t.Helper()
-	data, err := json.Marshal(v)
-	expect.No(t, err)
+	data := expect.Of(json.Marshal(v))(t)
 	return string(data)
 }
 
@@ -268,8 +266,7 @@ func untouched(t *testing.T, w *world) {
 		t.Errorf("write: outside is %q, %s", data, info.Mode())
 	}
 	for _, dir := range []string{filepath.Dir(w.Dir), w.Data, w.Home, w.Foreign, w.Kept, w.Scratch} {
-		entries, err := os.ReadDir(dir)
-		expect.No(t, err)
+		entries := expect.Of(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), "pwned") {
 				t.Errorf("write: %s is in %s", e.Name(), dir)
@@ -365,8 +362,7 @@ for family,at in ((socket.AF_INET,("127.0.0.1",0)),(socket.AF_UNIX,"sock")):
 '
 echo WORKED`, 1)
 	}
-	p, err := s.Start(Spec{Run: "work", Argv: sh(script), Dir: w.Dir, Limits: DefaultLimits()})
-	expect.No(t, err)
+	p := expect.Of(s.Start(Spec{Run: "work", Argv: sh(script), Dir: w.Dir, Limits: DefaultLimits()}))(t)
 	defer p.CloseIO()
 	defer func() { _ = p.Stop(Grace{Interrupt: -1, Terminate: -1}) }()
 	p.Stdin.Close()
@@ -389,8 +385,7 @@ func refusedBy(err error) bool {
 // spaced reports whether there are name spaces.
 func (s *Supervisor) spaced(t *testing.T) bool {
 	t.Helper()
-	p, err := s.Start(Spec{Run: "settle", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}})
-	expect.No(t, err)
+	p := expect.Of(s.Start(Spec{Run: "settle", Argv: []string{"true"}, Dir: "/usr", Wall: Wall{Profile: Reader}}))(t)
 	defer p.CloseIO()
 	expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 	return p.spaces

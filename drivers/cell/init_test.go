@@ -16,8 +16,7 @@ func TestTheInitKeepsItsFirstThreadOutOfTheWall(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		for i := range 10 {
 			p := start(t, s, Spec{Run: fmt.Sprint("r", i), Argv: []string{"cat"}, Wall: Wall{Profile: Worker}})
-			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.init))
-			expect.No(t, err)
+			status := expect.Of(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.init)))(t)
 			if !strings.Contains(string(status), "NoNewPrivs:\t0\n") {
 				t.Errorf("run %d: its init's first thread is behind the wall:\n%s", i, status)
 			}

@@ -77,11 +77,9 @@ func (d *dying) init() (pid int) {
 // next is what the next engine finds: one thing, once.
 func (d *dying) next() (k Kept) {
 	d.t.Helper()
-	s, err := NewSupervisor(Options{Instance: d.instance, Keep: d.keep})
-	expect.No(d.t, err)
+	s := expect.Of(NewSupervisor(Options{Instance: d.instance, Keep: d.keep}))(d.t)
 	defer s.Close()
-	_, err = s.Sweep(d.t.Context())
-	expect.No(d.t, err)
+	expect.Of(s.Sweep(d.t.Context()))(d.t)
 	collectOrphans(d.t, s.name)
 	for times := 1; times >= 0; times-- {
 		found := 0
@@ -241,8 +239,7 @@ func TestTheInitKeepsInEverySetting(t *testing.T) {
 
 func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 	each(t, func(t *testing.T, _ *Supervisor) {
-		s, err := NewSupervisor(Options{Instance: "keeping" + strconv.Itoa(os.Getpid()), Keep: t.TempDir()})
-		expect.No(t, err)
+		s := expect.Of(NewSupervisor(Options{Instance: "keeping" + strconv.Itoa(os.Getpid()), Keep: t.TempDir()}))(t)
 		defer s.Close()
 		p := start(t, s, Spec{Argv: sh("echo out; echo err >&2"), Keep: &Keep{Stdout: true}})
 		<-p.Done()
@@ -257,8 +254,7 @@ func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 
 func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	dir := t.TempDir()
-	s, err := NewSupervisor(Options{Instance: "spoilt", Keep: dir})
-	expect.No(t, err)
+	s := expect.Of(NewSupervisor(Options{Instance: "spoilt", Keep: dir}))(t)
 	defer s.Close()
 	for name, data := range map[string]string{
 		"AAAAAAAAAAAA.json": `{"run":"spoilt/r","whose":{},"lost":"2026-01-01T00:00:00Z"}`,
@@ -271,7 +267,7 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	expect.Err(t, s.Collect(func(Kept) error { return full }), full)
-	_, err = os.Stat(filepath.Join(dir, "AAAAAAAAAAAA.json"))
+	_, err := os.Stat(filepath.Join(dir, "AAAAAAAAAAAA.json"))
 	expect.No(t, err, "what nobody took")
 	expect.No(t, os.WriteFile(filepath.Join(dir, "BBBBBBBBBBBB.json"), []byte(`{"run":"spoilt/r"`), 0o600))
 	found := 0

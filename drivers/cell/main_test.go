@@ -117,8 +117,7 @@ func tellLayers() int {
 
 func newSupervisor(t testing.TB, without ...string) *Supervisor {
 	t.Helper()
-	s, err := NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without})
-	expect.No(t, err)
+	s := expect.Of(NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close supervisor: %v", err)

@@ -12,8 +12,7 @@ import (
 
 func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 	s := newSupervisor(t)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	expect.No(t, err)
+	dir := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/tmp/"), "/")
 	if !within(dir, "/tmp") || first == "" {
 		t.Skip("the tests' directories are not below /tmp")
@@ -29,8 +28,7 @@ func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 		t.Fatalf("in a directory below its /tmp: %+v %q", e, said)
 	}
 	for _, file := range []string{filepath.Join(own, "mine"), filepath.Join(dir, "here")} {
-		_, err = os.Stat(file)
-		expect.No(t, err)
+		expect.Of(os.Stat(file))(t)
 	}
 
 	victim := t.TempDir()

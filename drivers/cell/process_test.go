@@ -36,8 +36,7 @@ func start(t testing.TB, s *Supervisor, spec Spec) *Process {
 	if spec.Wall.Profile == "" {
 		spec.Wall.Profile = Open
 	}
-	p, err := s.Start(spec)
-	expect.No(t, err)
+	p := expect.Of(s.Start(spec))(t)
 	t.Cleanup(func() {
 		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
 			t.Error(err)
@@ -57,8 +56,7 @@ func TestACommandRunsInItsOwnGroupWithAMarkedCleanEnvironment(t *testing.T) {
 			t.Errorf("process group %d, want its own %d", pgid, p.PID())
 		}
 		p.Stdin.Close()
-		out, err := io.ReadAll(p.Stdout)
-		expect.No(t, err)
+		out := expect.Of(io.ReadAll(p.Stdout))(t)
 		if e := p.Exit(); e.Code != 0 || e.Signal != 0 {
 			t.Errorf("exit %+v, want 0", e)
 		}
@@ -177,8 +175,7 @@ func TestStopBeginsGently(t *testing.T) {
 			{"terminate", `trap '' INT; trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done`, 9, 300 * time.Millisecond},
 		} {
 			p := start(t, s, Spec{Argv: sh(c.script)})
-			_, err := p.Stdout.Read(make([]byte, 3))
-			expect.No(t, err)
+			expect.Of(p.Stdout.Read(make([]byte, 3)))(t)
 			expect.No(t, p.Stop(Grace{Interrupt: c.interrupt, Terminate: 2 * time.Minute}))
 			if e := p.Exit(); e.Code != c.code {
 				t.Errorf("%s: exit %+v, want its own handler's %d", c.name, e, c.code)
@@ -229,8 +226,7 @@ func TestPauseStopsTheWholeTreeAndResumeContinuesIt(t *testing.T) {
 func TestAPausedRunIsKilledWithoutRunningAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		p := start(t, s, Spec{Argv: sh(`trap 'exit 5' INT TERM; echo up; while :; do sleep 0.01; done`)})
-		_, err := p.Stdout.Read(make([]byte, 3))
-		expect.No(t, err)
+		expect.Of(p.Stdout.Read(make([]byte, 3)))(t)
 		expect.No(t, p.Pause(context.Background()))
 		expect.No(t, p.Stop(Grace{}))
 		if e := p.Exit(); e.Signal != syscall.SIGKILL {
@@ -272,8 +268,7 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		return before == last && last == counted(dir)
 	})
-	next, err := NewSupervisor(Options{Instance: instance})
-	expect.No(t, err)
+	next := expect.Of(NewSupervisor(Options{Instance: instance}))(t)
 	defer next.Close()
 	if n, err := newSupervisor(t).Sweep(t.Context()); n != 0 || err != nil {
 		t.Errorf("another instance swept %d: %v", n, err)
@@ -337,16 +332,14 @@ func TestPruneEndsWhatIsNotKept(t *testing.T) {
 }
 
 func TestCloseStopsEveryRun(t *testing.T) {
-	s, err := NewSupervisor(Options{Instance: "closing"})
-	expect.No(t, err)
-	p, err := s.Start(Spec{Run: "x", Argv: []string{"sleep", "300"}, Dir: t.TempDir()})
-	expect.No(t, err)
+	s := expect.Of(NewSupervisor(Options{Instance: "closing"}))(t)
+	p := expect.Of(s.Start(Spec{Run: "x", Argv: []string{"sleep", "300"}, Dir: t.TempDir()}))(t)
 	expect.No(t, s.Close())
 	if !p.isGone() {
 		t.Error("still running")
 	}
 	p.CloseIO()
-	_, err = s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})
+	_, err := s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})
 	expect.Fails(t, err, "a closed supervisor started a command")
 }
 

@@ -52,8 +52,7 @@ func printed(t *testing.T, s *Supervisor, spec Spec) string {
 	t.Helper()
 	var out bytes.Buffer
 	spec.Run = "programs"
-	_, err := s.Run(t.Context(), spec, nil, &out, &out)
-	expect.No(t, err)
+	expect.Of(s.Run(t.Context(), spec, nil, &out, &out))(t)
 	return strings.TrimSpace(out.String())
 }
 

@@ -43,8 +43,7 @@ func (h *heard) of(run string) (names []string) {
 // hearing is a supervisor whose refusals are collected.
 func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
 	t.Helper()
-	s, err := NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take})
-	expect.No(t, err)
+	s := expect.Of(NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -57,8 +56,7 @@ func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
 func said(t *testing.T, p *Process) string {
 	t.Helper()
 	p.Stdin.Close()
-	out, err := io.ReadAll(p.Stdout)
-	expect.No(t, err)
+	out := expect.Of(io.ReadAll(p.Stdout))(t)
 	expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 	return string(out)
 }
@@ -157,8 +155,7 @@ func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
 		p := start(t, s, Spec{Run: "r", Argv: []string{exe, "refused"}, Wall: Wall{Profile: Worker}})
 		line := make([]byte, 1)
 		for range 4 {
-			_, err := io.ReadFull(p.Stdout, line)
-			expect.No(t, err)
+			expect.Of(io.ReadFull(p.Stdout, line))(t)
 			expect.No(t, p.Pause(t.Context()))
 			for _, q := range p.left() {
 				if q.PID != p.init && !q.Stopped() && !frozen(q.PID) && !stoppedGroup(p) {

@@ -54,8 +54,7 @@ func terminalRun(t *testing.T, s *Supervisor, script string) (*Process, *screenf
 
 func typed(t *testing.T, p *Process, text string) {
 	t.Helper()
-	_, err := p.Stdin.WriteString(text)
-	expect.No(t, err)
+	expect.Of(p.Stdin.WriteString(text))(t)
 }
 
 func TestARunHasATerminalOfItsOwnWithItsSize(t *testing.T) {

@@ -53,9 +53,8 @@ func (s *server) counting(t *testing.T) {
 	t.Helper()
 	var got struct{ Messages []message }
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		resp, err := http.Get(s.url.JoinPath("messages").String())
-		expect.No(t, err)
-		err = json.NewDecoder(resp.Body).Decode(&got)
+		resp := expect.Of(http.Get(s.url.JoinPath("messages").String()))(t)
+		err := json.NewDecoder(resp.Body).Decode(&got)
 		resp.Body.Close()
 		expect.No(t, err)
 		if last := got.Messages[len(got.Messages)-1]; strings.Contains(last.Content, "counted to") && !strings.Contains(last.Content, "interrupted") {
@@ -74,8 +73,7 @@ func realAgentapi(t *testing.T) (*played, *server) {
 	if binary == "" {
 		t.Skip(agentapiEnv + " names no agentapi to test with: make agentapi builds one")
 	}
-	port, err := freePort()
-	expect.No(t, err)
+	port := expect.Of(freePort())(t)
 	p, at := newPlayed(t), &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
 	proxy := httputil.NewSingleHostReverseProxy(at)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // it is asked before it listens
@@ -85,8 +83,7 @@ func realAgentapi(t *testing.T) (*played, *server) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	ended, err := start(cmd)
-	expect.No(t, err)
+	ended := expect.Of(start(cmd))(t)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended

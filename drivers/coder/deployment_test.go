@@ -219,12 +219,9 @@ func (d *deployment) order(t *testing.T, o map[string]any) (token, id string) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	line, err := json.Marshal(o)
-	expect.No(t, err)
-	_, err = d.in.Write(append(line, '\n'))
-	expect.No(t, err)
-	text, err := d.read("ANSWER ")
-	expect.No(t, err)
+	line := expect.Of(json.Marshal(o))(t)
+	expect.Of(d.in.Write(append(line, '\n')))(t)
+	text := expect.Of(d.read("ANSWER "))(t)
 	var a struct{ Token, ID, Error string }
 	if err := json.Unmarshal([]byte(text), &a); err != nil || a.Error != "" {
 		t.Fatalf("%v: %s %v", o["do"], a.Error, err)

@@ -60,8 +60,7 @@ func newMachineOf(t *testing.T, d *deployment, token string, traits map[string]a
 // address, where one is given.
 func setUp(t *testing.T, d *deployment, token string, traits map[string]any, program func(addr string) *exec.Cmd) *machine {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := l.Addr().String()
 	l.Close()
 	n := strconv.FormatInt(serial.Add(1), 10)
@@ -78,8 +77,7 @@ func setUp(t *testing.T, d *deployment, token string, traits map[string]any, pro
 	}
 	own, _ := d.order(t, o)
 	m.role = role{Listen: addr, Coder: d.url(), Token: own, Slug: defaultSlug}
-	home, err := url.Parse(d.url())
-	expect.No(t, err)
+	home := expect.Of(url.Parse(d.url()))(t)
 	m.client = codersdk.New(home, codersdk.WithSessionToken(token))
 	ctx, stop := context.WithCancel(context.Background())
 	var end sync.WaitGroup
@@ -177,8 +175,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 	if opt.State == "" {
 		opt.State = filepath.Join(t.TempDir(), "state")
 	}
-	r, err := New(opt)
-	expect.No(t, err)
+	r := expect.Of(New(opt))(t)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -34,8 +34,7 @@ func (w *witness) overheard() func() string {
 func (p *played) elsewhere(t *testing.T, text string) {
 	t.Helper()
 	body := core.MustEncode(map[string]string{"type": "user", "content": text})
-	resp, err := http.Post(p.srv.URL+"/@alice/bob.main/apps/ccw/message", "application/json", bytes.NewReader(body))
-	expect.No(t, err)
+	resp := expect.Of(http.Post(p.srv.URL+"/@alice/bob.main/apps/ccw/message", "application/json", bytes.NewReader(body)))(t)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("the agent does not take it: %s", resp.Status)

@@ -29,10 +29,8 @@ var alice = core.Caller{Tenant: "t_home", Name: "alice", Kind: core.Operator, Do
 // realFleet is a whole engine with agents of this runtime alone.
 func realFleet(t *testing.T, dir string) *engine.Engine {
 	t.Helper()
-	db, err := store.Open(filepath.Join(dir, "data.db"), store.Options{})
-	expect.No(t, err)
-	r, err := New(Options{State: filepath.Join(dir, "workspaces")})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(dir, "data.db"), store.Options{}))(t)
+	r := expect.Of(New(Options{State: filepath.Join(dir, "workspaces")}))(t)
 	e, err := engine.Open(context.Background(), engine.Options{
 		Store: db, Policy: []byte(freely), Runtimes: map[string]fleet.Runtime{"coder": r}, Spill: filepath.Join(dir, "spill"),
 	})
@@ -59,8 +57,7 @@ func realFleet(t *testing.T, dir string) *engine.Engine {
 func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Agent) bool) fleet.Agent {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		a, err := e.Fleet.Agent(context.Background(), alice.Tenant, name)
-		expect.No(t, err)
+		a := expect.Of(e.Fleet.Agent(context.Background(), alice.Tenant, name))(t)
 		if ok(a) {
 			return a
 		}
@@ -80,12 +77,10 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	d := realCoder(t)
 	m := newMachine(t, d, nil)
 	e := realFleet(t, t.TempDir())
-	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
 	rec := m.record(t, settings{})
 	ask := fleet.Create{Name: m.name, Project: m.project, Role: "reviewer", Runtime: "coder", Options: rec.Options, Task: "say first"}
-	_, err = e.Fleet.Create(ctx, alice, ask)
-	expect.No(t, err)
+	expect.Of(e.Fleet.Create(ctx, alice, ask))(t)
 	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Succeeded })
 	expect.Is(t, a.WorkspaceID, m.workspace(t).ID.String(), "workspace")
 	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
@@ -110,15 +105,13 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		}
 	}
 
-	_, err = e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", "")
-	expect.No(t, err)
+	expect.Of(e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", ""))(t)
 	awaitAgent(t, e, m.name, is(fleet.Busy))
 	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say no", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
 		t.Errorf("a task for a busy agent: %v", err)
 	}
 	lines := func() string {
-		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 50})
-		expect.No(t, err)
+		page := expect.Of(e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 50}))(t)
 		var list []string
 		for _, l := range page.Items {
 			list = append(list, l.Message)
@@ -127,8 +120,7 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		return strings.Join(list, "|")
 	}
 	expect.Await(t, "the newest line", func() bool { return strings.HasSuffix(lines(), "|up") })
-	_, err = e.Fleet.CancelTask(ctx, alice, m.name)
-	expect.No(t, err)
+	expect.Of(e.Fleet.CancelTask(ctx, alice, m.name))(t)
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
 	expect.Is(t, lines(), "say first|first|say up\nhang|up", "log")
 	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
@@ -136,12 +128,10 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 		t.Errorf("history %+v %v", history, err)
 	}
 
-	_, err = e.Fleet.Stop(ctx, alice, m.name)
-	expect.No(t, err)
+	expect.Of(e.Fleet.Stop(ctx, alice, m.name))(t)
 	awaitAgent(t, e, m.name, is(fleet.Offline))
 	expect.Await(t, "the workspace to stop", func() bool { return m.workspace(t).LatestBuild.Status == "stopped" })
-	_, err = e.Fleet.Start(ctx, alice, m.name)
-	expect.No(t, err)
+	expect.Of(e.Fleet.Start(ctx, alice, m.name))(t)
 	awaitAgent(t, e, m.name, is(fleet.Idle))
 	expect.No(t, e.Fleet.Delete(ctx, alice, m.name))
 	m.awaitGone(t)
@@ -159,9 +149,8 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 	rec := m.record(t, settings{})
 	t.Run("first", func(t *testing.T) {
 		e := realFleet(t, dir)
-		_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-		expect.No(t, err)
-		_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options})
+		expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
+		_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options})
 		expect.No(t, err)
 		awaitAgent(t, e, m.name, is(fleet.Idle))
 	})
@@ -173,8 +162,7 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 		if m.workspace(t).ID != id || m.workspace(t).LatestBuild.BuildNumber != 1 {
 			t.Error("it has another workspace or build")
 		}
-		tk, err := e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second)
-		expect.No(t, err)
+		tk := expect.Of(e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second))(t)
 		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
 		if err != nil || len(page.Items) < 3 || page.Items[2].Message != "idle: while nobody listened" {

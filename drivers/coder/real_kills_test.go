@@ -32,8 +32,7 @@ type engines struct {
 
 func newEngines(t *testing.T) *engines {
 	t.Helper()
-	program, err := celltest.Built("swarmdeck", "build", "swarmdeck")
-	expect.No(t, err)
+	program := expect.Of(celltest.Built("swarmdeck", "build", "swarmdeck"))(t)
 	e := &engines{t: t, program: program, home: t.TempDir()}
 	t.Cleanup(func() {
 		e.end(syscall.SIGKILL)
@@ -66,8 +65,7 @@ func (e *engines) run(args ...string) (out string, err error) {
 
 func (e *engines) ok(args ...string) string {
 	e.t.Helper()
-	out, err := e.run(args...)
-	expect.No(e.t, err)
+	out := expect.Of(e.run(args...))(e.t)
 	return out
 }
 

@@ -18,8 +18,7 @@ import (
 // logOf is the agent's log, oldest line first.
 func logOf(t *testing.T, e *engine.Engine, name string) string {
 	t.Helper()
-	page, err := e.Fleet.Log(context.Background(), alice.Tenant, name, core.Filter{Size: 100})
-	expect.No(t, err)
+	page := expect.Of(e.Fleet.Log(context.Background(), alice.Tenant, name, core.Filter{Size: 100}))(t)
 	var all strings.Builder
 	for i := len(page.Items) - 1; i >= 0; i-- {
 		all.WriteString(page.Items[i].Message + "\n")
@@ -34,10 +33,9 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	d := realCoder(t)
 	w := newTerminal(t, d)
 	e := realFleet(t, t.TempDir())
-	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
 	rec := w.record(t, settings{Interrupt: "ctrl-c"})
-	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options})
+	_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options})
 	expect.No(t, err)
 	awaitAgent(t, e, w.name, is(fleet.Idle))
 	agent := func() fleet.Agent { return awaitAgent(t, e, w.name, func(fleet.Agent) bool { return true }) }
@@ -76,8 +74,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 		t.Logf("%s: agentapi took it in %s; busy after %s, told in the log after %s; the answer %s after its end", name, taken, busy, told, answered)
 	}
 	// A task of ours comes after, and is in the log as that alone.
-	tk, err := e.Fleet.Assign(ctx, alice, w.name, "do third 2", "")
-	expect.No(t, err)
+	tk := expect.Of(e.Fleet.Assign(ctx, alice, w.name, "do third 2", ""))(t)
 	awaitAgent(t, e, w.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 	time.Sleep(time.Second) // what is told late
 	log := logOf(t, e, w.name)

@@ -21,8 +21,7 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 	d := realCoder(t)
 	m, tasked := newMachine(t, d, nil), newMachine(t, d, map[string]any{"task": true})
 	e := realFleet(t, t.TempDir())
-	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
 	for _, c := range []struct {
 		project, role string
 		set           settings
@@ -46,7 +45,7 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 			t.Errorf("%s %s %+v: %v, after %s", c.project, c.role, c.set, err, took)
 		}
 	}
-	_, err = e.Fleet.Agent(ctx, alice.Tenant, m.name)
+	_, err := e.Fleet.Agent(ctx, alice.Tenant, m.name)
 	expect.Err(t, err, core.Kind(core.NotFound), "a refused agent is there")
 	if _, err := m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, noOptions); !gone(explain("", err)) {
 		t.Errorf("a refused agent has a workspace: %v", err)
@@ -71,9 +70,8 @@ func TestRealBuildThatFailsShowsTheEndOfItsLog(t *testing.T) {
 		"Error: Unable to find or pull image", "Error:   on main.tf line 150, in resource \"docker_container\" \"workspace\"", "Error: no space left on device", "bye",
 	}})
 	e := realFleet(t, t.TempDir())
-	_, err := e.Swarm.CreateTenant(ctx, alice, alice.Tenant)
-	expect.No(t, err)
-	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options})
+	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
+	_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options})
 	expect.No(t, err)
 	a := awaitAgent(t, e, m.name, is(fleet.Failed))
 	for _, text := range []string{"start failed: terraform apply: exit status 1", "Unable to find or pull image", "no space left on device"} {

@@ -17,8 +17,7 @@ import (
 
 func (m *machine) workspace(t *testing.T) codersdk.Workspace {
 	t.Helper()
-	ws, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
-	expect.No(t, err)
+	ws := expect.Of(m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions))(t)
 	return ws
 }
 
@@ -28,8 +27,7 @@ func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
 	unnamed := newMachine(t, d, map[string]any{"display": ""})
 	r := newRuntime(t, Options{})
 	rec := m.record(t, settings{})
-	offers, err := r.Catalog(context.Background(), rec.Options)
-	expect.No(t, err)
+	offers := expect.Of(r.Catalog(context.Background(), rec.Options))(t)
 	var found *fleet.Offer
 	for i, o := range offers {
 		switch o.Project.Name {
@@ -86,8 +84,7 @@ func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
 	first := openAgent(t, r, rec)
 	id := first.await(fleet.Idle, "").WorkspaceID
 	expect.No(t, first.Close())
-	kept, err := r.recall(rec)
-	expect.No(t, err)
+	kept := expect.Of(r.recall(rec))(t)
 	kept.Workspace = "" // as if the engine had died between the request and its answer
 	expect.No(t, kept.write())
 	if h := openAgent(t, r, rec).await(fleet.Idle, ""); h.WorkspaceID != id {

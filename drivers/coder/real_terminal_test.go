@@ -83,8 +83,7 @@ func (w *terminal) conversation(within time.Duration) (all []message, err error)
 // users are the texts that somebody gave the agent.
 func (w *terminal) users() (texts []string) {
 	w.t.Helper()
-	all, err := w.conversation(time.Minute)
-	expect.No(w.t, err)
+	all := expect.Of(w.conversation(time.Minute))(w.t)
 	for _, m := range all {
 		if m.Role == "user" {
 			texts = append(texts, strings.TrimSpace(m.Content))
@@ -116,11 +115,9 @@ func (w *terminal) stage(text string) string {
 // returns when the agent has begun on it.
 func (w *terminal) ask(text string) {
 	w.t.Helper()
-	body, err := json.Marshal(map[string]string{"type": "user", "content": text})
-	expect.No(w.t, err)
+	body := expect.Of(json.Marshal(map[string]string{"type": "user", "content": text}))(w.t)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		resp, err := http.Post("http://"+w.role.Listen+"/message", "application/json", bytes.NewReader(body))
-		expect.No(w.t, err)
+		resp := expect.Of(http.Post("http://"+w.role.Listen+"/message", "application/json", bytes.NewReader(body)))(w.t)
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
 			return

@@ -23,10 +23,8 @@ import (
 // What stands in for a module of Coder's server declares nothing that the module
 // does not declare in the same way.
 func TestStandInsDeclareWhatTheRealModulesDo(t *testing.T) {
-	raw, err := os.ReadFile("../../go.mod")
-	expect.No(t, err)
-	mod, err := modfile.Parse("go.mod", raw, nil)
-	expect.No(t, err)
+	raw := expect.Of(os.ReadFile("../../go.mod"))(t)
+	mod := expect.Of(modfile.Parse("go.mod", raw, nil))(t)
 	seen := 0
 	for _, r := range mod.Replace {
 		at, ours := strings.CutPrefix(r.New.Path, "./drivers/coder/unused/")
@@ -94,15 +92,13 @@ func compare(t *testing.T, here, real map[string]string) {
 // fields of structs and the methods of interfaces. "opaque" is a type of which
 // nothing can be seen.
 func declared(t *testing.T, dir string) map[string]string {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	expect.No(t, err)
+	files := expect.Of(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	all := map[string]string{}
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		expect.No(t, err)
+		f := expect.Of(parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

@@ -27,8 +27,7 @@ func siteOf(t *testing.T, h http.HandlerFunc) (*site, *httptest.Server) {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	t.Setenv("CODER_TEST_TOKEN", secret)
-	s, err := newSite(settings{URL: srv.URL, TokenEnv: "CODER_TEST_TOKEN"})
-	expect.No(t, err)
+	s := expect.Of(newSite(settings{URL: srv.URL, TokenEnv: "CODER_TEST_TOKEN"}))(t)
 	return s, srv
 }
 
@@ -112,8 +111,7 @@ func TestARedirectNeverCarriesTheToken(t *testing.T) {
 
 func TestTheTransportSendsNothingToOtherHosts(t *testing.T) {
 	s, _ := siteOf(t, func(http.ResponseWriter, *http.Request) {})
-	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil)
-	expect.No(t, err)
+	req := expect.Of(http.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil))(t)
 	if _, err := s.http.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "nothing is sent there") {
 		t.Errorf("sent: %v", err)
 	}

@@ -23,8 +23,7 @@ func Cells(t testing.TB, opt cell.Options) *cell.Supervisor {
 		opt.Program, err = initial()
 		expect.No(t, err)
 	}
-	s, err := cell.NewSupervisor(opt)
-	expect.No(t, err)
+	s := expect.Of(cell.NewSupervisor(opt))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close supervisor: %v", err)

@@ -44,8 +44,7 @@ func filled(t *testing.T, variable, script string) string {
 // temporary ones, where some agents refuse to keep their files.
 func OutsideTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Join(root(t), ".cache"), "test-")
-	expect.No(t, err)
+	dir := expect.Of(os.MkdirTemp(filepath.Join(root(t), ".cache"), "test-"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -57,8 +56,7 @@ func OutsideTemp(t *testing.T) string {
 // root is the module's directory.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	expect.No(t, err)
+	dir := expect.Of(os.Getwd())(t)
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 			return at

@@ -306,8 +306,7 @@ func (tr *trial) file(t *testing.T, name string) string {
 	if in == "" {
 		in = t.TempDir()
 	}
-	dir, err := os.MkdirTemp(in, "")
-	expect.No(t, err)
+	dir := expect.Of(os.MkdirTemp(in, ""))(t)
 	return filepath.Join(dir, name)
 }
 

@@ -16,8 +16,7 @@ const chunk = 64 << 20 // bytes of one transfer
 // source is a server that sends a chunk to each client and ends.
 func source(b *testing.B) string {
 	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(b, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(b)
 	b.Cleanup(func() { l.Close() })
 	go func() {
 		block := make([]byte, 1<<20)
@@ -53,16 +52,13 @@ func BenchmarkProxy(b *testing.B) {
 	})
 	w.rules.let("8.8.8.8:80", false)
 	direct := func() net.Conn {
-		conn, err := net.Dial("tcp", at)
-		expect.No(b, err)
+		conn := expect.Of(net.Dial("tcp", at))(b)
 		return conn
 	}
 	proxied := func() net.Conn {
-		conn, err := net.Dial("tcp", w.socks)
-		expect.No(b, err)
+		conn := expect.Of(net.Dial("tcp", w.socks))(b)
 		reply := make([]byte, 12)
-		_, err = io.WriteString(conn, "\x05\x01\x00\x05\x01\x00\x01\x08\x08\x08\x08\x00\x50")
-		expect.No(b, err)
+		expect.Of(io.WriteString(conn, "\x05\x01\x00\x05\x01\x00\x01\x08\x08\x08\x08\x00\x50"))(b)
 		if _, err := io.ReadFull(conn, reply); err != nil || reply[3] != 0 {
 			b.Fatalf("% x %v", reply, err)
 		}
@@ -72,8 +68,7 @@ func BenchmarkProxy(b *testing.B) {
 		began := time.Now()
 		conn := open()
 		defer conn.Close()
-		_, err := io.WriteString(conn, first)
-		expect.No(b, err)
+		expect.Of(io.WriteString(conn, first))(b)
 		if n, err := io.Copy(io.Discard, conn); n != want {
 			b.Fatalf("%d bytes, %v", n, err)
 		}

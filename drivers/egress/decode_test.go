@@ -21,8 +21,7 @@ func greetingOf(t testing.TB, name string) []byte {
 	}()
 	defer server.Close()
 	buf := make([]byte, 16<<10)
-	n, err := server.Read(buf)
-	expect.No(t, err)
+	n := expect.Of(server.Read(buf))(t)
 	return buf[:n]
 }
 

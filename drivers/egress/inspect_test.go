@@ -55,8 +55,7 @@ func (w *world) inCell(scheme string) *http.Client {
 
 func send(t *testing.T, c *http.Client, method, url, body string, header ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	expect.No(t, err)
+	r := expect.Of(http.NewRequest(method, url, strings.NewReader(body)))(t)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -65,8 +64,7 @@ func send(t *testing.T, c *http.Client, method, url, body string, header ...stri
 		return 0, err.Error()
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	expect.No(t, err)
+	data := expect.Of(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(data)
 }
 
@@ -168,13 +166,11 @@ func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
 	trust := x509.NewCertPool()
 	trust.AppendCertsFromPEM(w.authority.Certificate())
 	dial := func(conf *tls.Config) *tls.Conn {
-		conn, err := net.Dial("tcp", w.http)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.http))(t)
 		t.Cleanup(func() { conn.Close() })
 		io.WriteString(conn, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")
 		line := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
-		_, err = io.ReadFull(conn, line)
-		expect.No(t, err)
+		expect.Of(io.ReadFull(conn, line))(t)
 		conf.RootCAs = trust
 		return tls.Client(conn, conf)
 	}

@@ -34,8 +34,7 @@ func BenchmarkInspect(b *testing.B) {
 	unread.Transport.(*http.Transport).ForceAttemptHTTP2 = false
 	took := func(c *http.Client, path string, want int64) time.Duration {
 		began := time.Now()
-		res, err := c.Get("https://example.com" + path)
-		expect.No(b, err)
+		res := expect.Of(c.Get("https://example.com" + path))(b)
 		defer res.Body.Close()
 		if n, err := io.Copy(io.Discard, res.Body); n != want || err != nil {
 			b.Fatalf("%d bytes, %v", n, err)

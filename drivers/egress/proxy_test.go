@@ -107,8 +107,7 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 	w.names.of["example.com"] = []string{"93.184.216.34"}
 	dial := func(to string) net.Conn {
 		t.Helper()
-		conn, err := net.Dial("tcp", w.http)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.http))(t)
 		t.Cleanup(func() { conn.Close() })
 		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to)
 		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
@@ -181,8 +180,7 @@ func (c *chopped) Write(b []byte) (int, error) {
 // echo is a server that speaks first, then repeats what it hears and its end.
 func echo(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -221,8 +219,7 @@ func TestAServerMaySpeakFirstAndEachSideEndsForItself(t *testing.T) {
 // tunnel opens one by CONNECT.
 func (w *world) tunnel(to string) *net.TCPConn {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.http)
-	expect.No(w.t, err)
+	conn := expect.Of(net.Dial("tcp", w.http))(w.t)
 	w.t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", to)
 	answer := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
@@ -236,8 +233,7 @@ func TestADenyCutsAnOpenTunnel(t *testing.T) {
 	w := newWorld(t, nil, local(echo(t)))
 	w.rules.let("8.8.8.8:22", false)
 	conn := w.tunnel("8.8.8.8:22")
-	_, err := io.ReadFull(conn, make([]byte, 3))
-	expect.No(t, err)
+	expect.Of(io.ReadFull(conn, make([]byte, 3)))(t)
 	w.rules.deny("8.8.8.8:22")
 	if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Error(err)
@@ -250,14 +246,12 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 	w := newWorld(t, nil, local(echo(t)))
 	w.rules.let("8.8.8.8:22", false)
 	conn := w.tunnel("8.8.8.8:22")
-	_, err := io.ReadFull(conn, make([]byte, 3))
-	expect.No(t, err)
+	expect.Of(io.ReadFull(conn, make([]byte, 3)))(t)
 	expect.No(t, w.proxy.Close())
 	if got := w.rules.used["8.8.8.8:22"]; got[1] != 3 {
 		t.Errorf("the decider was not told before Close returned: %v", got)
 	}
-	late, err := net.Dial("tcp", w.http)
-	expect.No(t, err)
+	late := expect.Of(net.Dial("tcp", w.http))(t)
 	defer late.Close()
 	if n, _ := io.Copy(io.Discard, late); n != 0 {
 		t.Error("a closed proxy answered")
@@ -279,8 +273,7 @@ func TestWhatIsNoProxyRequestIsRefused(t *testing.T) {
 		"GET http://x.example/ HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 100<<10): "431",
 		"\x16\x03\x01\r\n\r\n":                                                            "400",
 	} {
-		conn, err := net.Dial("tcp", w.http)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.http))(t)
 		go io.WriteString(conn, request)
 		head := make([]byte, 12)
 		if _, err := io.ReadFull(conn, head); err != nil || !strings.HasPrefix(string(head), "HTTP/1.1 "+want) {
@@ -306,8 +299,7 @@ func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
 		"\x05\x01\x00" + "\x05\x03\x00" + name("x.example"):              7,
 		"\x05\x01\x00" + "\x05\x01\x00" + "\x05aaaa\x00\x50":             8,
 	} {
-		conn, err := net.Dial("tcp", w.socks)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.socks))(t)
 		io.WriteString(conn, request)
 		reply := make([]byte, 12)
 		if _, err := io.ReadFull(conn, reply); err != nil || string(reply[:2]) != "\x05\x00" || reply[3] != want {
@@ -316,8 +308,7 @@ func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
 		conn.Close()
 	}
 	for request, want := range map[string]string{"\x04\x01": "", "\x05\x01\x02": "\x05\xff", "GET / HTTP/1.1": ""} {
-		conn, err := net.Dial("tcp", w.socks)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.socks))(t)
 		io.WriteString(conn, request)
 		conn.(*net.TCPConn).CloseWrite()
 		if got, _ := io.ReadAll(conn); string(got) != want {
@@ -331,8 +322,7 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 	w := newWorld(t, nil, nil)
 	var all []net.Conn
 	for range 256 {
-		conn, err := net.Dial("tcp", w.socks)
-		expect.No(t, err)
+		conn := expect.Of(net.Dial("tcp", w.socks))(t)
 		defer conn.Close()
 		io.WriteString(conn, "\x05\x01\x00")
 		if _, err := io.ReadFull(conn, make([]byte, 2)); err != nil { // it is served
@@ -340,8 +330,7 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 		}
 		all = append(all, conn)
 	}
-	more, err := net.Dial("tcp", w.socks)
-	expect.No(t, err)
+	more := expect.Of(net.Dial("tcp", w.socks))(t)
 	defer more.Close()
 	if n, _ := io.Copy(io.Discard, more); n != 0 || len(all) != 256 {
 		t.Error("one more was served")
@@ -364,8 +353,7 @@ func (w waiting) Decide(ctx context.Context, _ egress.Origin, _ egress.Request) 
 func TestAClientThatGoesIsAskedAboutNoMore(t *testing.T) {
 	d := waiting{newRules(), make(chan struct{}), make(chan struct{})}
 	w := newWorld(t, d, nil)
-	conn, err := net.Dial("tcp", w.http)
-	expect.No(t, err)
+	conn := expect.Of(net.Dial("tcp", w.http))(t)
 	io.WriteString(conn, "CONNECT x.example:443 HTTP/1.1\r\n\r\n")
 	<-d.began
 	conn.Close()

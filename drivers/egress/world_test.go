@@ -162,8 +162,7 @@ func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, ne
 
 func (w *world) listen(kind proxy.Kind) string {
 	w.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(w.t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(w.t)
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	w.t.Cleanup(func() {

@@ -90,8 +90,7 @@ func (w *watch) texts(kind string) []string {
 
 func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	t.Helper()
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify)
 	expect.No(t, err)
@@ -107,8 +106,7 @@ func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) task.Outcome {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
-	out, err := h.Prompt(ctx, p)
-	expect.No(t, err)
+	out := expect.Of(h.Prompt(ctx, p))(t)
 	return out
 }
 

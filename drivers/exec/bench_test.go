@@ -18,11 +18,9 @@ import (
 // outcome with nothing left behind: lives per second with one and with eight
 // at once for each processor, and those of a worker beside those of an open one.
 func BenchmarkTask(b *testing.B) {
-	s, err := cell.NewSupervisor(cell.Options{Instance: "bench", Program: os.Getenv("SWARMDECK_BENCH_PROGRAM")})
-	expect.No(b, err)
+	s := expect.Of(cell.NewSupervisor(cell.Options{Instance: "bench", Program: os.Getenv("SWARMDECK_BENCH_PROGRAM")}))(b)
 	defer s.Close()
-	r, err := NewRunner(s, RunnerOptions{Dir: b.TempDir()})
-	expect.No(b, err)
+	r := expect.Of(NewRunner(s, RunnerOptions{Dir: b.TempDir()}))(b)
 	for _, at := range []int{1, 8} {
 		var open float64
 		for _, profile := range []cell.Profile{cell.Open, cell.Worker} {
@@ -62,15 +60,12 @@ func BenchmarkTask(b *testing.B) {
 
 // BenchmarkSkill is one try of the cheapest skill that is a command.
 func BenchmarkSkill(b *testing.B) {
-	s, err := cell.NewSupervisor(cell.Options{Instance: "bench"})
-	expect.No(b, err)
+	s := expect.Of(cell.NewSupervisor(cell.Options{Instance: "bench"}))(b)
 	defer s.Close()
-	r, err := NewSkillRunner(s, RunnerOptions{Dir: b.TempDir()})
-	expect.No(b, err)
+	r := expect.Of(NewSkillRunner(s, RunnerOptions{Dir: b.TempDir()}))(b)
 	call := (&logbook{}).call(`{"location":"kitchen"}`, "cat")
 	for b.Loop() {
-		w, err := r.Start(context.Background(), call)
-		expect.No(b, err)
+		w := expect.Of(r.Start(context.Background(), call))(b)
 		if o := w.Outcome(); o.Status != task.Succeeded {
 			b.Fatalf("outcome %+v", o.Error)
 		}

@@ -161,10 +161,8 @@ func (s *jsonLines) Noise() {
 // actor is the test binary as an agent.
 func actor(t *testing.T, role string) drivertest.Subject {
 	t.Helper()
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	expect.No(t, err)
-	self, err := os.Executable()
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
+	self := expect.Of(os.Executable())(t)
 	return drivertest.Subject{
 		Runtime: r, Lasting: role == "stay",
 		Actor: fleet.Agent{

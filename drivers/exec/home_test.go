@@ -25,8 +25,7 @@ func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out 
 		t.Helper()
 		a.TenantID, a.Command = "t_test", []string{"sh", "-c", line}
 		w := &watch{}
-		h, err := r.Open(context.Background(), a, w.notify)
-		expect.No(t, err)
+		h := expect.Of(r.Open(context.Background(), a, w.notify))(t)
 		defer h.Close()
 		out := ask(t, h, w.prompt("go"))
 		if out.Status != task.Succeeded {

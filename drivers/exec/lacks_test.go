@@ -21,8 +21,7 @@ func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
 		{[]string{"cgroup"}, "", ""},
 	} {
 		sup := drivertest.Cells(t, cell.Options{Instance: "lacks", Without: c.without})
-		r, err := NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()})
-		expect.No(t, err)
+		r := expect.Of(NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()}))(t)
 		w := &watch{}
 		h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: sh(steady)}, w.notify)
 		expect.No(t, err)

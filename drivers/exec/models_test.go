@@ -91,21 +91,18 @@ tasks:
 }
 
 func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m := expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	dir := t.TempDir()
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: dir, Models: proxy})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: dir, Models: proxy}))(t)
 	a := fleet.Agent{
 		Name: "a", TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
 		Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL},
 	}
 	w := &watch{}
-	h, err := r.Open(context.Background(), a, w.notify)
-	expect.No(t, err)
+	h := expect.Of(r.Open(context.Background(), a, w.notify))(t)
 	t.Cleanup(func() { _ = h.Close() })
 	for _, c := range []struct {
 		task  string
@@ -157,8 +154,7 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 // TestAnAgentHasNoCredentialOfItsModel looks at it from inside and, since it
 // may read less than is there, from outside.
 func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m := expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	const given, clear = "sk-given-to-the-test-0123456789", "sk-other-of-the-test-0123456789"
 	proxy := modelproxy.New()
@@ -214,21 +210,18 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 }
 
 func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m := expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	proxy := modelproxy.New()
 	t.Cleanup(func() { _ = proxy.Close() })
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), Models: proxy})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), Models: proxy}))(t)
 	a := fleet.Agent{
 		Name: "one", TenantID: "t_test", Command: []string{os.Args[0]}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`),
 		Env: map[string]string{"EXEC_TEST_ROLE": "models", "OPENAI_BASE_URL": m.URL},
 	}
 	begin := func() (*agent, *watch) {
 		w := &watch{}
-		h, err := r.Open(t.Context(), a, w.notify)
-		expect.No(t, err)
+		h := expect.Of(r.Open(t.Context(), a, w.notify))(t)
 		t.Cleanup(func() { _ = h.Close() })
 		return h.(*agent), w
 	}
@@ -244,9 +237,8 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 }
 
 func TestModelsAreRecordedOnlyWhereThatCanBe(t *testing.T) {
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	expect.No(t, err)
-	err = r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(`{"record_models":["MY_URL"]}`)})
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
+	err := r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(`{"record_models":["MY_URL"]}`)})
 	if err == nil || !strings.Contains(err.Error(), "options.record_models") {
 		t.Error(err)
 	}

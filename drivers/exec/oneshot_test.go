@@ -86,12 +86,10 @@ func TestACommandIsNeverStartedUnasked(t *testing.T) {
 
 func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tool")
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{}))(t)
 	expect.Err(t, r.Check(fleet.Create{Command: []string{path}}), core.Kind(core.InvalidInput), "check")
 	w := &watch{}
-	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify)
-	expect.No(t, err)
+	h := expect.Of(r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify))(t)
 	defer h.Close()
 	if l := w.last(); l.Status != fleet.Offline || !strings.Contains(l.Reason, path) {
 		t.Errorf("health %+v, want offline naming the program", l)
@@ -110,8 +108,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 }
 
 func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{}))(t)
 	for _, c := range []struct {
 		create fleet.Create
 		field  string

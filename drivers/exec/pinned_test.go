@@ -16,8 +16,7 @@ import (
 
 func newPins(t *testing.T) *pin.Keeper {
 	t.Helper()
-	k, err := pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	expect.No(t, err)
+	k := expect.Of(pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil))(t)
 	return k
 }
 
@@ -36,8 +35,7 @@ func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	if job.Files = r.Bind("t_test", action); len(job.Files) != 1 || job.Files[0].Path != "job.sh" || !job.Files[0].Runs {
 		t.Fatalf("bound to %+v", job.Files)
 	}
-	w, err := r.Start(context.Background(), job)
-	expect.No(t, err)
+	w := expect.Of(r.Start(context.Background(), job))(t)
 	if _, out := finish(t, w); out.Stdout != "one\n" {
 		t.Errorf("%+v", out)
 	}
@@ -62,18 +60,16 @@ func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
 func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	dir := t.TempDir()
 	rewrite(t, dir, "job.sh", `echo '{"n":1}'`)
-	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir, Pins: newPins(t)})
-	expect.No(t, err)
+	r := expect.Of(NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir, Pins: newPins(t)}))(t)
 	call := (&logbook{}).call(`{}`, "sh", "job.sh")
 	if call.Files = r.Bind("t_test", call.Skill.Runner); len(call.Files) != 1 {
 		t.Fatalf("bound to %+v", call.Files)
 	}
-	w, err := r.Start(context.Background(), call)
-	expect.No(t, err)
+	w := expect.Of(r.Start(context.Background(), call))(t)
 	if o := over(t, w); o.Status != task.Succeeded {
 		t.Errorf("%+v", o)
 	}
 	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)
-	_, err = r.Start(context.Background(), call)
+	_, err := r.Start(context.Background(), call)
 	expect.Err(t, err, judge.ErrChanged, "started")
 }

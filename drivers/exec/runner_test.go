@@ -49,8 +49,7 @@ func newRunner(t *testing.T, opt RunnerOptions) *Runner {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r, err := NewRunner(drivertest.Cells(t, cell.Options{}), opt)
-	expect.No(t, err)
+	r := expect.Of(NewRunner(drivertest.Cells(t, cell.Options{}), opt))(t)
 	return r
 }
 
@@ -75,8 +74,7 @@ func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 func runShell(t *testing.T, script string) (task.Outcome, runOutput, *logbook) {
 	t.Helper()
 	l := &logbook{}
-	w, err := newRunner(t, RunnerOptions{}).Start(context.Background(), l.job(shell(script), ""))
-	expect.No(t, err)
+	w := expect.Of(newRunner(t, RunnerOptions{}).Start(context.Background(), l.job(shell(script), "")))(t)
 	o, out := finish(t, w)
 	return o, out, l
 }
@@ -170,8 +168,7 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 				t.Skip("uses a second of processor time")
 			}
 			r := newRunner(t, RunnerOptions{Dir: dir, Limits: c.limits})
-			w, err := r.Start(context.Background(), (&logbook{}).job(c.input, ""))
-			expect.No(t, err)
+			w := expect.Of(r.Start(context.Background(), (&logbook{}).job(c.input, "")))(t)
 			o, out := finish(t, w)
 			if o.Status != task.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
 				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
@@ -193,8 +190,7 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 	if o.Status != task.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
 		t.Fatalf("outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
 	}
-	data, err := os.ReadFile(spill)
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(spill))(t)
 	if int64(len(data)) != out.StdoutBytes || !strings.HasPrefix(string(data), out.Stdout) || !strings.HasSuffix(string(data), "\nline 300000\n") {
 		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
 	}
@@ -252,8 +248,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 
 func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
-	w, err := newRunner(t, RunnerOptions{}).Start(ctx, (&logbook{}).job(`{"argv":["sleep","300"]}`, ""))
-	expect.No(t, err)
+	w := expect.Of(newRunner(t, RunnerOptions{}).Start(ctx, (&logbook{}).job(`{"argv":["sleep","300"]}`, "")))(t)
 	stop()
 	if o, _ := finish(t, w); o.Status != task.Cancelled {
 		t.Errorf("outcome %s", o.Status)

@@ -24,8 +24,7 @@ import (
 
 func newSkillRunner(t *testing.T, dir string) *SkillRunner {
 	t.Helper()
-	r, err := NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir})
-	expect.No(t, err)
+	r := expect.Of(NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir}))(t)
 	return r
 }
 
@@ -40,8 +39,7 @@ func (l *logbook) call(params string, argv ...string) skill.Call {
 func startSkill(t *testing.T, script string) (swarm.Work, *logbook) {
 	t.Helper()
 	l := &logbook{}
-	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call(`{}`, sh(script)...))
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call(`{}`, sh(script)...)))(t)
 	return w, l
 }
 
@@ -59,8 +57,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 	l := &logbook{}
 	call := l.call(`{"location":"kitchen","big":9007199254740993}`, sh(`echo one >&2; printf 'two' >&2; echo; cat; echo`)...)
 	call.Results = map[string]core.Raw{"navigate": core.Raw(`{"x":1.50}`)}
-	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), call))(t)
 	o := over(t, w)
 	want := `{"params":{"location":"kitchen","big":9007199254740993},"results":{"navigate":{"x":1.50}},"task_id":"tk_00000_0000000001","trace_id":"0123456789abcdef0123456789abcdef"}`
 	if o.Status != task.Succeeded || string(o.Output) != want || o.Error != nil {
@@ -71,8 +68,7 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 
 func TestASkillWithoutParametersGetsEmptyObjects(t *testing.T) {
 	l := &logbook{}
-	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call("", "cat"))
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call("", "cat")))(t)
 	if o := over(t, w); !strings.HasPrefix(string(o.Output), `{"params":{},"results":{},`) {
 		t.Errorf("outcome %+v %+v", o, o.Error)
 	}
@@ -145,8 +141,7 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 	l := &logbook{}
 	call := l.call(`{}`, sh(`trap '' INT; echo $$ >>pids; setsid sh -c 'echo $$ >>pids; sleep `+mark+`' & sleep `+mark)...)
 	call.Skill.Runner.Dir = dir
-	w, err := newSkillRunner(t, t.TempDir()).Start(context.Background(), call)
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), call))(t)
 	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("the try timed out")
 	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the try timed out" {
@@ -158,8 +153,7 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 func TestAClosingEngineEndsASkill(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &logbook{}
-	w, err := newSkillRunner(t, t.TempDir()).Start(ctx, l.call(`{}`, "sleep", "300"))
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(ctx, l.call(`{}`, "sleep", "300")))(t)
 	stop()
 	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
 		t.Errorf("outcome %+v %+v", o, o.Error)
@@ -171,8 +165,7 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 	l := &logbook{}
 	call := l.call(`{}`, sh(`n=0; while [ ! -e go ]; do n=$((n+1)); echo $n >count; done; echo '{"ok":true}'`)...)
 	call.Skill.Runner.Dir = dir
-	w, err := newSkillRunner(t, dir).Start(context.Background(), call)
-	expect.No(t, err)
+	w := expect.Of(newSkillRunner(t, dir).Start(context.Background(), call))(t)
 	count := func() string {
 		data, _ := os.ReadFile(filepath.Join(dir, "count"))
 		return string(data)
@@ -203,8 +196,7 @@ func TestASkillThatCanNotStartFailed(t *testing.T) {
 		"not_found":    l.call(`{}`, "no-such-program-anywhere"),
 		"not_runnable": l.call(`{}`, "/etc/passwd"),
 	} {
-		w, err := r.Start(context.Background(), call)
-		expect.No(t, err)
+		w := expect.Of(r.Start(context.Background(), call))(t)
 		if o := over(t, w); o.Status != task.Failed || o.Error.Code != code {
 			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
 		}

@@ -138,12 +138,10 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 }
 
 func TestAnEndedContextClosesTheAgent(t *testing.T) {
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{}))(t)
 	ctx, end := context.WithCancel(context.Background())
 	w := &watch{}
-	h, err := r.Open(ctx, fleet.Agent{Name: "a", TenantID: "t_test", Command: sh(steady)}, w.notify)
-	expect.No(t, err)
+	h := expect.Of(r.Open(ctx, fleet.Agent{Name: "a", TenantID: "t_test", Command: sh(steady)}, w.notify))(t)
 	ask(t, h, w.prompt("one"))
 	last := w.last()
 	end()
@@ -158,8 +156,7 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 // TestTheByteThatInterruptsAnAgentIsItsOwn (requirement 4.1): it gets that alone,
 // and lives on.
 func TestTheByteThatInterruptsAnAgentIsItsOwn(t *testing.T) {
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()})
-	expect.No(t, err)
+	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
 	w := &watch{}
 	h, err := r.Open(context.Background(), fleet.Agent{
 		Name: "a", TenantID: "t_test", Options: core.Raw(`{"interrupt":"\u0003"}`),

@@ -105,8 +105,7 @@ func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 		call.Args = args
 		return cells.Run(t.Context(), call)
 	}
-	id, err := do("hash-object", "-w", "a")
-	expect.No(t, err)
+	id := expect.Of(do("hash-object", "-w", "a"))(t)
 	if _, err := do("cat-file", "blob", strings.TrimSpace(string(id))); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}

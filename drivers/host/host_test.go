@@ -103,8 +103,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 		t.Fatal(beats, err)
 	}
 	size := func() int64 {
-		info, err := os.Stat(beats[0])
-		expect.No(t, err)
+		info := expect.Of(os.Stat(beats[0]))(t)
 		return info.Size()
 	}
 	was := size()

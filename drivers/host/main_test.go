@@ -98,8 +98,7 @@ func (b *box) await(what string, ok func() bool) {
 
 func (b *box) start(argv ...string) keeper.Process {
 	b.Helper()
-	p, err := b.try(argv...)
-	expect.No(b, err)
+	p := expect.Of(b.try(argv...))(b)
 	return p
 }
 

@@ -87,8 +87,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	if _, err := b.try("true"); err == nil || !strings.Contains(err.Error(), "newer owner") {
 		t.Error("the former owner begins something:", err)
 	}
-	q, err := next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{})
-	expect.No(t, err)
+	q := expect.Of(next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{}))(t)
 	defer q.CloseIO()
 	former, cleared := b.owner(5, false), make(chan error, 1)
 	clearing, over := context.WithCancel(context.Background())
@@ -170,8 +169,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 		t.Helper()
 		s := spec("sh", "-c", script)
 		s.Keep = &cell.Keep{Stdout: true, Mask: secret.NewMask(map[string]string{"KEY": "correct-horse"})}
-		p, err := b.pool.Start("t_home", "box", s, keeper.Hosted{})
-		expect.No(t, err)
+		p := expect.Of(b.pool.Start("t_home", "box", s, keeper.Hosted{}))(t)
 		return p
 	}
 	done, goes := begin("read x; touch began; until test -e go; do sleep 0.01; done; echo unread correct-horse; echo bad >&2; touch said; exit 7"), begin("read x; touch going; sleep 1000")

@@ -136,8 +136,7 @@ func TestARunReachesThePortsOfTheEngineThatItWasGiven(t *testing.T) {
 // echoing is a port that says again what it hears.
 func echoing(t *testing.T) (port int) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

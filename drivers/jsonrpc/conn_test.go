@@ -65,8 +65,7 @@ func connect(t *testing.T) *far {
 
 func (f *far) says(lines ...string) {
 	f.t.Helper()
-	_, err := io.WriteString(f.in, strings.Join(lines, "\n")+"\n")
-	expect.No(f.t, err)
+	expect.Of(io.WriteString(f.in, strings.Join(lines, "\n")+"\n"))(f.t)
 }
 
 func TestAnAnswerFindsItsCall(t *testing.T) {

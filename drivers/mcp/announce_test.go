@@ -20,8 +20,7 @@ import (
 func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 	h, _ := guests(t)
 	ctx := t.Context()
-	live, err := h.eng.DAG.Record(ctx, core.Self(lab, "recorder"), dag.RunInfo{AgentID: "Sony", Reason: "user"})
-	expect.No(t, err)
+	live := expect.Of(h.eng.DAG.Record(ctx, core.Self(lab, "recorder"), dag.RunInfo{AgentID: "Sony", Reason: "user"}))(t)
 	for range 2 {
 		if _, r := h.ends(t, alice, "actor", "announce", "{}"); r.Status != task.Succeeded {
 			t.Fatalf("%+v", r.Error)
@@ -70,8 +69,7 @@ func TestAServerThatAnnouncesWithoutEndIsHeardNowAndThen(t *testing.T) {
 		e := &ear{refuses: 1}
 		c := NewClient(nil, ClientOptions{})
 		c.Open(nil, e, nil)
-		l, err := c.link(tools.Server{TenantID: lab, Name: "s", Command: []string{"x"}})
-		expect.No(t, err)
+		l := expect.Of(c.link(tools.Server{TenantID: lab, Name: "s", Command: []string{"x"}}))(t)
 		defer l.end()
 		l.says.updated(t.Context(), &mcp.ResourceUpdatedNotificationRequest{})
 		l.says.updated(t.Context(), &mcp.ResourceUpdatedNotificationRequest{Params: &mcp.ResourceUpdatedNotificationParams{URI: "file:///a\u202e"}})

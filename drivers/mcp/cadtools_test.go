@@ -27,12 +27,9 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 	h.modeler(t, lab, "bob")
 	h.modeler(t, other, "eve")
 	tokens := &Tokens{}
-	token, err := tokens.Issue(sony)
-	expect.No(t, err)
-	cs, err := dial(t, h.web(t, tokens), token, eras[0], nil)
-	expect.No(t, err)
-	_, err = h.eng.CAD.BindAgent(t.Context(), alice, "ann", sony.Name)
-	expect.No(t, err)
+	token := expect.Of(tokens.Issue(sony))(t)
+	cs := expect.Of(dial(t, h.web(t, tokens), token, eras[0], nil))(t)
+	expect.Of(h.eng.CAD.BindAgent(t.Context(), alice, "ann", sony.Name))(t)
 	// What the role allows and a rule approves needs no person. In whose name it is
 	// done the token says.
 	var done cad.Done
@@ -55,8 +52,7 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 		{map[string]any{"agent_id": "eve", "method": "workspace.list"}, "belongs to another tenant"},
 		{map[string]any{"agent_id": "ann", "method": "entity.create_point"}, "no CAD environment"},
 	} {
-		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "cad_operation", Arguments: c.args})
-		expect.No(t, err)
+		r := expect.Of(cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "cad_operation", Arguments: c.args}))(t)
 		if said := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(said, c.want) {
 			t.Errorf("%v: %s, want %q", c.args, said, c.want)
 		}

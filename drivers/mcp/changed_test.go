@@ -46,8 +46,7 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
 		t.Errorf("%+v %v", tk, err)
 	}
-	_, err = os.Stat(path)
-	expect.No(t, err)
+	expect.Of(os.Stat(path))(t)
 }
 
 func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
@@ -59,10 +58,8 @@ func TestAnApprovalIsVoidOnceTheToolIsAnother(t *testing.T) {
 func voidOnce(t *testing.T, change string) {
 	h, c := guests(t)
 	path := filepath.Join(h.dir, "written")
-	_, err := h.eng.Tools.List(t.Context(), lab, "actor")
-	expect.No(t, err)
-	s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-	expect.No(t, err)
+	expect.Of(h.eng.Tools.List(t.Context(), lab, "actor"))(t)
+	s := expect.Of(h.eng.Tools.Server(t.Context(), lab, "actor"))(t)
 	tk := h.asks(t, path)
 	now := func() string { _, as := c.tools.tool(s, "write_file"); return as }
 	was := now()
@@ -110,14 +107,12 @@ func TestAToolThatChangedUnseenIsNotCalled(t *testing.T) {
 	path := filepath.Join(h.dir, "written")
 	schema := filepath.Join(t.TempDir(), "required")
 	expect.No(t, os.WriteFile(schema, nil, 0o600))
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{
 		Places: files.Places{Write: []string{h.dir}},
 		Name:   "actor", Command: []string{"sh", "-c", `REQUIRED=$(cat "$1") exec "$0"`, self, schema}, Env: map[string]string{"MCP_TEST_SERVER": "1"},
 	})
-	_, err = h.eng.Tools.List(t.Context(), lab, "actor")
-	expect.No(t, err)
+	expect.Of(h.eng.Tools.List(t.Context(), lab, "actor"))(t)
 	task := h.asks(t, path)
 	expect.No(t, os.WriteFile(schema, []byte("path"), 0o600))
 	c.mu.Lock()

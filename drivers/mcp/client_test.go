@@ -122,8 +122,7 @@ func guests(t *testing.T) (*house, *Client) {
 	t.Setenv("SECRET", "of the engine")
 	var c *Client
 	h := newHouse(t, func(opt *engine.Options, sup *cell.Supervisor) {
-		pins, err := pin.New(t.TempDir(), t.TempDir(), nil)
-		expect.No(t, err)
+		pins := expect.Of(pin.New(t.TempDir(), t.TempDir(), nil))(t)
 		c = NewClient(sup, ClientOptions{State: t.TempDir(), Getenv: os.Getenv, Keep: pins.Keep})
 		opt.Contents = pins
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
@@ -134,8 +133,7 @@ func guests(t *testing.T) (*house, *Client) {
 			t.Error(err)
 		}
 	})
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})
 	return h, c
 }
@@ -155,10 +153,8 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (t
 	expect.No(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
-	expect.No(t, err)
-	r, err := h.eng.Tasks.Result(t.Context(), lab, tk.TaskID)
-	expect.No(t, err)
+	tk = expect.Of(h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""))(t)
+	r := expect.Of(h.eng.Tasks.Result(t.Context(), lab, tk.TaskID))(t)
 	return tk, r
 }
 
@@ -195,8 +191,7 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 	if tk, _ := h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path)); tk.Status != task.Succeeded {
 		t.Errorf("%s", tk.Status)
 	}
-	_, err = os.Stat(path)
-	expect.No(t, err)
+	expect.Of(os.Stat(path))(t)
 	if _, r := h.ends(t, alice, "actor", "fail", "{}"); r.Error == nil || r.Error.Code != "tool_error" || !strings.Contains(r.Error.Message, "it can't") {
 		t.Errorf("%+v", r.Error)
 	}
@@ -245,8 +240,7 @@ func TestAServerThatDiesIsBegunAnew(t *testing.T) {
 func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	h, _ := guests(t)
 	tokens := &Tokens{}
-	token, err := tokens.Issue(person)
-	expect.No(t, err)
+	token := expect.Of(tokens.Issue(person))(t)
 	t.Setenv("FAR_TOKEN", "Bearer "+token)
 	h.know(t, tools.Server{Name: "far", URL: h.web(t, tokens), Headers: map[string]string{"Authorization": "FAR_TOKEN"}})
 	if _, r := h.ends(t, alice, "far", "list_agents", "{}"); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `"total_count":1`) {
@@ -386,8 +380,7 @@ func FuzzCleanJSON(f *testing.F) {
 		if !raw.IsValid() {
 			return
 		}
-		out, err := cleanJSON(raw)
-		expect.No(t, err)
+		out := expect.Of(cleanJSON(raw))(t)
 		var v any
 		if core.DecodeStored(out, &v) == nil && strings.ContainsAny(fmt.Sprint(v), "\x1b\u202e\u200b\x00") {
 			t.Errorf("%q", out)
@@ -399,8 +392,7 @@ func TestAServerThatSaysNothingIsAWorker(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	expect.No(t, os.WriteFile(secret, []byte("of the user"), 0o600))
 	h, _ := guests(t)
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	line := "grep -qs user " + secret + " && touch " + secret + ".seen; exec " + self
 	env := map[string]string{"MCP_TEST_SERVER": "1"}
 	dir := filepath.Dir(secret)

@@ -81,8 +81,7 @@ func TestACallIsToldWhatBecomesOfACredential(t *testing.T) {
 func TestAMessageCarriesTheTaskOfWhoSendsIt(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, sony, "", nil)
-	given, err := h.eng.Fleet.Assign(t.Context(), alice, "Sony", "wait", "")
-	expect.No(t, err)
+	given := expect.Of(h.eng.Fleet.Assign(t.Context(), alice, "Sony", "wait", ""))(t)
 	expect.Await(t, "Sony is busy", func() bool {
 		a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
 		return err == nil && a.TaskID == given.TaskID

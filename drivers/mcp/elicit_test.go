@@ -56,8 +56,7 @@ func (h *house) asking(t *testing.T, server, tool, args string) (task.Task, judg
 	expect.No(t, err)
 	var found judge.Approval
 	expect.Await(t, "a question of "+server, func() bool {
-		open, err := h.eng.Judge.Open(t.Context(), lab)
-		expect.No(t, err)
+		open := expect.Of(h.eng.Judge.Open(t.Context(), lab))(t)
 		for _, a := range open {
 			if a.Gate == judge.GateQuestion && a.TaskID == tk.TaskID {
 				found = a
@@ -77,10 +76,8 @@ func (h *house) asking(t *testing.T, server, tool, args string) (task.Task, judg
 func (h *house) over(t *testing.T, tk task.Task) task.Result {
 	t.Helper()
 	ctx := t.Context()
-	_, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
-	expect.No(t, err)
-	r, err := h.eng.Tasks.Result(ctx, lab, tk.TaskID)
-	expect.No(t, err)
+	expect.Of(h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""))(t)
+	r := expect.Of(h.eng.Tasks.Result(ctx, lab, tk.TaskID))(t)
 	return r
 }
 
@@ -113,8 +110,7 @@ func TestAServersQuestionIsAnsweredByAPerson(t *testing.T) {
 			}
 			for how, ans := range map[string]judge.Answer{"decline": {Reason: "no"}, "cancel": {Reason: "no", Abort: true}} {
 				tk, a := h.asking(t, "curious", "ask", wish)
-				_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans)
-				expect.No(t, err)
+				expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans))(t)
 				r := h.over(t, tk)
 				if ok := strings.Contains(string(r.Output), `\"action\":\"decline\"`); how == "decline" && !ok {
 					t.Errorf("%s %s %+v", how, r.Output, r.Error)
@@ -178,8 +174,7 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 	}
 	var both judge.Approval
 	expect.Await(t, "the second question", func() bool {
-		open, err := h.eng.Judge.Open(t.Context(), lab)
-		expect.No(t, err)
+		open := expect.Of(h.eng.Judge.Open(t.Context(), lab))(t)
 		for _, a := range open {
 			both = a
 		}
@@ -200,8 +195,7 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 	for _, era := range eras {
 		h.know(t, tools.Server{Name: "curious", URL: curious(t, era)})
 		tk, a := h.asking(t, "curious", "ask", wish)
-		_, err := h.eng.Swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
-		expect.No(t, err)
+		expect.Of(h.eng.Swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
 		if r := h.over(t, tk); r.Status != task.Cancelled {
 			t.Errorf("%+v", r)
 		}
@@ -229,8 +223,7 @@ func TestARealServersQuestionIsAnswered(t *testing.T) {
 		t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 	}
 	tk, a = h.asking(t, "everything", "trigger-elicitation-request", "{}")
-	_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "not from me"})
-	expect.No(t, err)
+	expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "not from me"}))(t)
 	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "declined") {
 		t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 	}

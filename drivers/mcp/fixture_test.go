@@ -61,13 +61,10 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	path := filepath.Join(h.dir, "test.db")
 	sealer, err := audit.OpenSealer(path + ".key")
 	expect.No(t, err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(t)
 	sup := drivertest.Cells(t, cell.Options{Instance: "swarmdeck-mcp-test-" + core.NewTrace(nil)[:8]})
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir})
-	expect.No(t, err)
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir})
-	expect.No(t, err)
+	runtime := expect.Of(exec.NewRuntime(sup, exec.RuntimeOptions{Dir: h.dir}))(t)
+	runner := expect.Of(exec.NewRunner(sup, exec.RunnerOptions{Dir: h.dir}))(t)
 	opt := engine.Options{
 		Store: db, Sealer: sealer, Spill: filepath.Join(h.dir, "spill"),
 		Runners: map[string]swarm.Runner{exec.Kind: runner}, Runtimes: map[string]fleet.Runtime{"exec": runtime},
@@ -76,8 +73,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	for _, f := range fill {
 		f(&opt, sup)
 	}
-	h.eng, err = engine.Open(t.Context(), opt)
-	expect.No(t, err)
+	h.eng = expect.Of(engine.Open(t.Context(), opt))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- h.eng.Run(ctx) }()
@@ -96,8 +92,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	for tenant, name := range map[string]string{lab: "Sony", other: "Papi"} {
 		by := alice
 		by.Tenant = tenant
-		_, err = h.eng.Swarm.CreateTenant(t.Context(), by, tenant)
-		expect.No(t, err)
+		expect.Of(h.eng.Swarm.CreateTenant(t.Context(), by, tenant))(t)
 		_, err = h.eng.Fleet.Create(t.Context(), by, fleet.Create{Name: name, Project: "P", Command: []string{"cat"}, Dir: h.dir})
 		expect.No(t, err)
 	}
@@ -141,8 +136,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 // web serves HTTP and returns its address.
 func (h *house) web(t *testing.T, tokens *Tokens) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
@@ -212,8 +206,7 @@ func (h *house) events(t *testing.T, tenant, kind string) []string {
 	t.Helper()
 	var found []string
 	for seq := uint64(0); ; {
-		events, err := h.eng.Audit.Since(t.Context(), tenant, seq, 1000)
-		expect.No(t, err)
+		events := expect.Of(h.eng.Audit.Since(t.Context(), tenant, seq, 1000))(t)
 		if len(events) == 0 {
 			return found
 		}
@@ -231,8 +224,7 @@ func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval
 	t.Helper()
 	var found judge.Approval
 	expect.Await(t, "an approval for "+tool, func() bool {
-		open, err := h.eng.Judge.Open(t.Context(), lab)
-		expect.No(t, err)
+		open := expect.Of(h.eng.Judge.Open(t.Context(), lab))(t)
 		for _, o := range open {
 			if o.Action.Tool == tool {
 				found = o
@@ -243,8 +235,7 @@ func (h *house) answer(t *testing.T, tool string, a judge.Answer) judge.Approval
 	})
 	by := alice
 	by.Name = "olga"
-	_, err := h.eng.Judge.Answer(t.Context(), by, found.ApprovalID, a)
-	expect.No(t, err)
+	expect.Of(h.eng.Judge.Answer(t.Context(), by, found.ApprovalID, a))(t)
 	return found
 }
 

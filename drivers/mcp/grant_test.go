@@ -46,8 +46,7 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			}
 			by := alice
 			by.Name = "olga"
-			_, err := h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true})
-			expect.No(t, err)
+			expect.Of(h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true}))(t)
 			use(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil) // nobody is asked
 			var all struct {
 				Grants []grantView `json:"grants"`

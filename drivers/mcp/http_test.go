@@ -21,12 +21,10 @@ import (
 // post sends a body and returns the status.
 func post(t *testing.T, url, token, body string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	expect.No(t, err)
+	r := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	got, err := bearer(token).RoundTrip(r)
-	expect.No(t, err)
+	got := expect.Of(bearer(token).RoundTrip(r))(t)
 	_, _ = io.Copy(io.Discard, got.Body)
 	_ = got.Body.Close()
 	return got.StatusCode
@@ -35,10 +33,8 @@ func post(t *testing.T, url, token, body string) int {
 func TestRequestsThatAreNoCallsAreRefusedAndAudited(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
-	good, err := tokens.Issue(person)
-	expect.No(t, err)
-	gone, err := tokens.Issue(Identity{Tenant: lab, Name: "Nobody", Kind: core.Agent})
-	expect.No(t, err)
+	good := expect.Of(tokens.Issue(person))(t)
+	gone := expect.Of(tokens.Issue(Identity{Tenant: lab, Name: "Nobody", Kind: core.Agent}))(t)
 	url := h.web(t, tokens)
 	for _, c := range []struct {
 		name, token, body string
@@ -77,13 +73,11 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
   - {operator: otto, role: operator, tenant: t_other, sha256: %s}
   - {agent: Sony, token: the-token-of-sony}
 `, hex.EncodeToString(sum[:]))
-	tokens, err := LoadTokens("tokens.yaml", []byte(file), lab)
-	expect.No(t, err)
+	tokens := expect.Of(LoadTokens("tokens.yaml", []byte(file), lab))(t)
 	url := h.web(t, tokens)
 	for _, era := range eras {
 		for token, want := range map[string]string{"the-token-of-vera": "Sony", "the-token-of-otto": "Papi", "the-token-of-sony": "Sony"} {
-			cs, err := dial(t, url, token, era, nil)
-			expect.No(t, err)
+			cs := expect.Of(dial(t, url, token, era, nil))(t)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
 			if list.Total != 1 || list.Agents[0].Name != want {
@@ -98,7 +92,7 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
 			}
 		}
 	}
-	_, err = dial(t, url, "the-token-of-nobody", eras[0], nil)
+	_, err := dial(t, url, "the-token-of-nobody", eras[0], nil)
 	expect.Fails(t, err, "a wrong token opened a session")
 }
 
@@ -122,8 +116,7 @@ func TestAFileOfTokensIsReadStrictly(t *testing.T) {
 
 func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 	h := newHouse(t)
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	g := NewGateway(self, Options{})
 	g.Open(h.eng)
 	defer func() {
@@ -131,12 +124,9 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	a, err := h.eng.Fleet.Agent(t.Context(), lab, "Sony")
-	expect.No(t, err)
-	first, err := g.Launch(a)
-	expect.No(t, err)
-	l, err := g.Launch(a)
-	expect.No(t, err)
+	a := expect.Of(h.eng.Fleet.Agent(t.Context(), lab, "Sony"))(t)
+	first := expect.Of(g.Launch(a))(t)
+	l := expect.Of(g.Launch(a))(t)
 	expect.Is(t, post(t, first.Env["SWARMDECK_MCP_URL"], first.Env["SWARMDECK_MCP_TOKEN"], "{}"), 401, "the token before: HTTP")
 	for _, era := range eras {
 		inR, inW := io.Pipe()

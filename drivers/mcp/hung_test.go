@@ -101,8 +101,7 @@ func impatient(t *testing.T, how string) *house {
 			t.Error(err)
 		}
 	})
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "hangs", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "hangs", "HANGS": how}, CallTimeoutS: 1})
 	return h
 }

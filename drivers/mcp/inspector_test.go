@@ -90,8 +90,7 @@ func inspect(t *testing.T) inspected {
 	h.approveAll(t)
 	h.modeler(t, lab, "ann")
 	tokens := &Tokens{}
-	token, err := tokens.Issue(person)
-	expect.No(t, err)
+	token := expect.Of(tokens.Issue(person))(t)
 	return inspected{h, drivertest.NewInspector(t), [2][]string{
 		h.pipe(t, func(ctx context.Context, c net.Conn) error { return h.srv.Stdio(ctx, person, c, onlyWriter{c}) }),
 		{h.web(t, tokens), "--transport", "http", "--header", "Authorization: Bearer " + token},
@@ -107,8 +106,7 @@ func (onlyWriter) Close() error { return nil }
 // which starts sooner than this test would.
 func (h *house) pipe(t *testing.T, serve func(context.Context, net.Conn) error) []string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -23,8 +23,7 @@ var update = flag.Bool("update", false, "write the expected files anew")
 func TestTheInventoryOfTools(t *testing.T) {
 	var out bytes.Buffer
 	line := func(format string, v any, args ...any) {
-		data, err := json.Marshal(v)
-		expect.No(t, err)
+		data := expect.Of(json.Marshal(v))(t)
 		fmt.Fprintf(&out, format+" %s\n", append(args, data)...)
 	}
 	for _, tool := range NewServer(nil, Options{}).order {
@@ -44,8 +43,7 @@ func TestTheInventoryOfTools(t *testing.T) {
 	if *update {
 		expect.No(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	expect.No(t, err)
+	want := expect.Of(os.ReadFile(path))(t)
 	if !bytes.Equal(want, out.Bytes()) {
 		t.Error("the tools are others than those of testdata/tools.txt; -update writes it anew: look at the difference")
 	}

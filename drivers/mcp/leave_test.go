@@ -15,7 +15,6 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- h.srv.Stdio(t.Context(), viewer, inR, outW) }()
 	outR.Close() // it still says something, but hears no answer
-	_, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
-	expect.No(t, err)
+	expect.Of(io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"))(t)
 	expect.No(t, <-served)
 }

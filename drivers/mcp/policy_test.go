@@ -19,8 +19,7 @@ import (
 func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, person, "", nil)
-	_, err := h.eng.Swarm.EStops.Press(t.Context(), alice, "drill")
-	expect.No(t, err)
+	expect.Of(h.eng.Swarm.EStops.Press(t.Context(), alice, "drill"))(t)
 	use(t, cs, "list_agents", nil, nil)
 	done := make(chan struct{})
 	go func() {
@@ -32,8 +31,7 @@ func TestTheEmergencyStopFreezesWhatWrites(t *testing.T) {
 		t.Error("it wrote under an emergency stop")
 	case <-time.After(300 * time.Millisecond):
 	}
-	_, err = h.eng.Swarm.EStops.Thaw(t.Context(), alice, "over")
-	expect.No(t, err)
+	expect.Of(h.eng.Swarm.EStops.Thaw(t.Context(), alice, "over"))(t)
 	<-done
 }
 
@@ -86,8 +84,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 }
 
 func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
-	j, err := judge.New(judge.Options{})
-	expect.No(t, err)
+	j := expect.Of(judge.New(judge.Options{}))(t)
 	for _, tool := range NewServer(nil, Options{}).order {
 		for _, kind := range []core.ActorKind{core.Operator, core.Agent} {
 			v := j.Evaluate(t.Context(), lab, judge.Ask{
@@ -107,15 +104,13 @@ func TestEffectsAndTheDefaultRulesAgree(t *testing.T) {
 func TestManyClientsAtOnce(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
-	token, err := tokens.Issue(person)
-	expect.No(t, err)
+	token := expect.Of(tokens.Issue(person))(t)
 	url := h.web(t, tokens)
 	const clients, calls = 20, 50
 	var all sync.WaitGroup
 	start := time.Now()
 	for i := range clients {
-		cs, err := dial(t, url, token, eras[i%2], nil)
-		expect.No(t, err)
+		cs := expect.Of(dial(t, url, token, eras[i%2], nil))(t)
 		all.Go(func() {
 			for n := range calls {
 				if n%5 == 0 {
@@ -130,8 +125,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	t.Logf("%d calls by %d clients: %.0f calls/s", clients*calls, clients, float64(clients*calls)/time.Since(start).Seconds())
 	seen := map[string]bool{}
 	for {
-		got, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 100)
-		expect.No(t, err)
+		got := expect.Of(h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 100))(t)
 		if len(got) == 0 {
 			break
 		}

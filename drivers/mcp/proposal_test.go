@@ -146,8 +146,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			}
 			read := func(uri string) string {
 				t.Helper()
-				r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-				expect.No(t, err)
+				r := expect.Of(cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}))(t)
 				return r.Contents[0].Text
 			}
 			expect.Has(t, read(sourceURI), "own.policy", "the source is not that of the embedded policy")
@@ -158,8 +157,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			expect.Is(t, read(p.URI), tinyPolicy)
 			_, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"})
 			expect.Fails(t, err, "read a proposal that is not there")
-			_, err = h.eng.Judge.Activate(t.Context(), alice, p.PolicyID)
-			expect.No(t, err)
+			expect.Of(h.eng.Judge.Activate(t.Context(), alice, p.PolicyID))(t)
 			told(policyURI, sourceURI, policiesURI)
 			if read(sourceURI) != tinyPolicy || !strings.Contains(read(policyURI), `"tiny.all"`) {
 				t.Error("the resources are not those of the policy that rules")

@@ -25,8 +25,7 @@ func (h *house) calls(t *testing.T, tool string, asks bool, always ...*judge.Alw
 		t.Fatalf("%s: approval %q, want one: %v", tool, tk.ApprovalID, asks)
 	}
 	if asks {
-		card, err = h.eng.Judge.Card(t.Context(), lab, tk.ApprovalID)
-		expect.No(t, err)
+		card = expect.Of(h.eng.Judge.Card(t.Context(), lab, tk.ApprovalID))(t)
 		h.answer(t, tool, judge.Answer{Approve: true, Reason: "fine", Always: append(always, nil)[0]})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -39,8 +38,7 @@ func (h *house) calls(t *testing.T, tool string, asks bool, always ...*judge.Alw
 
 func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	h, c := guests(t)
-	_, err := h.eng.Tools.List(t.Context(), lab, "actor")
-	expect.No(t, err)
+	expect.Of(h.eng.Tools.List(t.Context(), lab, "actor"))(t)
 	card := h.calls(t, "search", true)
 	if len(card.Action.Files) != 1 || !strings.Contains(card.Action.Files[0].Text, "finds words\nin notes\n") ||
 		!strings.Contains(card.Action.Files[0].Text, `"readOnlyHint": true`) || len(card.Subject.Paths) != 1 {
@@ -53,8 +51,7 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 		h.calls(t, tool, false)
 		h.calls(t, tool, true)
 	}
-	s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-	expect.No(t, err)
+	s := expect.Of(h.eng.Tools.Server(t.Context(), lab, "actor"))(t)
 	if _, r := h.ends(t, alice, "actor", "revise", "{}"); r.Status != task.Succeeded {
 		t.Fatalf("%+v", r.Error)
 	}
@@ -67,7 +64,6 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	// Another command is another server, which nobody knows.
 	s.Env = map[string]string{"MCP_TEST_SERVER": "1", "REQUIRED": ""}
 	h.know(t, s)
-	_, err = h.eng.Tools.List(t.Context(), lab, "actor")
-	expect.No(t, err)
+	expect.Of(h.eng.Tools.List(t.Context(), lab, "actor"))(t)
 	h.calls(t, "search", true)
 }

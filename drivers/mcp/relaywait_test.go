@@ -19,8 +19,7 @@ func TestACallThatWaitsHoldsNoOtherUp(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			h := newHouse(t)
 			tokens := &Tokens{}
-			token, err := tokens.Issue(sony)
-			expect.No(t, err)
+			token := expect.Of(tokens.Issue(sony))(t)
 			url := h.web(t, tokens)
 			inR, inW := io.Pipe()
 			outR, outW := io.Pipe()

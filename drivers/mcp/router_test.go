@@ -61,8 +61,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	sees := func(token, want string) {
 		t.Helper()
 		for _, era := range eras {
-			cs, err := dial(t, url, token, era, nil)
-			expect.No(t, err)
+			cs := expect.Of(dial(t, url, token, era, nil))(t)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
 			if list.Total != 1 || list.Agents[0].Name != want {
@@ -81,8 +80,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	if status, said := ask(t, url, "the-token-of-zoe"); status != http.StatusMisdirectedRequest || !strings.Contains(said, "UNAVAILABLE") || !strings.Contains(said, "deck2") {
 		t.Errorf("a tenant of another engine: HTTP %d: %s", status, said)
 	}
-	old, err := dial(t, url, "the-token-of-vera", eras[0], nil)
-	expect.No(t, err)
+	old := expect.Of(dial(t, url, "the-token-of-vera", eras[0], nil))(t)
 	engines.move(lab, two.eng)
 	one.eng.Retire()
 	_, err = old.ListTools(t.Context(), nil)
@@ -101,10 +99,8 @@ func ask(t *testing.T, url, token string) (status int, said string) {
 	expect.No(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	got, err := bearer(token).RoundTrip(r)
-	expect.No(t, err)
+	got := expect.Of(bearer(token).RoundTrip(r))(t)
 	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	expect.No(t, err)
+	body := expect.Of(io.ReadAll(got.Body))(t)
 	return got.StatusCode, string(body)
 }

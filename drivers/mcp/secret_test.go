@@ -27,14 +27,12 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 	late.Open(h.eng.Secrets)
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() { _ = c.Close() })
-	self, err := os.Executable()
-	expect.No(t, err)
-	_, _, err = h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>"))
+	self := expect.Of(os.Executable())(t)
+	_, _, err := h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>"))
 	expect.No(t, err)
 	for _, value := range []string{"@GIVEN", "clear-value-1", "clear-value-2"} {
 		h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1", "SECRET": value}})
-		s, err := h.eng.Tools.Server(t.Context(), lab, "actor")
-		expect.No(t, err)
+		s := expect.Of(h.eng.Tools.Server(t.Context(), lab, "actor"))(t)
 		name := secret.Reference(s.Env["SECRET"])
 		tk, r := h.ends(t, alice, "actor", "list", "{}")
 		if tk.Status != task.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {

@@ -22,8 +22,7 @@ func TestTheToolsAreTheSameInEachEra(t *testing.T) {
 	var first string
 	for _, era := range eras {
 		cs := h.stdio(t, person, era, nil)
-		list, err := cs.ListTools(t.Context(), nil)
-		expect.No(t, err)
+		list := expect.Of(cs.ListTools(t.Context(), nil))(t)
 		var names []string
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
@@ -140,8 +139,7 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, person, "", nil)
-	page, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
-	expect.No(t, err)
+	page := expect.Of(h.eng.Judge.Decisions(t.Context(), lab, core.Filter{}))(t)
 	asked := 0
 	for _, tool := range h.srv.order {
 		good := map[string]any{}
@@ -264,10 +262,8 @@ func TestACallerThatGoesTakesItsQuestionAlong(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			h := newHouse(t)
 			tokens := &Tokens{}
-			token, err := tokens.Issue(sony)
-			expect.No(t, err)
-			overHTTP, err := dial(t, h.web(t, tokens), token, era, nil)
-			expect.No(t, err)
+			token := expect.Of(tokens.Issue(sony))(t)
+			overHTTP := expect.Of(dial(t, h.web(t, tokens), token, era, nil))(t)
 			for _, cs := range []*mcp.ClientSession{h.stdio(t, sony, era, nil), overHTTP} {
 				ctx, giveUp := context.WithCancel(t.Context())
 				over := make(chan struct{})
@@ -422,8 +418,7 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 	}
 	for name, r := range results {
 		name = strings.TrimSpace(name)
-		resolved, err := h.srv.tools[name].out.Resolve(nil)
-		expect.No(t, err)
+		resolved := expect.Of(h.srv.tools[name].out.Resolve(nil))(t)
 		var v any
 		text := r.Content[0].(*mcp.TextContent).Text
 		expect.No(t, json.Unmarshal([]byte(text), &v))

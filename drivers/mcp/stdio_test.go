@@ -52,8 +52,7 @@ func heard(t *testing.T, from io.Reader, n int) (said string) {
 	t.Helper()
 	lines := bufio.NewReader(from)
 	for range n {
-		line, err := lines.ReadString('\n')
-		expect.No(t, err)
+		line := expect.Of(lines.ReadString('\n'))(t)
 		said += line
 	}
 	return said
@@ -80,8 +79,7 @@ func TestABatchIsAnsweredMessageByMessage(t *testing.T) {
 func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
-	token, err := tokens.Issue(viewer)
-	expect.No(t, err)
+	token := expect.Of(tokens.Issue(viewer))(t)
 	url := h.web(t, tokens)
 	for name, params := range map[string]string{
 		"arguments": `"name":"list_agents","arguments":{"page":0}`,
@@ -93,8 +91,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 			meta += `,"swarmdeck/call_id":""`
 		}
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,"_meta":{` + meta + `}}}`
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-		expect.No(t, err)
+		r := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body)))(t)
 		tool := strings.Split(params, `"`)[3]
 		for header, value := range map[string]string{
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -102,8 +99,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 		} {
 			r.Header.Set(header, value)
 		}
-		got, err := bearer(token).RoundTrip(r)
-		expect.No(t, err)
+		got := expect.Of(bearer(token).RoundTrip(r))(t)
 		said, _ := io.ReadAll(got.Body)
 		_ = got.Body.Close()
 		if !strings.Contains(string(said), `"isError":true`) || !strings.Contains(string(said), `"resultType":"complete"`) {
@@ -116,8 +112,7 @@ func TestModernClientsAreToldThatARefusalIsComplete(t *testing.T) {
 func TestARelayWithoutAGoodTokenTellsItsClient(t *testing.T) {
 	h := newHouse(t)
 	tokens := &Tokens{}
-	good, err := tokens.Issue(sony)
-	expect.No(t, err)
+	good := expect.Of(tokens.Issue(sony))(t)
 	url := h.web(t, tokens)
 	for _, token := range []string{"", good + "x"} {
 		inR, inW := io.Pipe()

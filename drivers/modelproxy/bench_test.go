@@ -29,10 +29,8 @@ func BenchmarkRequest(b *testing.B) {
 	p := modelproxy.New()
 	defer p.Close()
 	env := map[string]string{"OPENAI_BASE_URL": model.URL}
-	to, err := modelproxy.Read([]string{"OPENAI_BASE_URL"}, env)
-	expect.No(b, err)
-	lines, err := p.Open(to, env, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} })
-	expect.No(b, err)
+	to := expect.Of(modelproxy.Read([]string{"OPENAI_BASE_URL"}, env))(b)
+	lines := expect.Of(p.Open(to, env, func(fleet.Event) func(fleet.Event) { return func(fleet.Event) {} }))(b)
 	defer lines.Close()
 	var body strings.Builder
 	body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"system","content":"s"}`)
@@ -43,8 +41,7 @@ func BenchmarkRequest(b *testing.B) {
 	for name, url := range map[string]string{"straight": model.URL, "recorded": lines.Environ(nil)["OPENAI_BASE_URL"]} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				res, err := http.Post(url+"/chat/completions", "application/json", strings.NewReader(body.String()))
-				expect.No(b, err)
+				res := expect.Of(http.Post(url+"/chat/completions", "application/json", strings.NewReader(body.String())))(b)
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()
 			}

@@ -11,8 +11,7 @@ import (
 func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	p := New()
 	ask := func(ctx context.Context) string {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/chat/completions", nil)
-		expect.No(t, err)
+		r := expect.Of(http.NewRequestWithContext(ctx, http.MethodPost, "/chat/completions", nil))(t)
 		f, _ := formatOf("/chat/completions")
 		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: p.run().capture(maxAsked)}
 		x.in.write([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))

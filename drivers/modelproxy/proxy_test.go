@@ -27,8 +27,7 @@ var requests = map[string]struct{ path, body string }{
 }
 
 func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
-	m, err := model.Start(model.Options{})
-	expect.No(t, err)
+	m := expect.Of(model.Start(model.Options{}))(t)
 	t.Cleanup(m.Close)
 	for name, c := range requests {
 		for _, streamed := range []bool{false, true} {

@@ -36,8 +36,7 @@ func TestBlanksAreNotBlottedAgain(t *testing.T) {
 	for i := range 1000 {
 		query.Add("token", fmt.Sprintf("%08d", i))
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/?"+query.Encode(), nil)
-	expect.No(t, err)
+	r := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, "/?"+query.Encode(), nil))(t)
 	text := strings.Repeat("credential ", 100)
 	if got := blotted(text, secretsOf(r)); got != strings.Repeat(blank+" ", 100) {
 		t.Errorf("%d bytes: %.100s", len(got), got)

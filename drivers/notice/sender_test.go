@@ -164,8 +164,7 @@ func flood(c net.Conn, head, again string) {
 // raw listens and gives each connection whose request has come to answer.
 func raw(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

@@ -58,10 +58,8 @@ var job = operator.Run{Name: "tk_1", Tenant: "t_acme", Task: "tk_1"}
 func start(t *testing.T, script string) (first int, pids *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
-	in, err := cmd.StdinPipe()
-	expect.No(t, err)
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	in := expect.Of(cmd.StdinPipe())(t)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	expect.No(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close() // whoever reads it ends
@@ -76,8 +74,7 @@ func next(t *testing.T, pids *bufio.Scanner) int {
 	if !pids.Scan() {
 		t.Fatal("no pid was told")
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(pids.Text()))
-	expect.No(t, err)
+	pid := expect.Of(strconv.Atoi(strings.TrimSpace(pids.Text())))(t)
 	return pid
 }
 
@@ -195,8 +192,7 @@ func TestNoProcessIsAPersonsForAMoment(t *testing.T) {
 	k := &kept{self: os.Getpid(), first: map[int]operator.Run{first: job}}
 	var looked atomic.Int64
 	for pids.Scan() {
-		pid, err := strconv.Atoi(pids.Text())
-		expect.No(t, err)
+		pid := expect.Of(strconv.Atoi(pids.Text()))(t)
 		if pid == 0 {
 			break
 		}

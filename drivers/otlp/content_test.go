@@ -28,8 +28,7 @@ func turnOf(t *testing.T, long string) (dag.RunState, []dag.Event) {
 	})
 	x.Called("local", "sh", "c-1", core.Raw(`{"cmd":"secret"}`))
 	x.Returned("c-1", dag.CallOK, core.Raw(`{"out":"secret"}`), nil)
-	events, err := x.Finish(true)
-	expect.No(t, err)
+	events := expect.Of(x.Finish(true))(t)
 	return dag.RunState{RunID: "run-1", AgentID: "ada", TraceID: trace, StartedAt: dag.At(at), FinishedAt: dag.At(at.Add(2 * time.Second))}, events
 }
 

@@ -15,18 +15,14 @@ import (
 
 func TestTheExampleProgramPassesItsCases(t *testing.T) {
 	need(t, python)
-	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{}))(t)
 	defer db.Close()
 	ctx := context.Background()
 	expect.No(t, db.CreateTenant(ctx, "t_acme"))
-	j, err := judge.New(judge.Options{Ledger: audit.New(db, audit.Options{}), Programs: jailedRunner(t)})
-	expect.No(t, err)
+	j := expect.Of(judge.New(judge.Options{Ledger: audit.New(db, audit.Options{}), Programs: jailedRunner(t)}))(t)
 	in := judge.Proposal{Kind: judge.KindProgram, Name: "spend", Interpreter: python}
-	in.Source, err = os.ReadFile("../../examples/policies/spend.py")
-	expect.No(t, err)
-	in.Cases, err = os.ReadFile("../../examples/policies/spend.jsonl")
-	expect.No(t, err)
+	in.Source = expect.Of(os.ReadFile("../../examples/policies/spend.py"))(t)
+	in.Cases = expect.Of(os.ReadFile("../../examples/policies/spend.jsonl"))(t)
 	by := core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}
 	for _, in.Serve = range []bool{false, true} {
 		p, err := j.Propose(ctx, by, in)

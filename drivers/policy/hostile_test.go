@@ -32,8 +32,7 @@ func program(interpreter []string, source string) *judge.Program {
 func runner(t testing.TB, opt Options) *Runner {
 	t.Helper()
 	opt.Supervisor = drivertest.Cells(t, cell.Options{Program: os.Getenv(ownInit)})
-	r, err := New(opt)
-	expect.No(t, err)
+	r := expect.Of(New(opt))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }

@@ -31,13 +31,11 @@ for line in sys.stdin:
 func TestAPolicyThatTurnsHostileAsksAPerson(t *testing.T) {
 	need(t, python)
 	r := jailedRunner(t)
-	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{}))(t)
 	defer db.Close()
 	expect.No(t, db.CreateTenant(t.Context(), "t_acme"))
 	ledger := audit.New(db, audit.Options{})
-	j, err := judge.New(judge.Options{Ledger: ledger, Programs: r})
-	expect.No(t, err)
+	j := expect.Of(judge.New(judge.Options{Ledger: ledger, Programs: r}))(t)
 	by := core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}
 	in := judge.Proposal{
 		Kind: judge.KindProgram, Interpreter: python, Source: []byte(turncoat),

@@ -154,8 +154,7 @@ while sys.stdin.readline():
 	if got := r.Decide(context.Background(), p, []byte("{}")); got.Decision != "approve" {
 		t.Fatalf("got %+v", got)
 	}
-	one, err := r.servers.take(t.Context(), p.Name)
-	expect.No(t, err)
+	one := expect.Of(r.servers.take(t.Context(), p.Name))(t)
 	if _, err := one.proc.proc.Stdin.Write([]byte("{}\n")); err != nil { // a question of nobody's
 		t.Fatal(err)
 	}

@@ -35,8 +35,7 @@ func attacked(t *testing.T, stays bool) {
 	r.opt.Deadline = 700 * time.Millisecond
 	dir, mark := t.TempDir(), strconv.Itoa(os.Getpid())
 	listener := filepath.Join(dir, "door")
-	door, err := net.Listen("unix", listener)
-	expect.No(t, err)
+	door := expect.Of(net.Listen("unix", listener))(t)
 	defer door.Close()
 	secret, target := filepath.Join(dir, "secret"), filepath.Join(dir, "target")
 	expect.No(t, os.WriteFile(secret, []byte("secret"), 0o666))
@@ -69,7 +68,7 @@ func attacked(t *testing.T, stays bool) {
 		}
 	})
 	t.Logf("%d answers came too late", late.Load())
-	_, err = os.Stat(target)
+	_, err := os.Stat(target)
 	expect.Fails(t, err, "a program wrote a file")
 	if b, _ := os.ReadFile(secret); string(b) != "secret" {
 		t.Error("a program changed a file")

@@ -31,8 +31,7 @@ func TestARepositoryOfNobodysTrustRunsNothing(t *testing.T) {
 			r.write(ada.Path, "new", "new\n")
 			s, err := r.d.Now(t.Context(), ada)
 			no(t, err)
-			_, err = r.d.Changes(t.Context(), ada, ada.Since, s.Commit)
-			expect.No(t, err)
+			expect.Of(r.d.Changes(t.Context(), ada, ada.Since, s.Commit))(t)
 			no(t, r.d.Mark(t.Context(), ada, "before"))
 			if _, err := r.over(ada, tree.Join{Key: "t1", Mode: mode}); err != nil && !errors.Is(err, core.Kind(core.Conflict)) {
 				t.Error(err) // what the canary has put into the repository's files is somebody's work

@@ -119,8 +119,7 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	r := newRig(t)
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "mine", "ada's\n")
-	_, err := r.d.Now(t.Context(), ada)
-	expect.No(t, err)
+	expect.Of(r.d.Now(t.Context(), ada))(t)
 	no(t, r.d.Make(t.Context(), ada))
 	if r.read(ada.Path, "mine") == "" {
 		t.Error("made once more, the same tree is another one")
@@ -142,7 +141,7 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 		t.Error("another tree than ada's went")
 	}
 	r.git(bob.Path, "fsck")
-	_, err = r.d.Now(t.Context(), ada)
+	_, err := r.d.Now(t.Context(), ada)
 	expect.Err(t, err, core.Kind(core.Unavailable), "a tree that is gone")
 	no(t, r.host.desk.Tidy(nil))
 	for _, dir := range []string{"sources", "work/t_host", "states/t_host/trees"} {
@@ -210,13 +209,11 @@ func TestWhatAHostAnswersIsNotTrusted(t *testing.T) {
 		}
 	}
 	r.host.say = nil
-	_, err := r.d.Now(t.Context(), ada)
-	expect.No(t, err)
+	expect.Of(r.d.Now(t.Context(), ada))(t)
 }
 
 func FuzzARequestToADesk(f *testing.F) {
-	k, err := driver.NewDesk(gittest.Git(f).Cells, nil, f.TempDir())
-	expect.No(f, err)
+	k := expect.Of(driver.NewDesk(gittest.Git(f).Cells, nil, f.TempDir()))(f)
 	for _, seed := range []string{`{"op":"place","tree":{"agent":"ada","source":"/x"}}`, `{"op":"land","tree":{"agent":"../x","source":"/x"}}`, `{"op":"state","have":["x"]}`, `{"op":"other"}`, "", "{"} {
 		f.Add([]byte(seed))
 	}

@@ -35,8 +35,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
-	own, err := safeopen.OwnFiles(filepath.Join(dir, "data.db"))
-	expect.No(t, err)
+	own := expect.Of(safeopen.OwnFiles(filepath.Join(dir, "data.db")))(t)
 	return &world{driver.New(driver.Options{Cells: drivertest.Cells(t, cell.Options{}), Dir: dir, Own: own}), t, dir}
 }
 

@@ -148,62 +148,52 @@ func BenchmarkLog(b *testing.B) {
 	})
 	b.Run("replay", func(b *testing.B) {
 		for b.Loop() {
-			_, err := h.Reconcile(b.Context(), acme)
-			expect.No(b, err)
+			expect.Of(h.Reconcile(b.Context(), acme))(b)
 		}
 		million(b)
 	})
 	b.Run("replay-fold", func(b *testing.B) {
 		h.Register(echo{h})
 		for b.Loop() {
-			_, err := h.Reconcile(b.Context(), acme)
-			expect.No(b, err)
+			expect.Of(h.Reconcile(b.Context(), acme))(b)
 		}
 		million(b)
 	})
 	b.Run("filter", func(b *testing.B) {
 		for b.Loop() {
-			_, err := h.List(b.Context(), acme, core.Filter{Kind: "task.done"})
-			expect.No(b, err)
+			expect.Of(h.List(b.Context(), acme, core.Filter{Kind: "task.done"}))(b)
 		}
 		million(b)
 	})
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
-			_, err := h.List(b.Context(), acme, core.Filter{Page: 1000})
-			expect.No(b, err)
+			expect.Of(h.List(b.Context(), acme, core.Filter{Page: 1000}))(b)
 		}
 	})
 	b.Run("page-until", func(b *testing.B) {
 		for b.Loop() {
-			_, err := h.List(b.Context(), acme, core.Filter{Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)})
-			expect.No(b, err)
+			expect.Of(h.List(b.Context(), acme, core.Filter{Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}))(b)
 		}
 	})
 	b.Run("sign", func(b *testing.B) {
 		secret, _, err := note.GenerateKey(nil, audit.Origin(acme))
 		expect.No(b, err)
-		signer, err := note.NewSigner(secret)
-		expect.No(b, err)
+		signer := expect.Of(note.NewSigner(secret))(b)
 		text, _, _ := strings.Cut(string(h.checkpoint()), "\n\n")
 		for b.Loop() {
-			_, err = note.Sign(&note.Note{Text: text + "\n"}, signer)
-			expect.No(b, err)
+			expect.Of(note.Sign(&note.Note{Text: text + "\n"}, signer))(b)
 		}
 	})
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
-			_, err := h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777))
-			expect.No(b, err)
+			expect.Of(h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777)))(b)
 		}
 	})
 	b.Run("check-proof", func(b *testing.B) {
-		proof, err := h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777))
-		expect.No(b, err)
+		proof := expect.Of(h.Prove(b.Context(), acme, core.NewID("ev", acme, 77_777)))(b)
 		key := h.sealer.Verifier(acme)
 		for b.Loop() {
-			_, err = audit.CheckProof(proof, key)
-			expect.No(b, err)
+			expect.Of(audit.CheckProof(proof, key))(b)
 		}
 	})
 }

@@ -87,8 +87,7 @@ func killAfter(t *testing.T, dir string, n int) (greatest uint64) {
 	child.Env = append(os.Environ(), crashDir+"="+dir)
 	var complaints strings.Builder
 	child.Stderr = &complaints
-	out, err := child.StdoutPipe()
-	expect.No(t, err)
+	out := expect.Of(child.StdoutPipe())(t)
 	expect.No(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for count := 0; lines.Scan(); count++ {

@@ -22,15 +22,13 @@ import (
 
 func (h *house) rotate() audit.Key {
 	h.t.Helper()
-	k, err := h.RotateKey(h.t.Context(), alice, h.sealer)
-	expect.No(h.t, err)
+	k := expect.Of(h.RotateKey(h.t.Context(), alice, h.sealer))(h.t)
 	return k
 }
 
 func (h *house) keys() []audit.Key {
 	h.t.Helper()
-	keys, err := h.Keys(h.t.Context(), acme, h.sealer)
-	expect.No(h.t, err)
+	keys := expect.Of(h.Keys(h.t.Context(), acme, h.sealer))(h.t)
 	return keys
 }
 
@@ -174,8 +172,7 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 	}
 	// The file is exchanged, and nothing is committed.
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	_, err := h.db.Backup(t.Context(), copied)
-	expect.No(t, err)
+	expect.Of(h.db.Backup(t.Context(), copied))(t)
 	h.rotate()
 	h.close()
 	expect.No(t, os.Rename(copied, h.data))
@@ -195,8 +192,7 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
 	h := newHouse(t)
 	h.record(2)
-	old, err := os.ReadFile(h.key)
-	expect.No(t, err)
+	old := expect.Of(os.ReadFile(h.key))(t)
 	h.rotate()
 	// Whoever stole the old key signs the log's newest head with it.
 	stolen := filepath.Join(t.TempDir(), "stolen")
@@ -214,21 +210,16 @@ func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
 // signAs signs the text of a checkpoint again, with the key in a key file.
 func signAs(t *testing.T, key string, checkpoint []byte) []byte {
 	t.Helper()
-	line, err := os.ReadFile(key)
-	expect.No(t, err)
+	line := expect.Of(os.ReadFile(key))(t)
 	parts := strings.SplitN(strings.TrimSpace(string(line)), "+", 5)
-	seed, err := base64.StdEncoding.DecodeString(parts[4])
-	expect.No(t, err)
+	seed := expect.Of(base64.StdEncoding.DecodeString(parts[4]))(t)
 	text, _, _ := strings.Cut(string(checkpoint), "\n\n")
 	origin, _, _ := strings.Cut(text, "\n")
 	public := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
-	verifier, err := note.NewEd25519VerifierKey(origin, public)
-	expect.No(t, err)
+	verifier := expect.Of(note.NewEd25519VerifierKey(origin, public))(t)
 	hash := strings.Split(verifier, "+")[1]
-	signer, err := note.NewSigner("PRIVATE+KEY+" + origin + "+" + hash + "+" + parts[4])
-	expect.No(t, err)
-	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
-	expect.No(t, err)
+	signer := expect.Of(note.NewSigner("PRIVATE+KEY+" + origin + "+" + hash + "+" + parts[4]))(t)
+	signed := expect.Of(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
 	return signed
 }
 

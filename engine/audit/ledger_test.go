@@ -62,20 +62,17 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 			t.Fatalf("seq %d, want %d", seq, i+1)
 		}
 		id := core.NewID(core.EventPrefix, acme, seq)
-		got, err := l.Get(t.Context(), acme, id)
-		expect.No(t, err)
-		p, err := got.Data()
-		expect.No(t, err)
+		got := expect.Of(l.Get(t.Context(), acme, id))(t)
+		p := expect.Of(got.Data())(t)
 		if got.EventID != id || got.TenantID != acme || got.EventType != e.Type || got.Seq != seq || got.Prev != e.Prev || p.Subject != e.Subject || p.ID != e.ID {
 			t.Errorf("got %+v %+v from %+v", got, p, e)
 		}
 		if got.Actor != "alice" || got.Kind != core.Operator || got.Door != core.DoorCLI {
 			t.Errorf("actor of %+v", got)
 		}
-		again, err := core.Encode(got)
-		expect.No(t, err)
+		again := expect.Of(core.Encode(got))(t)
 		var stored []byte
-		err = m.View(t.Context(), acme, func(tx store.Tx) error {
+		err := m.View(t.Context(), acme, func(tx store.Tx) (err error) {
 			stored, err = tx.Get(audit.Events, []byte{0, 0, 0, 0, 0, 0, 0, byte(seq)})
 			stored = bytes.Clone(stored)
 			return err
@@ -296,8 +293,7 @@ func TestTrailFollowsTheSubject(t *testing.T) {
 		prev = record(t, l, e)
 		record(t, l, entry("noise", "tk_2"))
 	}
-	events, err := l.Trail(t.Context(), acme, prev, 4)
-	expect.No(t, err)
+	events := expect.Of(l.Trail(t.Context(), acme, prev, 4))(t)
 	var got []string
 	for _, e := range events {
 		got = append(got, e.EventType)
@@ -350,8 +346,7 @@ func TestEventsAreListedByTheStateTheyLedTo(t *testing.T) {
 		{core.Filter{Session: "se_1", Status: "paused"}, "session.paused"},
 		{core.Filter{Session: "se_"}, ""},
 	} {
-		page, err := l.List(t.Context(), acme, c.f)
-		expect.No(t, err)
+		page := expect.Of(l.List(t.Context(), acme, c.f))(t)
 		var got []string
 		for _, e := range page.Items {
 			got = append(got, e.EventType)

@@ -48,8 +48,7 @@ func TestReadersAreNotMisledByWriters(t *testing.T) {
 		if d, err := h.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 			t.Errorf("deltas %v, %v", d, err)
 		}
-		page, err := h.List(t.Context(), acme, core.Filter{Kind: "thing.*"})
-		expect.No(t, err)
+		page := expect.Of(h.List(t.Context(), acme, core.Filter{Kind: "thing.*"}))(t)
 		for i := 1; i < len(page.Items); i++ {
 			if page.Items[i-1].Seq <= page.Items[i].Seq {
 				t.Errorf("page out of order: %d before %d", page.Items[i-1].Seq, page.Items[i].Seq)

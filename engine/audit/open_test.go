@@ -14,8 +14,7 @@ const acme, other = "t_acme", "t_other"
 // openStore opens, and the first time makes, a data file with two tenants.
 func openStore(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
-	db, err := store.Open(path, opt)
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, opt))(t)
 	t.Cleanup(func() { db.Close() })
 	if tenants, _ := db.Tenants(t.Context()); len(tenants) == 0 && !opt.ReadOnly {
 		for _, tenant := range []string{acme, other} {
@@ -32,8 +31,7 @@ func newStore(t testing.TB) *store.DB {
 
 func openSealer(t testing.TB, path string) *audit.Sealer {
 	t.Helper()
-	s, err := audit.OpenSealer(path)
-	expect.No(t, err)
+	s := expect.Of(audit.OpenSealer(path))(t)
 	return s
 }
 
@@ -101,15 +99,13 @@ func (h *house) record(commits ...int) {
 
 func (h *house) verify(saved []byte) audit.Report {
 	h.t.Helper()
-	r, err := h.Verify(h.t.Context(), acme, saved)
-	expect.No(h.t, err)
+	r := expect.Of(h.Verify(h.t.Context(), acme, saved))(h.t)
 	expect.Is(h.t, r.OK, len(r.Problems) == 0, "report says ok", "with problems", r.Problems)
 	return r
 }
 
 func (h *house) checkpoint() []byte {
 	h.t.Helper()
-	c, err := h.Checkpoint(h.t.Context(), acme)
-	expect.No(h.t, err)
+	c := expect.Of(h.Checkpoint(h.t.Context(), acme))(h.t)
 	return c
 }

@@ -21,8 +21,7 @@ func TestProofRoundTrip(t *testing.T) {
 		total = h.verify(nil).Events
 		for seq := uint64(1); seq <= total; seq++ {
 			id := core.NewID(core.EventPrefix, acme, seq)
-			proof, err := h.Prove(t.Context(), acme, id)
-			expect.No(t, err)
+			proof := expect.Of(h.Prove(t.Context(), acme, id))(t)
 			e, err := audit.CheckProof(proof, h.sealer.Verifier(acme))
 			expect.No(t, err, id, proof)
 			want, err := h.Get(t.Context(), acme, id)
@@ -39,8 +38,7 @@ func TestProofRoundTrip(t *testing.T) {
 func TestProofHasTheSpecifiedForm(t *testing.T) {
 	h := newHouse(t)
 	h.record(4)
-	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 2))
-	expect.No(t, err)
+	proof := expect.Of(h.Prove(t.Context(), acme, core.NewID("ev", acme, 2)))(t)
 	lines := strings.Split(string(proof), "\n")
 	var event bytes.Buffer
 	expect.No(t, h.Export(t.Context(), acme, "jsonl", &event))
@@ -56,8 +54,7 @@ func TestProofHasTheSpecifiedForm(t *testing.T) {
 func TestCheckProofRefusesEveryChangedByte(t *testing.T) {
 	h := newHouse(t)
 	h.record(6)
-	proof, err := h.Prove(t.Context(), acme, core.NewID("ev", acme, 5))
-	expect.No(t, err)
+	proof := expect.Of(h.Prove(t.Context(), acme, core.NewID("ev", acme, 5)))(t)
 	key := h.sealer.Verifier(acme)
 	for i := range proof {
 		for _, flip := range []byte{1, 4, 32, 128} {
@@ -109,10 +106,8 @@ func FuzzCheckProof(f *testing.F) {
 	key := h.sealer.Verifier(acme)
 	genuine := map[string]bool{}
 	for seq := uint64(1); seq <= 6; seq++ {
-		proof, err := h.Prove(f.Context(), acme, core.NewID("ev", acme, seq))
-		expect.No(f, err)
-		e, err := audit.CheckProof(proof, key)
-		expect.No(f, err)
+		proof := expect.Of(h.Prove(f.Context(), acme, core.NewID("ev", acme, seq)))(f)
+		e := expect.Of(audit.CheckProof(proof, key))(f)
 		genuine[string(core.MustEncode(e))] = true
 		f.Add(proof)
 	}
@@ -131,8 +126,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	key := h.sealer.Verifier(acme)
 	f.Add(h.checkpoint())
 	f.Add([]byte("swarmdeck/t_acme\n1\nAAAA\n\n— swarmdeck/t_acme AAAAAAA=\n"))
-	want, err := audit.ParseCheckpoint(h.checkpoint(), key)
-	expect.No(f, err)
+	want := expect.Of(audit.ParseCheckpoint(h.checkpoint(), key))(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := audit.ParseCheckpoint(data, key)
 		if err == nil && c != want {

@@ -20,8 +20,7 @@ import (
 func (h *house) retire(upto uint64) {
 	h.t.Helper()
 	for last := uint64(0); ; {
-		at, err := h.Retire(h.t.Context(), core.Self(acme, "retention"), upto, nil)
-		expect.No(h.t, err)
+		at := expect.Of(h.Retire(h.t.Context(), core.Self(acme, "retention"), upto, nil))(h.t)
 		if at >= upto || at == last {
 			return
 		}
@@ -77,8 +76,7 @@ func (h *house) healthy(saved ...[]byte) {
 
 func (h *house) deltas() []audit.Delta {
 	h.t.Helper()
-	d, err := h.Reconcile(h.t.Context(), acme)
-	expect.No(h.t, err)
+	d := expect.Of(h.Reconcile(h.t.Context(), acme))(h.t)
 	return d
 }
 
@@ -155,10 +153,8 @@ func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
 			h.tamper(func(tx store.Tx) error { return tx.Put("audit_issued", key, root) })
 		})
 		for seq := left + 1; seq <= h.count(); seq += 7 {
-			proof, err := h.Prove(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq))
-			expect.No(t, err)
-			_, err = audit.CheckProof(proof, h.sealer.Verifier(acme))
-			expect.No(t, err)
+			proof := expect.Of(h.Prove(t.Context(), acme, core.NewID(core.EventPrefix, acme, seq)))(t)
+			expect.Of(audit.CheckProof(proof, h.sealer.Verifier(acme)))(t)
 		}
 		page, err := h.List(t.Context(), acme, core.Filter{Since: newClock().now.Add(-time.Hour)})
 		if err != nil || page.Info.Total != int(h.count()-left) {

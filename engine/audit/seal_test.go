@@ -34,16 +34,12 @@ func TestCheckpointIsTheTreeOfTheEvents(t *testing.T) {
 		})
 		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
 		for i, line := range lines {
-			hashes, err := tlog.StoredHashes(int64(i), []byte(line), read)
-			expect.No(t, err)
+			hashes := expect.Of(tlog.StoredHashes(int64(i), []byte(line), read))(t)
 			stored = append(stored, hashes...)
 		}
-		root, err := tlog.TreeHash(int64(len(lines)), read)
-		expect.No(t, err)
-		v, err := note.NewVerifier(h.sealer.Verifier(acme))
-		expect.No(t, err)
-		signed, err := note.Open(h.checkpoint(), note.VerifierList(v))
-		expect.No(t, err)
+		root := expect.Of(tlog.TreeHash(int64(len(lines)), read))(t)
+		v := expect.Of(note.NewVerifier(h.sealer.Verifier(acme)))(t)
+		signed := expect.Of(note.Open(h.checkpoint(), note.VerifierList(v)))(t)
 		want := fmt.Sprintf("swarmdeck/%s\n%d\n%s\n", acme, len(lines), root)
 		if signed.Text != want {
 			t.Fatalf("checkpoint %q, want %q", signed.Text, want)
@@ -117,8 +113,7 @@ func TestTenantsAreSealedApart(t *testing.T) {
 
 func mustCheckpoint(t *testing.T, h *house, tenant string) []byte {
 	t.Helper()
-	c, err := h.Checkpoint(t.Context(), tenant)
-	expect.No(t, err)
+	c := expect.Of(h.Checkpoint(t.Context(), tenant))(t)
 	return c
 }
 
@@ -145,8 +140,7 @@ func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
 	if r, err := l.Verify(t.Context(), acme, saved); err != nil || !r.OK {
 		t.Errorf("%+v, %v", r, err)
 	}
-	_, err := l.Prove(t.Context(), acme, core.NewID("ev", acme, 2))
-	expect.No(t, err)
+	expect.Of(l.Prove(t.Context(), acme, core.NewID("ev", acme, 2)))(t)
 	cause := core.Errorf(core.Denied, "no")
 	expect.Is[error](t, l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause), cause, "refusal in read-only")
 }
@@ -163,8 +157,7 @@ func TestKeyFile(t *testing.T) {
 	if left, _ := filepath.Glob(path + ".new-*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	good, err := os.ReadFile(path)
-	expect.No(t, err)
+	good := expect.Of(os.ReadFile(path))(t)
 	for name, c := range map[string]struct {
 		text string
 		mode os.FileMode

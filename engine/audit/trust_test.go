@@ -62,8 +62,7 @@ func (h *house) trust(machine string) audit.Key {
 	first := h.as(machine)
 	request := h.asks()
 	h.as(first)
-	k, err := h.TrustKey(h.t.Context(), alice, h.sealer, request)
-	expect.No(h.t, err)
+	k := expect.Of(h.TrustKey(h.t.Context(), alice, h.sealer, request))(h.t)
 	return k
 }
 
@@ -117,8 +116,7 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 	if got, want := spans(h.keys()), []string{"3-0 first", "4-14 signed", "15-0 signed"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	proof, err := h.Prove(t.Context(), acme, h.keys()[1].Event)
-	expect.No(t, err)
+	proof := expect.Of(h.Prove(t.Context(), acme, h.keys()[1].Event))(t)
 	if e, err := h.CheckProof(t.Context(), acme, proof); err != nil || e.EventType != "audit.key.trusted" {
 		t.Error(e, err)
 	}
@@ -184,8 +182,7 @@ func TestAKeyThatAnybodyCanSignForIsNotTrusted(t *testing.T) {
 				copy(public, bytes.Repeat([]byte{0xff}, ed25519.PublicKeySize))
 				public[31] = 0x7f
 			}
-			_, err := hex.Decode(public, []byte(y))
-			expect.No(t, err)
+			expect.Of(hex.Decode(public, []byte(y)))(t)
 			public[31] |= sign
 			signature := make([]byte, ed25519.SignatureSize)
 			signature[0] = 1
@@ -211,10 +208,8 @@ type forger struct {
 
 func (f *forger) sign(text string) string {
 	f.t.Helper()
-	line, err := os.ReadFile(f.key)
-	expect.No(f.t, err)
-	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(strings.TrimSpace(string(line)), "+", 5)[4])
-	expect.No(f.t, err)
+	line := expect.Of(os.ReadFile(f.key))(f.t)
+	seed := expect.Of(base64.StdEncoding.DecodeString(strings.SplitN(strings.TrimSpace(string(line)), "+", 5)[4]))(f.t)
 	return base64.StdEncoding.EncodeToString(ed25519.Sign(ed25519.NewKeyFromSeed(seed[1:]), []byte(text)))
 }
 
@@ -282,8 +277,7 @@ func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
 			if err != nil || len(page.Items) != 1 {
 				f.t.Fatal(page, err)
 			}
-			p, err := page.Items[0].Data()
-			expect.No(f.t, err)
+			p := expect.Of(page.Items[0].Data())(f.t)
 			var detail map[string]string
 			expect.No(f.t, core.Decode(p.Detail, &detail))
 			f.event(trusted, detail)
@@ -353,8 +347,7 @@ func TestACheckpointCountsOnlyWhereItsKeyWasTrusted(t *testing.T) {
 func TestALogThatSomebodyMadeUpIsNotGoneOnWith(t *testing.T) {
 	h := newShared(t)
 	h.trust("two.key")
-	page, err := h.List(t.Context(), acme, core.Filter{Kind: "audit.key.trusted"})
-	expect.No(t, err)
+	page := expect.Of(h.List(t.Context(), acme, core.Filter{Kind: "audit.key.trusted"}))(t)
 	p, _ := page.Items[0].Data()
 	var detail map[string]string
 	expect.No(t, core.Decode(p.Detail, &detail))

@@ -205,8 +205,7 @@ func TestSavedCheckpointCatchesARewrittenLog(t *testing.T) {
 func TestSavedCheckpointCatchesACutLog(t *testing.T) {
 	h := newHouse(t)
 	h.record(3)
-	short, err := h.Checkpoint(t.Context(), acme)
-	expect.No(t, err)
+	short := expect.Of(h.Checkpoint(t.Context(), acme))(t)
 	h.record(4)
 	long := h.checkpoint()
 	h.tamper(func(tx store.Tx) error { // back to the state of then, tree and all
@@ -256,8 +255,7 @@ func TestVerifyNamesDamagedRecords(t *testing.T) {
 		{"swarmdeck/" + acme + "+", "swarmdeck/" + acme + "-", "the stored verifier keys are damaged"},
 	} {
 		h.close()
-		file, err := os.ReadFile(h.data)
-		expect.No(t, err)
+		file := expect.Of(os.ReadFile(h.data))(t)
 		file = bytes.ReplaceAll(file, []byte(c.old), []byte(c.changed))
 		expect.No(t, os.WriteFile(h.data, file, 0o600))
 		h.open()

@@ -57,8 +57,7 @@ func BenchmarkAccept(b *testing.B) {
 
 // bareRate is how many updates of one record a second the store itself does.
 func bareRate(b *testing.B, n, producers int) float64 {
-	db, err := store.Open(filepath.Join(b.TempDir(), "bare.db"), store.Options{})
-	expect.No(b, err)
+	db := expect.Of(store.Open(filepath.Join(b.TempDir(), "bare.db"), store.Options{}))(b)
 	defer db.Close()
 	expect.No(b, db.CreateTenant(b.Context(), acme))
 	return together(b, n, producers, func(int) error {
@@ -182,8 +181,7 @@ func BenchmarkMailbox(b *testing.B) {
 			})
 		})
 		for range n {
-			d, err := s.Next(b.Context())
-			expect.No(b, err)
+			d := expect.Of(s.Next(b.Context()))(b)
 			d.Ack()
 		}
 		expect.No(b, s.Close())

@@ -52,8 +52,7 @@ const flightDir = "SWARMDECK_BUS_DIR"
 // and unread, kills the process, and counts that none of them is lost.
 func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	if dir := os.Getenv(flightDir); dir != "" {
-		st, err := openSealed(dir)
-		expect.No(t, err)
+		st := expect.Of(openSealed(dir))(t)
 		var mu sync.Mutex
 		t.Fatal(churn(t.Context(), st, func(line string) {
 			mu.Lock()
@@ -65,8 +64,7 @@ func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	var lines []string
 	for round := range 3 {
 		lines = append(lines, killedInFlight(t, dir, lines)...)
-		st, err := openSealed(dir)
-		expect.No(t, err)
+		st := expect.Of(openSealed(dir))(t)
 		sent, unread := verifyChurn(t, st, lines)
 		expect.No(t, st.Close())
 		t.Logf("kill %d: %d accepted so far, %d of them still to be read, 0 lost", round+1, sent, unread)
@@ -82,8 +80,7 @@ func killedInFlight(t *testing.T, dir string, before []string) []string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=10m")
 	cmd.Env = append(os.Environ(), flightDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	expect.No(t, cmd.Start())
 	flight := 0
 	count := func(line string) {

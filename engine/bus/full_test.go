@@ -115,12 +115,11 @@ func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
 	if m.Seq != d.Message.Seq {
 		t.Fatalf("event %d, message %d", d.Message.Seq, m.Seq)
 	}
-	_, err := r.Resend(t.Context(), alice, m.MessageID)
-	expect.No(t, err)
+	expect.Of(r.Resend(t.Context(), alice, m.MessageID))(t)
 	if all := r.dead(core.Filter{Status: "resent"}); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	_, err = r.Resend(t.Context(), alice, d.Message.MessageID)
+	_, err := r.Resend(t.Context(), alice, d.Message.MessageID)
 	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
 	r.whole()
 }

@@ -30,13 +30,11 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 			MessageID: core.NewUUID("t_acme", 7, nil), Topic: d.Topic, TenantID: "t_acme", Seq: 7, SenderID: d.Sender, RecipientID: d.Recipient,
 			MessageType: d.Type, Timestamp: time.Now().UTC().Truncate(time.Microsecond), TTL: d.TTL, Priority: d.Priority, Payload: d.Payload,
 		}
-		data, err := encode(nil, m)
-		expect.No(t, err)
+		data := expect.Of(encode(nil, m))(t)
 		if !core.Raw(data).IsValid() {
 			t.Fatalf("no JSON: %s", data)
 		}
-		got, err := decode(data)
-		expect.No(t, err)
+		got := expect.Of(decode(data))(t)
 		if a, b := core.MustEncode(got), core.MustEncode(m); !bytes.Equal(a, b) {
 			t.Errorf("read\n %s\nwritten\n %s", a, b)
 		}

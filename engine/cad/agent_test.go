@@ -19,8 +19,7 @@ func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
 	})
 	expect.No(t, err)
 	op := cad.Operation{AgentID: "ann", Method: "entity.create_point", Params: core.Raw(`{"entity_id":"far"}`)}
-	_, err = w.cad.Execute(t.Context(), abbott, op)
-	expect.No(t, err)
+	expect.Of(w.cad.Execute(t.Context(), abbott, op))(t)
 	w.do("ann", "entity.create_point", `{"entity_id":"near"}`)
 	if w.ids("ws_ann") != "near" || w.events("tenant.violation") != 0 {
 		t.Errorf("%s, %d violations", w.ids("ws_ann"), w.events("tenant.violation"))
@@ -30,8 +29,7 @@ func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
 func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
-	_, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"})
-	expect.No(t, err)
+	expect.Of(w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"}))(t)
 	for name, c := range map[string]struct {
 		make  cad.CreateAgent
 		code  core.Code
@@ -194,8 +192,7 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 	if info := w.cad.Info(home); info.Working != 2 || len(in) != 0 {
 		t.Errorf("%d work", info.Working)
 	}
-	_, err := w.cad.SetMaxConcurrent(t.Context(), alice, 3)
-	expect.No(t, err)
+	expect.Of(w.cad.SetMaxConcurrent(t.Context(), alice, 3))(t)
 	<-in // one more is let in
 	close(on)
 	for range 5 {

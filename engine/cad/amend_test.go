@@ -60,8 +60,7 @@ func TestOperatorsMergeAndResolve(t *testing.T) {
 			if strategy == model.ManualMerge {
 				r.Merged = core.Raw(want)
 			}
-			_, err = w.cad.ResolveConflict(ctx, alice, r)
-			expect.No(t, err)
+			expect.Of(w.cad.ResolveConflict(ctx, alice, r))(t)
 			all, err := w.cad.AllEntities(ctx, home, "ws_bob")
 			if err != nil || string(all[0].Properties) != want || w.space("ws_bob").Conflicts != 0 {
 				t.Errorf("p is %s, %v; want %s", all[0].Properties, err, want)

@@ -213,8 +213,7 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 		{"method":"entity.create_point","params":{"entity_id":"p1"}},{"method":"entity.create_point","params":{"entity_id":"p2"}}]}`))
 	expect.No(t, err)
 	<-reached
-	_, err = w.swarm.PauseTask(t.Context(), alice, a.SwarmTask, "look")
-	expect.No(t, err)
+	expect.Of(w.swarm.PauseTask(t.Context(), alice, a.SwarmTask, "look"))(t)
 	close(hold)
 	w.await("the first point", func() bool { return w.ids("ws_mona") == "p1" })
 	w.await("the pause", func() bool {
@@ -222,8 +221,7 @@ func TestAPausedAssignmentStandsStillBetweenOperations(t *testing.T) {
 		return err == nil && why.Kind == "pause"
 	})
 	expect.Is(t, w.ids("ws_mona"), "p1", "under the pause")
-	_, err = w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask)
-	expect.No(t, err)
+	expect.Of(w.swarm.ResumeTask(t.Context(), alice, a.SwarmTask))(t)
 	w.await("its end", func() bool {
 		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 		return err == nil && a.Status == cad.Completed

@@ -54,8 +54,7 @@ func TestAnAgentOfTheFleetActsAsTheCADAgentItIsBoundTo(t *testing.T) {
 	if done, err := point(robot, ""); err != nil || done.AgentID != "ann" {
 		t.Errorf("after a restart: %+v, %v", done, err)
 	}
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
-	expect.No(t, err)
+	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "ann"))(t)
 	refused("", "bound to no CAD agent")
 	w.bind("bob", "robot") // who is terminated holds nobody
 	w.sound()

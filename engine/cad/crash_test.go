@@ -153,8 +153,7 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	if alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask); err != nil || alone.Status != cad.Failed {
 		t.Errorf("%+v, %v", alone, err)
 	}
-	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.No(t, err)
+	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
 		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
 	}

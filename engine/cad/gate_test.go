@@ -129,8 +129,7 @@ func TestAnotherWorkspaceThanItsOwnNeedsAnOperatorBehindIt(t *testing.T) {
 	if ap.ReasonCode != "cad.elsewhere" || strings.Join(ap.Action.Effects, " ") != "elsewhere write" && strings.Join(ap.Action.Effects, " ") != "write elsewhere" {
 		t.Errorf("%+v", ap)
 	}
-	_, err := w.cad.ShutdownAgent(context.Background(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.cad.ShutdownAgent(context.Background(), alice, "bob"))(t)
 	if err := <-over; err == nil || w.space("ws_ann").Seq != 1 {
 		t.Errorf("a terminated agent went on: %v", err)
 	}
@@ -153,8 +152,7 @@ func TestAFileIsNotWrittenOverUnasked(t *testing.T) {
 	}
 	op := cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`), Mark: "tk/1"}
 	expect.No(t, <-w.background(op))
-	_, err := os.Stat(filepath.Join(dir, "a.stl"))
-	expect.No(t, err)
+	expect.Of(os.Stat(filepath.Join(dir, "a.stl")))(t)
 	op.Mark = ""
 	over := w.background(op)
 	if ap := w.question(); ap.ReasonCode != "cad.overwrite" {
@@ -290,8 +288,7 @@ func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
 	flow := w.over(w.start("exported", func(s *cad.StartWorkflow) { s.Directory = dir }).WorkflowID)
 	retry := func() {
 		t.Helper()
-		_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-		expect.No(t, err)
+		expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	}
 	retry()
 	if flow = w.over(flow.WorkflowID); flow.Failures[len(flow.Failures)-1].ErrorCode != cad.CheckFailed || w.pool.of("file.export") != 2 {

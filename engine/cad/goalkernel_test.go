@@ -52,8 +52,7 @@ func carryOut(t testing.TB, kernel *embedded.Engine, s Scenario) map[string]made
 		}
 	}
 	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","id":0,"method":"entity.list","params":{"filter_type":"solid"}}`)
-	e, err := env.New(t.Context(), env.Options{Open: kernel.Open, Tolerance: chordOff})
-	expect.No(t, err)
+	e := expect.Of(env.New(t.Context(), env.Options{Open: kernel.Open, Tolerance: chordOff}))(t)
 	defer func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -53,12 +53,10 @@ func TestAnAgentWithTheLongestIDIsReplacedOnRetry(t *testing.T) {
 	s.Agents[0].AgentID, s.Tasks[0].AgentID = gone, gone
 	w.put(s)
 	flow := w.start("one")
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, gone)
-	expect.No(t, err)
+	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, gone))(t)
 	w.run()
 	flow = w.over(flow.WorkflowID)
-	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.No(t, err)
+	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	flow = w.over(flow.WorkflowID)
 	if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != gone[:62]+"_2" || a.WorkspaceID != "ws_ann" {
 		t.Errorf("%s %+v", flow.Shown(), a)

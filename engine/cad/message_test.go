@@ -19,15 +19,13 @@ func (w *world) send(from, to string, kind cad.MessageType, content string) (cad
 
 func (w *world) sent(from, to string, kind cad.MessageType, content string) cad.AgentMessage {
 	w.T.Helper()
-	m, err := w.send(from, to, kind, content)
-	expect.No(w.T, err)
+	m := expect.Of(w.send(from, to, kind, content))(w.T)
 	return m
 }
 
 func (w *world) messages(agent string, f core.Filter) core.Page[cad.AgentMessage] {
 	w.T.Helper()
-	page, err := w.cad.Messages(w.T.Context(), home, agent, f)
-	expect.No(w.T, err)
+	page := expect.Of(w.cad.Messages(w.T.Context(), home, agent, f))(w.T)
 	return page
 }
 
@@ -106,9 +104,8 @@ func TestWhatIsNoMessageIsRefusedByField(t *testing.T) {
 	w.agent("ann", "designer")
 	w.agent("bob", "designer")
 	w.agent("gone", "designer")
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, "gone")
-	expect.No(t, err)
-	_, err = w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{AgentID: "theirs", RoleName: "designer", WorkspaceID: "main"})
+	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "gone"))(t)
+	_, err := w.cad.CreateAgent(t.Context(), abbott, cad.CreateAgent{AgentID: "theirs", RoleName: "designer", WorkspaceID: "main"})
 	expect.No(t, err)
 	own := w.sent("ann", "bob", cad.Request, rework)
 	for _, c := range []struct {

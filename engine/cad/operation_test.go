@@ -77,8 +77,7 @@ func TestBadParametersAreRefusedByName(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "integrator")
 	w.agent("bob", "modeler")
-	_, err := w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"})
-	expect.No(t, err)
+	expect.Of(w.cad.CreateWorkspace(t.Context(), abbott, cad.CreateWorkspace{WorkspaceID: "theirs"}))(t)
 	for _, c := range []struct {
 		agent, method, params, field string
 		class                        cad.ErrorCode
@@ -318,8 +317,7 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 	close(on)
 	expect.No(t, <-over)
 	w.pool.on(nil, nil)
-	_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
-	expect.No(t, err)
+	expect.Of(w.swarm.EStops.Press(t.Context(), alice, "test"))(t)
 	if busy := w.cad.Freeze(t.Context(), home); busy != nil {
 		t.Errorf("%v", busy)
 	}

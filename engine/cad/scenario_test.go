@@ -12,14 +12,12 @@ import (
 
 func testRoles(t testing.TB) roleFinder {
 	t.Helper()
-	roles, err := builtinRoles()
-	expect.No(t, err)
+	roles := expect.Of(builtinRoles())(t)
 	return finderOf(roles)
 }
 
 func TestTheBuiltInScenariosAreWhole(t *testing.T) {
-	all, err := builtinScenarios()
-	expect.No(t, err)
+	all := expect.Of(builtinScenarios())(t)
 	for name, pattern := range map[string]Pattern{"assembly_design": Mixed, "design_review_loop": Sequential, "parallel_component_creation": Parallel} {
 		if s, ok := all[name]; !ok || s.Pattern != pattern || !s.Builtin {
 			t.Errorf("%s: %+v", name, s)
@@ -163,8 +161,7 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 }
 
 func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
-	all, err := builtinScenarios()
-	expect.No(t, err)
+	all := expect.Of(builtinScenarios())(t)
 	s := all["assembly_design"]
 	for pair, want := range map[string]string{
 		"lid_designer=optimizer":  "",

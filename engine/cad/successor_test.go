@@ -20,15 +20,13 @@ func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
 		Tasks:  []cad.PlannedTask{planned("a", "ann", nil, point("a1")), planned("b", "ann", nil, point("b1")), planned("c", "bob", nil, point("c1"))},
 	})
 	flow := w.start("alone")
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
-	expect.No(t, err)
+	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "ann"))(t)
 	w.run()
 	if flow = w.over(flow.WorkflowID); flow.State != cad.PartialFailure || flow.Metrics.AgentsUsed != 1 {
 		t.Errorf("%s, agents used %d, want bob alone", flow.Shown(), flow.Metrics.AgentsUsed)
 	}
 	for _, id := range []string{"a", "b"} {
-		_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id)
-		expect.No(t, err)
+		expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id))(t)
 		flow = w.over(flow.WorkflowID)
 		if got := of(flow, id); got.AgentID != "ann_2" || got.Status != cad.Completed {
 			t.Errorf("%s: %s of %s", id, got.Status, got.AgentID)
@@ -54,8 +52,7 @@ func TestAnAgentThatFailedAndHandedItsTaskOnWasUsed(t *testing.T) {
 	w.run()
 	flow := w.over(w.start("handed").WorkflowID)
 	w.pool.on(nil, nil)
-	_, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "a", "eve")
-	expect.No(t, err)
+	expect.Of(w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "a", "eve"))(t)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || flow.Metrics.AgentsUsed != 2 {
 		t.Errorf("%s, agents used %d, want ann and eve", flow.Shown(), flow.Metrics.AgentsUsed)
 	}

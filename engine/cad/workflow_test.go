@@ -59,15 +59,13 @@ func (w *world) start(name string, change ...func(*cad.StartWorkflow)) cad.Workf
 	for _, c := range change {
 		c(&s)
 	}
-	flow, err := w.cad.RunScenario(context.Background(), alice, s)
-	expect.No(w.T, err)
+	flow := expect.Of(w.cad.RunScenario(context.Background(), alice, s))(w.T)
 	return flow
 }
 
 func (w *world) flow(id string) cad.Workflow {
 	w.T.Helper()
-	flow, err := w.cad.Workflow(context.Background(), home, id)
-	expect.No(w.T, err)
+	flow := expect.Of(w.cad.Workflow(context.Background(), home, id))(w.T)
 	return flow
 }
 
@@ -167,8 +165,7 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 		t.Errorf("retry of nothing: %v", err)
 	}
 	heal()
-	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.No(t, err)
+	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" || !flow.Failures[0].Again || of(flow, "c").Tries != 2 {
 		t.Errorf("%s %s %+v", flow.Shown(), w.ids("ws_all"), flow.Failures)
@@ -176,7 +173,7 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 	if n := w.pool.of("entity.create_point"); n != 9 { // c1 was not made again
 		t.Errorf("%d points were computed", n)
 	}
-	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
 	expect.Is(t, code(err), core.Conflict, "retry of a completed one")
 	w.sound()
 }
@@ -196,15 +193,13 @@ func TestAKilledAgentIsReplacedOnRetry(t *testing.T) {
 	w.run()
 	flow := w.start("four")
 	<-reached
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, "maker_b")
-	expect.No(t, err)
+	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "maker_b"))(t)
 	close(hold)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.PartialFailure || flow.Metrics.Completed != 3 || w.ids("ws_b") != "" || w.ids("ws_d") != "d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
 	}
-	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "b")
-	expect.No(t, err)
+	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "b"))(t)
 	flow = w.over(flow.WorkflowID)
 	if b := of(flow, "b"); flow.State != cad.WorkflowCompleted || b.AgentID != "maker_b_2" || b.WorkspaceID != "ws_b" || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), b)
@@ -231,8 +226,7 @@ func TestATaskGoesToAnotherAgentOfARoleThatCanDoIt(t *testing.T) {
 		}
 	}
 	heal()
-	_, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "c", "spare")
-	expect.No(t, err)
+	expect.Of(w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "c", "spare"))(t)
 	flow = w.over(flow.WorkflowID)
 	if a := of(flow, "c"); flow.State != cad.WorkflowCompleted || a.AgentID != "spare" || a.WorkspaceID != "ws_c" || w.ids("ws_c") != "c1 c2" || w.ids("ws_spare") != "" {
 		t.Errorf("%s %+v %s", flow.Shown(), a, w.ids("ws_c"))
@@ -263,17 +257,15 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 	flow := w.start("four")
 	<-reached
 	w.await("the others", func() bool { return w.flow(flow.WorkflowID).Metrics.Completed == 3 })
-	_, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "enough")
-	expect.No(t, err)
+	expect.Of(w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "enough"))(t)
 	flow = w.over(flow.WorkflowID)
 	if flow.State != cad.PartialFailure || of(flow, "d").Status != cad.Failed || of(flow, "join").Status != cad.Failed || flow.Cancelled != "enough" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Assignments)
 	}
-	_, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
+	_, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
 	expect.Is(t, code(err), core.Conflict, "cancelled twice")
 	close(hold)
-	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.No(t, err)
+	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
 	}

@@ -136,8 +136,7 @@ func (w *world) agent(id, role string) cad.Agent {
 // bind has an agent of the fleet act as a CAD agent.
 func (w *world) bind(id, fleet string) {
 	w.T.Helper()
-	_, err := w.cad.BindAgent(context.Background(), alice, id, fleet)
-	expect.No(w.T, err)
+	expect.Of(w.cad.BindAgent(context.Background(), alice, id, fleet))(w.T)
 }
 
 func (w *world) try(id, method, params string) (cad.Done, error) {
@@ -153,22 +152,19 @@ func (w *world) do(id, method, params string) cad.Done {
 
 func (w *world) now(id string) cad.Agent {
 	w.T.Helper()
-	a, err := w.cad.Agent(context.Background(), home, id)
-	expect.No(w.T, err)
+	a := expect.Of(w.cad.Agent(context.Background(), home, id))(w.T)
 	return a
 }
 
 func (w *world) space(id string) cad.Workspace {
 	w.T.Helper()
-	s, err := w.cad.Workspace(context.Background(), home, id)
-	expect.No(w.T, err)
+	s := expect.Of(w.cad.Workspace(context.Background(), home, id))(w.T)
 	return s
 }
 
 func (w *world) ids(workspace string) string {
 	w.T.Helper()
-	all, err := w.cad.AllEntities(context.Background(), home, workspace)
-	expect.No(w.T, err)
+	all := expect.Of(w.cad.AllEntities(context.Background(), home, workspace))(w.T)
 	ids := make([]string, len(all))
 	for i, e := range all {
 		ids[i] = e.ID
@@ -180,8 +176,7 @@ func (w *world) ids(workspace string) string {
 func (w *world) events(kind string) (n int) {
 	w.T.Helper()
 	for seq := uint64(0); ; {
-		all, err := w.Ledger.Since(context.Background(), home, seq, 500)
-		expect.No(w.T, err)
+		all := expect.Of(w.Ledger.Since(context.Background(), home, seq, 500))(w.T)
 		if len(all) == 0 {
 			return n
 		}
@@ -201,8 +196,7 @@ func (w *world) sound() {
 	if err != nil || len(deltas) > 0 {
 		w.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
-	spaces, err := w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100})
-	expect.No(w.T, err)
+	spaces := expect.Of(w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100}))(w.T)
 	for _, s := range spaces.Items {
 		w.replayed(s)
 	}
@@ -210,8 +204,7 @@ func (w *world) sound() {
 
 func (w *world) replayed(s cad.Workspace) {
 	w.T.Helper()
-	entries, err := w.cad.Journal(context.Background(), home, s.WorkspaceID, 1)
-	expect.No(w.T, err)
+	entries := expect.Of(w.cad.Journal(context.Background(), home, s.WorkspaceID, 1))(w.T)
 	content, err := model.Load(entries)
 	expect.No(w.T, err, "replay", s.WorkspaceID)
 	var ids []string
@@ -223,8 +216,7 @@ func (w *world) replayed(s cad.Workspace) {
 		}
 	}
 	slices.Sort(ids)
-	open, err := w.cad.Conflicts(context.Background(), home, s.WorkspaceID)
-	expect.No(w.T, err)
+	open := expect.Of(w.cad.Conflicts(context.Background(), home, s.WorkspaceID))(w.T)
 	if got := w.ids(s.WorkspaceID); got != strings.Join(ids, " ") || s.EntityCount != len(ids) || s.SolidCount != solids || s.Seq != content.Seq() ||
 		s.Conflicts != len(content.Conflicts()) || len(open) != s.Conflicts {
 		w.T.Errorf("workspace %+v has %s; its journal leads to %v, seq %d, %d conflicts", s, got, ids, content.Seq(), len(content.Conflicts()))

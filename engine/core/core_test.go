@@ -72,8 +72,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 
 func TestNoPageIsTooFarOut(t *testing.T) {
 	for _, page := range []int{3, 1 << 40, math.MaxInt / 100, math.MaxInt} {
-		f, err := Filter{Page: page, Size: 100}.Check()
-		expect.No(t, err)
+		f := expect.Of(Filter{Page: page, Size: 100}.Check())(t)
 		info := NewPage[int](nil, f, 200).Info
 		if f.Offset() < 200 || f.Offset()+f.Size < 0 || info.Next || !info.Previous || info.Page != page {
 			t.Errorf("page %d: offset %d, %+v", page, f.Offset(), info)
@@ -199,8 +198,7 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 		page, size, total int
 		next, prev        bool
 	}{{1, 20, 0, false, false}, {1, 20, 20, false, false}, {1, 20, 21, true, false}, {2, 20, 21, false, true}, {9, 20, 21, false, true}} {
-		f, err := Filter{Page: c.page, Size: c.size}.Check()
-		expect.No(t, err)
+		f := expect.Of(Filter{Page: c.page, Size: c.size}.Check())(t)
 		if info := NewPage[int](nil, f, c.total).Info; info.Next != c.next || info.Previous != c.prev {
 			t.Errorf("page %d of %d: %+v", c.page, c.total, info)
 		}

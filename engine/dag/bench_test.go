@@ -31,8 +31,7 @@ func BenchmarkID(b *testing.B) {
 	b.ReportAllocs()
 	cpu := processor()
 	for b.Loop() {
-		_, err := dag.Parse(data)
-		expect.No(b, err)
+		expect.Of(dag.Parse(data))(b)
 	}
 	b.ReportMetric(float64((processor()-cpu).Nanoseconds())/float64(b.N), "ns-cpu/op")
 }
@@ -42,8 +41,7 @@ func BenchmarkCanonicalID(b *testing.B) {
 	data := kib(1, 1, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	cpu := processor()
 	for b.Loop() {
-		canon, err := core.Canonical(data)
-		expect.No(b, err)
+		canon := expect.Of(core.Canonical(data))(b)
 		sum := sha256.Sum256(canon)
 		_ = hex.EncodeToString(sum[:])
 	}
@@ -169,8 +167,7 @@ func BenchmarkQueries(b *testing.B) {
 func benchEvents(b *testing.B) int {
 	n := 1_000_000
 	if text := os.Getenv("SWARMDECK_BENCH_EVENTS"); text != "" {
-		_, err := fmt.Sscan(text, &n)
-		expect.No(b, err)
+		expect.Of(fmt.Sscan(text, &n))(b)
 	}
 	return n
 }

@@ -110,9 +110,8 @@ func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
 func TestAnAgentSpeaksForItselfAlone(t *testing.T) {
 	r := newRig(t)
 	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
-	_, err := r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{}))
-	expect.No(t, err)
-	_, err = r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{}))
+	expect.Of(r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{})))(t)
+	_, err := r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{}))
 	expect.Is(t, core.AsError(err).Code, core.Denied)
 }
 

@@ -55,8 +55,7 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 
 func TestAnIDFollowsFromTheCanonicalFormAlone(t *testing.T) {
 	for _, v := range vectors(t) {
-		e, err := dag.Parse(v.Event)
-		expect.No(t, err)
+		e := expect.Of(dag.Parse(v.Event))(t)
 		canon, err := jcs.Transform(v.Event)
 		if err != nil || !bytes.Equal(canon, e.Canonical()) {
 			t.Errorf("%s: canonical\n%s\nby the other implementation\n%s %v", v.Name, e.Canonical(), canon, err)
@@ -74,8 +73,7 @@ func TestAnIDFollowsFromTheCanonicalFormAlone(t *testing.T) {
 
 func TestAChangedEventDoesNotKeepItsID(t *testing.T) {
 	for _, v := range vectors(t) {
-		e, err := dag.Parse(v.Event)
-		expect.No(t, err)
+		e := expect.Of(dag.Parse(v.Event))(t)
 		changed := bytes.Replace(e.JSON(), []byte("2026-01-02"), []byte("2026-01-03"), 1)
 		if _, err := dag.Parse(changed); err == nil || !strings.Contains(err.Error(), e.EventID) {
 			t.Errorf("%s: %v", v.Name, err)

@@ -66,8 +66,7 @@ func ref(e dag.Event) dag.EventRef { return dag.EventRef{EventID: e.EventID} }
 
 func vectors(t testing.TB) []vector {
 	t.Helper()
-	data, err := os.ReadFile("testdata/vectors.json")
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile("testdata/vectors.json"))(t)
 	var all []vector
 	expect.No(t, core.Decode(data, &all))
 	return all

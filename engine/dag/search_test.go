@@ -77,8 +77,7 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 		n = 3_000
 	}
 	if s := os.Getenv("SEARCH_EVENTS"); s != "" { // of a long trial
-		_, err := fmt.Sscan(s, &n)
-		expect.No(t, err)
+		expect.Of(fmt.Sscan(s, &n))(t)
 	}
 	r := newRig(t)
 	mid, last, when := fillTurns(t, r, n)

@@ -16,8 +16,7 @@ import (
 
 // What is found at a time is what brute force finds, for any times.
 func TestWhatHeldAtATimeIsFound(t *testing.T) {
-	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{}))(t)
 	defer db.Close()
 	expect.No(t, db.CreateTenant(t.Context(), "t_x1"))
 	ledger := audit.New(db, audit.Options{})
@@ -25,7 +24,7 @@ func TestWhatHeldAtATimeIsFound(t *testing.T) {
 	type life struct{ from, to int64 } // to 0 is open
 	var all []life
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	err = ledger.Append(t.Context(), core.Self("t_x1", "test"), func(tx *audit.Tx) error {
+	err := ledger.Append(t.Context(), core.Self("t_x1", "test"), func(tx *audit.Tx) error {
 		w := &writer{reader: reader{tx}, tx: tx}
 		for i := range 400 {
 			l := life{from: random.Int64N(1000)}

@@ -12,8 +12,7 @@ import (
 
 func request(t testing.TB, method, path, query string) egress.Request {
 	t.Helper()
-	r, err := egress.NewRequest(target(t, "api.example", 443), method, path, query)
-	expect.No(t, err)
+	r := expect.Of(egress.NewRequest(target(t, "api.example", 443), method, path, query))(t)
 	return r
 }
 

@@ -77,17 +77,15 @@ type working struct {
 
 func work(t *testing.T, policy string) *working {
 	t.Helper()
-	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{}))(t)
 	w := &working{&world{t: t}, &talker{begun: make(chan struct{}), end: make(chan struct{})}}
 	opt := engine.Options{Store: db, Runtimes: map[string]fleet.Runtime{"exec": w.agents}}
 	if policy != "" {
 		opt.Policy = []byte(policy)
 	}
-	w.Engine, err = engine.Open(t.Context(), opt)
-	expect.No(t, err)
+	w.Engine = expect.Of(engine.Open(t.Context(), opt))(t)
 	w.bell = w.Watch(t.Context())
-	_, err = w.Swarm.CreateTenant(t.Context(), alice, acme)
+	_, err := w.Swarm.CreateTenant(t.Context(), alice, acme)
 	w.no(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

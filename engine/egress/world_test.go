@@ -66,8 +66,7 @@ func open(t testing.TB, path string, patience time.Duration) *world {
 		_ = db.Close()
 	})
 	if all, err := w.Swarm.Tenants(t.Context()); err != nil || len(all) == 0 {
-		_, err = w.Swarm.CreateTenant(t.Context(), alice, acme)
-		expect.No(t, err)
+		expect.Of(w.Swarm.CreateTenant(t.Context(), alice, acme))(t)
 	}
 	w.bell = w.Watch(context.Background())
 	return w
@@ -92,8 +91,7 @@ func (w *world) put(effect egress.Effect, where string, change ...func(*egress.R
 
 func target(t testing.TB, host string, port int) egress.Target {
 	t.Helper()
-	to, err := egress.NewTarget(host, port)
-	expect.No(t, err)
+	to := expect.Of(egress.NewTarget(host, port))(t)
 	return to
 }
 

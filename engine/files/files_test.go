@@ -21,12 +21,9 @@ var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: 
 
 func open(t *testing.T, path string) *engine.Engine {
 	t.Helper()
-	db, err := store.Open(path, store.Options{})
-	expect.No(t, err)
-	own, err := safeopen.OwnFiles(path)
-	expect.No(t, err)
-	e, err := engine.Open(t.Context(), engine.Options{Store: db, Own: own})
-	expect.No(t, err)
+	db := expect.Of(store.Open(path, store.Options{}))(t)
+	own := expect.Of(safeopen.OwnFiles(path))(t)
+	e := expect.Of(engine.Open(t.Context(), engine.Options{Store: db, Own: own}))(t)
 	t.Cleanup(func() {
 		_ = e.Close()
 		_ = db.Close()
@@ -36,8 +33,7 @@ func open(t *testing.T, path string) *engine.Engine {
 
 func put(t *testing.T, e *engine.Engine, effect files.Effect, path, role, agent string) string {
 	t.Helper()
-	r, err := files.NewRule(effect, path)
-	expect.No(t, err)
+	r := expect.Of(files.NewRule(effect, path))(t)
 	r.Role, r.Agent = role, agent
 	_, action, err := e.Files.Put(t.Context(), alice, r)
 	expect.No(t, err)
@@ -48,8 +44,7 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.db")
 	t.Run("one engine", func(t *testing.T) {
 		e := open(t, path)
-		_, err := e.Swarm.CreateTenant(t.Context(), alice, acme)
-		expect.No(t, err)
+		expect.Of(e.Swarm.CreateTenant(t.Context(), alice, acme))(t)
 		put(t, e, files.Read, "/data/all", "", "")
 		put(t, e, files.Read, "/data/x", "", "")
 		put(t, e, files.Write, "/data/x", "coder", "")
@@ -74,8 +69,7 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 		}
 	}
 	r := files.Rule{Path: "/data/x", Agent: "ada"}
-	_, err := e.Files.Remove(t.Context(), alice, r.ID())
-	expect.No(t, err)
+	expect.Of(e.Files.Remove(t.Context(), alice, r.ID()))(t)
 	if got := e.Files.Places(acme, "coder", "ada"); len(got.Hide) != 0 || len(got.Write) != 1 {
 		t.Errorf("without the rule for ada: %+v", got)
 	}

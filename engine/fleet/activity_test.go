@@ -13,8 +13,7 @@ import (
 
 func (w *world) activity(name string) fleet.Activity {
 	w.T.Helper()
-	a, err := w.fleet.Activity(w.T.Context(), home, name, time.Time{})
-	expect.No(w.T, err)
+	a := expect.Of(w.fleet.Activity(w.T.Context(), home, name, time.Time{}))(w.T)
 	if again, err := w.fleet.Activity(w.T.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
 		w.T.Fatalf("read again although it is known: %+v, %v", again, err)
 	}

@@ -48,10 +48,8 @@ func TestOnlyAnIdleAgentTakesATask(t *testing.T) {
 	}
 	w.assign("busy", "x")
 	w.awaitStatus("busy", fleet.Busy)
-	_, err := w.fleet.Pause(t.Context(), alice, "paused")
-	expect.No(t, err)
-	_, err = w.fleet.Stop(t.Context(), alice, "stopped")
-	expect.No(t, err)
+	expect.Of(w.fleet.Pause(t.Context(), alice, "paused"))(t)
+	expect.Of(w.fleet.Stop(t.Context(), alice, "stopped"))(t)
 	w.rt.handle("broken").notify(fleet.Health{Status: fleet.Failed, Reason: "crashed 5 times"})
 	w.awaitStatus("broken", fleet.Failed)
 	for _, name := range []string{"busy", "paused", "stopped", "broken"} {
@@ -138,8 +136,7 @@ func TestCancelFreesTheAgent(t *testing.T) {
 		tk := w.assign("bob", "x")
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
-		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-		expect.No(t, err)
+		a := expect.Of(w.fleet.CancelTask(t.Context(), alice, "bob"))(t)
 		if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
 			t.Errorf("after %v: %+v", took, a)
 		}
@@ -160,8 +157,7 @@ func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 		w.assign("bob", "x")
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
-		a, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-		expect.No(t, err)
+		a := expect.Of(w.fleet.CancelTask(t.Context(), alice, "bob"))(t)
 		if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
 			t.Errorf("after %v: %+v", took, a)
 		}
@@ -182,12 +178,10 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 		t.Fatalf("empty history: %+v, %v", empty, err)
 	}
 	for i := range 5 {
-		tk, err := w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i))
-		expect.No(t, err)
+		tk := expect.Of(w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i)))(t)
 		w.result(tk.TaskID)
 	}
-	page, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3})
-	expect.No(t, err)
+	page := expect.Of(w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3}))(t)
 	if page.Info.Total != 5 || !page.Info.Next || page.Info.Previous || len(page.Items) != 3 {
 		t.Fatalf("page: %+v", page)
 	}
@@ -226,8 +220,7 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 	w := newWorld(t).run()
 	over := w.session()
-	_, err := w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over")
-	expect.No(t, err)
+	expect.Of(w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over"))(t)
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: over, Command: []string{"x"}})
 	refused(t, err, core.Conflict, "", "")
 	if a.Name != "bob" || !strings.Contains(err.Error(), "was created") {
@@ -239,14 +232,12 @@ func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 
 func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.swarm.CreateTenant(t.Context(), alice, "t_other")
-	expect.No(t, err)
+	expect.Of(w.swarm.CreateTenant(t.Context(), alice, "t_other"))(t)
 	there := alice
 	there.Tenant = "t_other"
-	foreign, err := w.swarm.Sessions.Create(t.Context(), there, "")
-	expect.No(t, err)
+	foreign := expect.Of(w.swarm.Sessions.Create(t.Context(), there, ""))(t)
 	make := fleet.Create{Name: "bob", Project: "P", Session: foreign.SessionID, Command: []string{"x"}}
-	_, err = w.fleet.Create(t.Context(), alice, make)
+	_, err := w.fleet.Create(t.Context(), alice, make)
 	refused(t, err, core.Denied, "", "")
 	if got := w.events("tenant.violation"); len(got) != 1 {
 		t.Errorf("%d violations in the log", len(got))
@@ -286,14 +277,11 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 		for i := range 12 {
 			d := swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.MustEncode(map[string]string{"agent": "bob", "message": fmt.Sprint(i)})}
 			if i%3 > 0 { // two sessions beside the tasks without one
-				s, err := w.swarm.Sessions.Create(t.Context(), alice, "")
-				expect.No(t, err)
-				_, err = w.swarm.Sessions.Start(t.Context(), alice, s.SessionID)
-				expect.No(t, err)
+				s := expect.Of(w.swarm.Sessions.Create(t.Context(), alice, ""))(t)
+				expect.Of(w.swarm.Sessions.Start(t.Context(), alice, s.SessionID))(t)
 				d.Session = s.SessionID
 			}
-			tk, err := w.swarm.Dispatch(t.Context(), alice, d)
-			expect.No(t, err)
+			tk := expect.Of(w.swarm.Dispatch(t.Context(), alice, d))(t)
 			ids = append(ids, tk.TaskID)
 		}
 		for _, id := range ids {
@@ -313,8 +301,7 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 		for i := range 30 {
 			tk := w.assign("bob", "x")
 			time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
-			_, err := w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
-			expect.No(t, err)
+			expect.Of(w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
 			if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 				t.Fatalf("result: %+v", r)
 			}
@@ -327,8 +314,7 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
-		expect.No(t, err)
+		expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}))(t)
 		w.run() // its agents start at some moment from here on
 		tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
 		expect.No(t, err, "right after the engine's start")
@@ -346,8 +332,7 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 		if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
 			t.Error("an agent that is starting took a task")
 		}
-		_, err = w.fleet.Stop(t.Context(), alice, "bob")
-		expect.No(t, err)
+		expect.Of(w.fleet.Stop(t.Context(), alice, "bob"))(t)
 		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
 		refused(t, err, core.Conflict, "error", "AgentBusyError")
 		w.consistent()
@@ -356,8 +341,7 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 
 func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}))(t)
 	tk, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
 	expect.No(t, err, "the agent was made, nothing runs")
 	expect.Is(t, tk.Status, task.Queued, "task", tk)

@@ -57,8 +57,7 @@ func TestSameHealthIsNotWrittenAgain(t *testing.T) {
 func TestAgentThatCannotBeOpenedRecovers(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.breaks(errors.New("no such program"))
-	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}})
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}}))(t)
 	if a := w.awaitStatus("bob", fleet.Failed); a.Reason != "can't open: no such program" {
 		t.Errorf("reason %q", a.Reason)
 	}
@@ -87,8 +86,7 @@ func TestStopLastsUntilStart(t *testing.T) {
 	if a := w.agent("bob"); a.Status != fleet.Offline || !a.Stopped {
 		t.Errorf("after a restart of the engine: %+v", a)
 	}
-	_, err = w.fleet.Start(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.Start(t.Context(), alice, "bob"))(t)
 	if a := w.awaitStatus("bob", fleet.Idle); a.Stopped || a.Reason != "" {
 		t.Errorf("started: %+v", a)
 	}
@@ -105,8 +103,7 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	w.rt.does(done)
-	_, err := w.fleet.Restart(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.Restart(t.Context(), alice, "bob"))(t)
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
 		t.Errorf("result: %+v %+v", r, r.Error)
 	}
@@ -163,8 +160,7 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	}()
 	still := func() bool { return h.is(func() bool { return h.paused }) }
 	w.Await("a try to pause", still)
-	_, err := w.fleet.Resume(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 	expect.No(t, <-asked)
 	w.Await("going on", func() bool { return !still() })
 	w.Await("a free agent", func() bool { free, _ := w.fleet.Runner().Slot(home, "bob"); return free })
@@ -185,8 +181,7 @@ func TestPauseOutlastsTheEngine(t *testing.T) {
 	})
 	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
 	refused(t, err, core.Conflict, "error", "AgentBusyError")
-	_, err = w.fleet.Resume(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 	w.awaitStatus("bob", fleet.Idle)
 	w.result(w.assign("bob", "x").TaskID)
 }
@@ -195,28 +190,22 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
-	s, err := w.swarm.Sessions.Create(t.Context(), alice, "s")
-	expect.No(t, err)
-	_, err = w.swarm.Sessions.Start(t.Context(), alice, s.SessionID)
-	expect.No(t, err)
+	s := expect.Of(w.swarm.Sessions.Create(t.Context(), alice, "s"))(t)
+	expect.Of(w.swarm.Sessions.Start(t.Context(), alice, s.SessionID))(t)
 	input := core.Raw(`{"agent":"bob","message":"x"}`)
-	_, err = w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input})
+	_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input})
 	expect.No(t, err)
 	w.awaitStatus("bob", fleet.Busy)
 	h := w.rt.handle("bob")
 	still := func() bool { return h.is(func() bool { return h.paused }) }
-	_, err = w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch")
-	expect.No(t, err)
+	expect.Of(w.swarm.Sessions.Pause(t.Context(), alice, s.SessionID, "lunch"))(t)
 	w.Await("the session's pause", still)
-	_, err = w.fleet.Pause(t.Context(), alice, "bob")
-	expect.No(t, err)
-	_, err = w.fleet.Resume(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.Pause(t.Context(), alice, "bob"))(t)
+	expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 	if !still() {
 		t.Error("resuming the agent resumed a paused session's work")
 	}
-	_, err = w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID)
-	expect.No(t, err)
+	expect.Of(w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID))(t)
 	w.Await("going on", func() bool { return !still() })
 }
 
@@ -230,8 +219,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		w.assign("a0", "x")
 		w.awaitStatus("a0", fleet.Busy)
 		begin := time.Now()
-		_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
-		expect.No(t, err)
+		expect.Of(w.swarm.EStops.Press(t.Context(), alice, "test"))(t)
 		frozen := func() (n int) {
 			for i := range 20 {
 				if h := w.rt.handle(fmt.Sprint("a", i)); h.is(func() bool { return h.paused }) {
@@ -247,8 +235,7 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 		if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
 			t.Error("a frozen agent takes tasks")
 		}
-		_, err = w.swarm.EStops.Thaw(t.Context(), alice, "over")
-		expect.No(t, err)
+		expect.Of(w.swarm.EStops.Thaw(t.Context(), alice, "over"))(t)
 		w.Await("all go on", func() bool { return frozen() == 0 })
 	})
 }
@@ -272,8 +259,7 @@ func TestAnEmergencyStopFreezesOnceWhatStandsStill(t *testing.T) {
 		w.swarm.EStops.Freezer(c)
 		w.run()
 		w.create("bob")
-		_, err := w.swarm.EStops.Press(t.Context(), alice, "test")
-		expect.No(t, err)
+		expect.Of(w.swarm.EStops.Press(t.Context(), alice, "test"))(t)
 		h := w.rt.handle("bob")
 		w.Await("it to stand still", func() bool { return h.is(func() bool { return h.paused }) })
 		w.Await("a second without a freeze", func() bool {
@@ -317,12 +303,10 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 		"paused and busy": func(w *world) {
 			w.assign("bob", "x")
 			w.awaitStatus("bob", fleet.Busy)
-			_, err := w.fleet.Pause(w.T.Context(), alice, "bob")
-			expect.No(w.T, err)
+			expect.Of(w.fleet.Pause(w.T.Context(), alice, "bob"))(w.T)
 		},
 		"with a queue": func(w *world) {
-			_, err := w.fleet.Pause(w.T.Context(), alice, "bob")
-			expect.No(w.T, err)
+			expect.Of(w.fleet.Pause(w.T.Context(), alice, "bob"))(w.T)
 			for range 150 {
 				_, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
 				expect.No(w.T, err)
@@ -341,8 +325,7 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 			if !h.is(func() bool { return h.closed }) {
 				t.Error("not swept")
 			}
-			tasks, err := w.tasks.List(t.Context(), home, core.Filter{Agent: "bob", Size: 100})
-			expect.No(t, err)
+			tasks := expect.Of(w.tasks.List(t.Context(), home, core.Filter{Agent: "bob", Size: 100}))(t)
 			for _, tk := range tasks.Items {
 				if r := w.result(tk.TaskID); r.Status != task.Cancelled {
 					t.Errorf("task %s: %+v", tk.TaskID, r)
@@ -371,8 +354,7 @@ func TestDeleteIsJudged(t *testing.T) {
 
 func TestAnAgentIsPausedAtOnceWhenNoEngineRuns(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}})
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}))(t)
 	a, err := w.fleet.Pause(t.Context(), alice, "bob")
 	if err != nil || !a.Paused || a.Pausing {
 		t.Errorf("paused: %+v, %v", a, err)

@@ -98,8 +98,7 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 			t.Fatalf("answered by nobody: %+v", a)
 		default:
 		}
-		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"})
-		expect.No(t, err)
+		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}))(t)
 		if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
 			t.Errorf("answer: %+v", a)
 		}
@@ -137,8 +136,7 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
-	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}))(t)
 	if a := <-answers; a.Decision != "deny" || a.Reason != "not there" {
 		t.Errorf("answer: %+v", a)
 	}
@@ -151,8 +149,7 @@ func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 func TestAbortEndsTheTaskBlocked(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
-	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true}))(t)
 	if a := <-answers; a.Decision != "abort" {
 		t.Errorf("answer: %+v", a)
 	}
@@ -311,8 +308,7 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	if !slices.Equal(seen.lines, want) {
 		t.Errorf("the record is told:\n%s", strings.Join(seen.lines, "\n"))
 	}
-	shown, err := w.fleet.Activity(t.Context(), home, "bob", time.Time{})
-	expect.No(t, err)
+	shown := expect.Of(w.fleet.Activity(t.Context(), home, "bob", time.Time{}))(t)
 	for _, c := range shown.Calls {
 		if c.CallID == "c" && c.Args != `{"path":"evil"}` {
 			t.Errorf("shown is %+v", c)
@@ -328,8 +324,7 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"})
-		expect.No(t, err)
+		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}))(t)
 		select {
 		case a := <-answers:
 			t.Fatalf("answered while paused: %+v", a)
@@ -338,8 +333,7 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
 			t.Error("used while paused")
 		}
-		_, err = w.fleet.Resume(t.Context(), alice, "bob")
-		expect.No(t, err)
+		expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 		if a := <-answers; a.Decision != "approve" {
 			t.Errorf("answer: %+v", a)
 		}
@@ -378,8 +372,7 @@ func TestAQuestionVoidedByOthersIsAskedAnew(t *testing.T) {
 	if second.ApprovalID == first.ApprovalID {
 		t.Fatal("not asked anew")
 	}
-	_, err = w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
 	if a := <-answers; a.Decision != "approve" {
 		t.Errorf("answer: %+v", a)
 	}

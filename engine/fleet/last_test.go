@@ -43,8 +43,7 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 	hung := w.assign("bob", "hang")
 	w.awaitStatus("bob", fleet.Busy)
 	w.last("bob", hung.TaskID, "")
-	_, err := w.fleet.CancelTask(t.Context(), alice, "bob")
-	expect.No(t, err)
+	expect.Of(w.fleet.CancelTask(t.Context(), alice, "bob"))(t)
 	w.result(hung.TaskID)
 	w.last("bob", hung.TaskID, task.Cancelled)
 	late, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
@@ -57,8 +56,7 @@ func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {
 		Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"go"}`), After: []string{w.waiting().TaskID},
 	})
 	expect.No(t, err)
-	_, err = w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, "")
-	expect.No(t, err)
+	expect.Of(w.swarm.Cancel(t.Context(), alice, unstarted.TaskID, ""))(t)
 	w.last("bob", late.TaskID, task.TimedOut) // it never had the other one
 	w.consistent()
 	w.Close()

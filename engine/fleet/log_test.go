@@ -15,8 +15,7 @@ import (
 
 func (w *world) log(name string, f core.Filter) core.Page[task.LogLine] {
 	w.T.Helper()
-	p, err := w.fleet.Log(w.T.Context(), home, name, f)
-	expect.No(w.T, err)
+	p := expect.Of(w.fleet.Log(w.T.Context(), home, name, f))(w.T)
 	return p
 }
 

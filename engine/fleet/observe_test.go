@@ -79,8 +79,7 @@ func TestAnAgentHearsAnAnswerOnceItsDecisionIsNoted(t *testing.T) {
 	w.rt.does(call(write, answers))
 	w.create("bob")
 	tk := w.assign("bob", "x")
-	_, err := w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}))(t)
 	w.result(tk.TaskID)
 	i, j := slices.Index(seen.lines, "deny c1"), slices.Index(seen.lines, "answered c1 deny")
 	if i < 0 || j < i {

@@ -81,8 +81,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 		t.Errorf("task: %+v, %v", now, err)
 	}
 	// The one that is answered is no longer waited for, the other still is.
-	_, err := w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}))(t)
 	if r := <-one; !r.Approved {
 		t.Errorf("%+v", r)
 	}
@@ -91,8 +90,7 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
 	})
-	_, err = w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"}))(t)
 	if r := <-two; r.Approved || r.Reason != "no" {
 		t.Errorf("%+v", r)
 	}

@@ -93,10 +93,8 @@ func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
 	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Sent {
 		t.Errorf("%+v, %v", now, err)
 	}
-	_, err := w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID)
-	expect.No(t, err)
-	_, err = w.tasks.Wait(ctx, home, tk.TaskID, "")
-	expect.No(t, err)
+	expect.Of(w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID))(t)
+	expect.Of(w.tasks.Wait(ctx, home, tk.TaskID, ""))(t)
 	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
 	w.result(held.TaskID)
 }
@@ -174,8 +172,7 @@ func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
 	if old, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); old.Status != judge.Voided {
 		t.Errorf("the old question: %+v", old)
 	}
-	_, err := w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
 	if a := <-answers; a.Decision != "approve" {
 		t.Errorf("answer: %+v", a)
 	}

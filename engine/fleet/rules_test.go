@@ -14,8 +14,7 @@ import (
 func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 	w := newWorld(t)
 	good := fleet.Create{Name: "Sony", Project: "Setup", Role: "coder", Command: []string{"x"}}
-	_, err := w.fleet.Create(t.Context(), alice, good)
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), alice, good))(t)
 	for name, c := range map[string]struct {
 		change func(*fleet.Create)
 		code   core.Code
@@ -81,12 +80,10 @@ func TestAgentHasTheSeedsFields(t *testing.T) {
 func TestIdsStayTheSameWhenAnAgentIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	c := fleet.Create{Name: "a", Project: "P", Role: "r", Command: []string{"x"}, Dir: "/tmp"}
-	first, err := w.fleet.Create(t.Context(), alice, c)
-	expect.No(t, err)
+	first := expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
 	before, _ := w.fleet.Roles(t.Context(), home, "P")
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "a"))
-	second, err := w.fleet.Create(t.Context(), alice, c)
-	expect.No(t, err)
+	second := expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
 	after, _ := w.fleet.Roles(t.Context(), home, "P")
 	if first.WorkspaceID != second.WorkspaceID || len(after) != 1 || before[0] != after[0] {
 		t.Errorf("ids changed: %+v %+v; %+v %+v", first, second, before, after)
@@ -137,11 +134,9 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 	w := newWorld(t)
 	away := alice
 	away.Tenant = "t_away"
-	_, err := w.swarm.CreateTenant(t.Context(), alice, away.Tenant)
-	expect.No(t, err)
+	expect.Of(w.swarm.CreateTenant(t.Context(), alice, away.Tenant))(t)
 	c := fleet.Create{Name: "spy", Project: "P", Command: []string{"x"}}
-	_, err = w.fleet.Create(t.Context(), away, c)
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), away, c))(t)
 	before := len(w.events("tenant.violation"))
 	n := 0
 	for name, op := range w.operations("spy") {
@@ -150,8 +145,7 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 	}
 	expect.Is(t, len(w.events("tenant.violation"))-before, n)
 	// Names are unique in a tenant, not across: home may have a spy of its own.
-	_, err = w.fleet.Create(t.Context(), alice, c)
-	expect.No(t, err)
+	expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
 	if a := w.agent("spy"); a.TenantID != home {
 		t.Errorf("got the agent of %s", a.TenantID)
 	}
@@ -162,13 +156,11 @@ func TestListFiltersAndPages(t *testing.T) {
 	w := newWorld(t)
 	for i := range 25 {
 		c := fleet.Create{Name: fmt.Sprintf("agent-%02d", i), Project: "P", Role: []string{"coder", "tester"}[i%2], Command: []string{"x"}}
-		_, err := w.fleet.Create(t.Context(), alice, c)
-		expect.No(t, err)
+		expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
 	}
 	list := func(q core.Filter) core.Page[fleet.Agent] {
 		t.Helper()
-		p, err := w.fleet.Agents(t.Context(), home, q)
-		expect.No(t, err)
+		p := expect.Of(w.fleet.Agents(t.Context(), home, q))(t)
 		return p
 	}
 	if p := list(core.Filter{}); len(p.Items) != 20 || p.Info.Total != 25 || !p.Info.Next || p.Items[0].Name != "agent-24" {

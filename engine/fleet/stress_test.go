@@ -30,13 +30,11 @@ func TestEverythingAtOnce(t *testing.T) {
 	for _, n := range names {
 		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
 		for _, undo := range []func(context.Context, core.Caller, string) (fleet.Agent, error){w.fleet.Resume, w.fleet.Start, w.fleet.Restart} {
-			_, err := undo(t.Context(), alice, n)
-			expect.No(t, err)
+			expect.Of(undo(t.Context(), alice, n))(t)
 		}
 	}
 	w.Await("all tasks are over", func() bool {
-		open, err := w.judge.Open(t.Context(), home)
-		expect.No(t, err)
+		open := expect.Of(w.judge.Open(t.Context(), home))(t)
 		for _, ap := range open {
 			_, _ = w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Reason: "done"})
 		}
@@ -74,13 +72,11 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	for _, n := range names {
 		_, _ = w.fleet.Create(t.Context(), alice, fleet.Create{Name: n, Project: "Setup", Command: []string{"x"}})
-		_, err := w.fleet.Resume(t.Context(), alice, n)
-		expect.No(t, err)
+		expect.Of(w.fleet.Resume(t.Context(), alice, n))(t)
 		if _, err := w.fleet.CancelTask(t.Context(), alice, n); err != nil && core.AsError(err).Code != core.Conflict {
 			t.Fatal(err)
 		}
-		_, err = w.fleet.Start(t.Context(), alice, n)
-		expect.No(t, err)
+		expect.Of(w.fleet.Start(t.Context(), alice, n))(t)
 	}
 	w.Await("all agents are open", func() bool {
 		for _, a := range w.fleet.Live(home) {

@@ -106,16 +106,13 @@ func TestTimeSpentWaitingIsNoLackOfProgress(t *testing.T) {
 		if a := w.agent("bob"); a.Stuck != nil || a.Waiting != ap.ApprovalID {
 			t.Fatalf("%+v", a.Stuck)
 		}
-		_, err := w.fleet.Pause(t.Context(), alice, "bob")
-		expect.No(t, err)
-		_, err = w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"})
-		expect.No(t, err)
+		expect.Of(w.fleet.Pause(t.Context(), alice, "bob"))(t)
+		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
 		time.Sleep(200 * time.Millisecond)
 		if a := w.agent("bob"); a.Stuck != nil {
 			t.Fatalf("paused and %+v", a.Stuck)
 		}
-		_, err = w.fleet.Resume(t.Context(), alice, "bob")
-		expect.No(t, err)
+		expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 		w.awaitStuck("bob", fleet.NoProgress)
 		close(next)
 	})

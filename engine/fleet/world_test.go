@@ -99,8 +99,7 @@ func (w *world) crash() {
 
 func (w *world) agent(name string) fleet.Agent {
 	w.T.Helper()
-	a, err := w.fleet.Agent(w.T.Context(), home, name)
-	expect.No(w.T, err)
+	a := expect.Of(w.fleet.Agent(w.T.Context(), home, name))(w.T)
 	return a
 }
 
@@ -121,16 +120,14 @@ func (w *world) create(name string) {
 // session makes a session and returns its id.
 func (w *world) session() string {
 	w.T.Helper()
-	s, err := w.swarm.Sessions.Create(w.T.Context(), alice, "")
-	expect.No(w.T, err)
+	s := expect.Of(w.swarm.Sessions.Create(w.T.Context(), alice, ""))(w.T)
 	return s.SessionID
 }
 
 // assign gives an agent a task that ends as the script says.
 func (w *world) assign(name, message string) task.Task {
 	w.T.Helper()
-	t, err := w.fleet.Assign(w.T.Context(), alice, name, message, "")
-	expect.No(w.T, err)
+	t := expect.Of(w.fleet.Assign(w.T.Context(), alice, name, message, ""))(w.T)
 	return t
 }
 
@@ -141,8 +138,7 @@ func (w *world) result(id string) task.Result {
 	defer stop()
 	_, err := w.tasks.Wait(ctx, home, id, "")
 	expect.No(w.T, err, "wait for", id)
-	r, err := w.tasks.Result(ctx, home, id)
-	expect.No(w.T, err)
+	r := expect.Of(w.tasks.Result(ctx, home, id))(w.T)
 	return r
 }
 
@@ -166,8 +162,7 @@ func (w *world) sendAgain(id string, answer judge.Answer) {
 	if ap.TaskID != id || ap.ReasonCode != swarm.ReasonSent {
 		w.T.Fatalf("asked about something else: %+v", ap)
 	}
-	_, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer)
-	expect.No(w.T, err)
+	expect.Of(w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer))(w.T)
 }
 
 // sendOn has what engines died under go to its agents once more.
@@ -183,8 +178,7 @@ func (w *world) sendOn() {
 
 func (w *world) events(kind string) []audit.Event {
 	w.T.Helper()
-	page, err := w.Ledger.List(w.T.Context(), home, core.Filter{Kind: kind, Size: 100})
-	expect.No(w.T, err)
+	page := expect.Of(w.Ledger.List(w.T.Context(), home, core.Filter{Kind: kind, Size: 100}))(w.T)
 	return page.Items
 }
 
@@ -192,9 +186,8 @@ func (w *world) events(kind string) []audit.Event {
 // recount, and the log explains the store.
 func (w *world) consistent() {
 	w.T.Helper()
-	counts, err := w.fleet.Counts(w.T.Context(), home)
-	expect.No(w.T, err)
-	err = w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
+	counts := expect.Of(w.fleet.Counts(w.T.Context(), home))(w.T)
+	err := w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
 		return tx.Scan("agent", nil, nil, false, func(_, value []byte) (bool, error) {
 			var a fleet.Agent
 			if err := core.DecodeStored(value, &a); err != nil {
@@ -208,8 +201,7 @@ func (w *world) consistent() {
 	for s, n := range counts {
 		expect.Is(w.T, n, 0, "counter of", s, "agents is")
 	}
-	deltas, err := w.Ledger.Reconcile(w.T.Context(), home)
-	expect.No(w.T, err)
+	deltas := expect.Of(w.Ledger.Reconcile(w.T.Context(), home))(w.T)
 	if len(deltas) > 0 {
 		w.T.Errorf("unexplained: %+v", deltas)
 	}

@@ -13,8 +13,7 @@ func TestADigestBindsEveryFile(t *testing.T) {
 		return Ask{Gate: GateStart, Action: Action{Kind: "exec.run", Files: []File{f}}}
 	}
 	digest := func(a Ask) string {
-		d, err := Digest("t_test", "v", a)
-		expect.No(t, err)
+		d := expect.Of(Digest("t_test", "v", a))(t)
 		return d
 	}
 	base := digest(with(func(*File) {}))

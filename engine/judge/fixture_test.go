@@ -155,15 +155,13 @@ func (f *fixture) opened(ask judge.Ask) judge.Approval {
 
 func (f *fixture) approval(id string) judge.Approval {
 	f.t.Helper()
-	a, err := f.Approval(context.Background(), acme, id)
-	expect.No(f.t, err)
+	a := expect.Of(f.Approval(context.Background(), acme, id))(f.t)
 	return a
 }
 
 func (f *fixture) decision(id string) judge.GateDecision {
 	f.t.Helper()
-	d, err := f.Decision(context.Background(), acme, id)
-	expect.No(f.t, err)
+	d := expect.Of(f.Decision(context.Background(), acme, id))(f.t)
 	return d
 }
 
@@ -182,8 +180,7 @@ func (f *fixture) start(id string, ask judge.Ask) bool {
 // healthy fails when the log does not verify or differs from the store.
 func (f *fixture) healthy() {
 	f.t.Helper()
-	deltas, err := f.ledger.Reconcile(context.Background(), acme)
-	expect.No(f.t, err)
+	deltas := expect.Of(f.ledger.Reconcile(context.Background(), acme))(f.t)
 	for _, d := range deltas {
 		f.t.Errorf("unexplained: %+v", d)
 	}
@@ -192,8 +189,7 @@ func (f *fixture) healthy() {
 // events lists the types of the audit events, oldest first.
 func (f *fixture) events() []string {
 	f.t.Helper()
-	all, err := f.ledger.Since(context.Background(), acme, 0, 10000)
-	expect.No(f.t, err)
+	all := expect.Of(f.ledger.Since(context.Background(), acme, 0, 10000))(f.t)
 	var out []string
 	for _, e := range all {
 		out = append(out, e.EventType)

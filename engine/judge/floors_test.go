@@ -161,8 +161,7 @@ func TestNoAlwaysLowersAPolicysOwnFloor(t *testing.T) {
 	if _, err := f.approveAlways(held, always); code(err) != core.InvalidInput || !strings.Contains(err.Error(), "floor etc") {
 		t.Errorf("what a floor holds was approved always: %v", err)
 	}
-	_, err := f.approveAlways(below, judge.Always{For: "anyone", Any: []string{"*"}, Expires: time.Hour, MaxUses: 9})
-	expect.No(t, err)
+	expect.Of(f.approveAlways(below, judge.Always{For: "anyone", Any: []string{"*"}, Expires: time.Hour, MaxUses: 9}))(t)
 	if d, _ := f.commit(below); d.ReasonCode != "always.rule" {
 		t.Errorf("below the floor: %s", d.ReasonCode)
 	}
@@ -207,8 +206,7 @@ rules:
 	if _, err := f.Escalate(ctx, carol, a.ApprovalID, "mallory", ""); code(err) != core.InvalidInput {
 		t.Errorf("to nobody: %v", err)
 	}
-	_, err := f.Escalate(ctx, carol, a.ApprovalID, "bob", "his call")
-	expect.No(t, err)
+	expect.Of(f.Escalate(ctx, carol, a.ApprovalID, "bob", "his call"))(t)
 	barred(carol, a.ApprovalID)
 	if got, err := f.Answer(ctx, bob, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil || got.Status != judge.Refused {
 		t.Errorf("%+v, %v", got, err)

@@ -25,16 +25,14 @@ func writing(change ...func(*judge.Grant)) judge.Grant {
 
 func (f *fixture) request(by core.Caller, g judge.Grant) judge.Approval {
 	f.t.Helper()
-	a, err := f.RequestGrant(f.t.Context(), judge.Ask{By: by, TraceID: core.NewTrace(nil), Session: "se_1"}, g)
-	expect.No(f.t, err)
+	a := expect.Of(f.RequestGrant(f.t.Context(), judge.Ask{By: by, TraceID: core.NewTrace(nil), Session: "se_1"}, g))(f.t)
 	return a
 }
 
 func (f *fixture) granted(by core.Caller, g judge.Grant) judge.Rule {
 	f.t.Helper()
 	a := f.request(by, g)
-	_, err := f.Answer(f.t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
-	expect.No(f.t, err)
+	expect.Of(f.Answer(f.t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}))(f.t)
 	return f.rule()
 }
 
@@ -47,8 +45,7 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 	f := setup(t)
 	write := call("fs.write", `{"path":"a"}`)
 	was := f.opened(write)
-	_, err := f.Answer(t.Context(), alice, was.ApprovalID, judge.Answer{Reason: "not now"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, was.ApprovalID, judge.Answer{Reason: "not now"}))(t)
 	a := f.request(robot, writing())
 	if a.Gate != judge.GateGrant || a.Action.Kind != "grant" || a.Status != judge.Open || a.Risk != judge.Medium || a.TaskID != "" ||
 		a.Agent.Name != "robot" || a.RequestedBy != "robot" || a.RuleID != "tool.write" {
@@ -65,10 +62,9 @@ func TestAGrantLetsPassWhatWasAskedForUntilItIsUsedUp(t *testing.T) {
 		t.Error("it passes before a person approved it")
 	}
 	f.clock.pass(10 * time.Minute)
-	_, err = f.Answer(t.Context(), robot, a.ApprovalID, judge.Answer{Approve: true})
+	_, err := f.Answer(t.Context(), robot, a.ApprovalID, judge.Answer{Approve: true})
 	expect.Is(t, code(err), core.Denied, "an agent approved it")
-	_, err = f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest}))(t)
 	if got := f.approval(a.ApprovalID); !got.UsedAt.Equal(f.clock.Now()) {
 		t.Errorf("used at %v", got.UsedAt)
 	}
@@ -112,8 +108,7 @@ func TestAGrantEndsAndIsTakenBack(t *testing.T) {
 func TestAGrantThatIsDeniedOrForgottenAllowsNothing(t *testing.T) {
 	live(t, func(t *testing.T, f *fixture) {
 		a, late := f.request(robot, writing()), f.request(robot, writing())
-		_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no"})
-		expect.No(t, err)
+		expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "no"}))(t)
 		time.Sleep(16 * time.Minute)
 		if got := f.approval(late.ApprovalID); got.Status != judge.Expired {
 			t.Errorf("nobody answered, and it is %s", got.Status)

@@ -88,8 +88,7 @@ func TestAGrantIsForThoseToAnswerWhoWouldBeAsked(t *testing.T) {
 	expect.Same(t, a.Approvers, []string{"on-call"})
 	_, err := f.Answer(t.Context(), bob, a.ApprovalID, approved())
 	expect.Is(t, code(err), core.Denied, "another granted it")
-	_, err = f.Answer(t.Context(), named(bob, "carol"), a.ApprovalID, approved())
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), named(bob, "carol"), a.ApprovalID, approved()))(t)
 	g, err := f.Grounds(t.Context(), acme, a.ApprovalID)
 	if err != nil || g.RuleID != "all" || g.When != "true" || g.Gone != "" {
 		t.Errorf("why: %+v, %v", g, err)
@@ -139,10 +138,9 @@ func TestNobodyIsFloodedWithRequests(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	f.request(alice, writing())
-	_, err := f.Answer(t.Context(), bob, last.ApprovalID, judge.Answer{Reason: "enough"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), bob, last.ApprovalID, judge.Answer{Reason: "enough"}))(t)
 	f.request(robot, writing())
-	_, err = f.Answer(t.Context(), bob, last.ApprovalID, approved())
+	_, err := f.Answer(t.Context(), bob, last.ApprovalID, approved())
 	expect.Is(t, code(err), core.Conflict, "answered twice")
 	again := f.request(alice, writing())
 	_, err = f.Answer(t.Context(), bob, again.ApprovalID, judge.Answer{Approve: true, Always: &always})

@@ -11,8 +11,7 @@ import (
 
 func (f *fixture) grounds(id string) judge.Grounds {
 	f.t.Helper()
-	g, err := f.Grounds(context.Background(), acme, id)
-	expect.No(f.t, err)
+	g := expect.Of(f.Grounds(context.Background(), acme, id))(f.t)
 	return g
 }
 
@@ -33,8 +32,7 @@ func TestGroundsAreTheRuleAndWhatItRead(t *testing.T) {
 	if g = f.grounds(d.DecisionID); g.PolicyID != p.PolicyID || g.PolicyName != "mild" || g.RuleID != "all" || g.Decision != "approve" || !g.Rules {
 		t.Errorf("of an approval by the new one: %+v", g)
 	}
-	got, err := f.Answer(context.Background(), alice, a.ApprovalID, judge.Answer{Reason: "no"})
-	expect.No(t, err)
+	got := expect.Of(f.Answer(context.Background(), alice, a.ApprovalID, judge.Answer{Reason: "no"}))(t)
 	// A person's answer has the grounds of the question.
 	if g = f.grounds(got.DecisionID); g.RuleID != a.RuleID || g.Decision != "hitl" || g.ApprovalID != a.ApprovalID {
 		t.Errorf("of the answer: %+v", g)

@@ -31,8 +31,7 @@ func TestAPersonAsksBeforeTheyAnswer(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for range 9 {
-		_, err = f.Inquire(ctx, bob, a.ApprovalID, "and?")
-		expect.No(t, err)
+		expect.Of(f.Inquire(ctx, bob, a.ApprovalID, "and?"))(t)
 	}
 	_, err = f.Inquire(ctx, bob, a.ApprovalID, "and?")
 	expect.Is(t, code(err), core.Conflict, "the eleventh")

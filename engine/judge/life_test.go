@@ -139,8 +139,7 @@ func TestDeferHidesAndMovesTheDeadline(t *testing.T) {
 			_, err := f.Defer(t.Context(), alice, a.ApprovalID, d)
 			expect.Is(t, code(err), core.InvalidInput, "deferred by", d)
 		}
-		got, err := f.Defer(t.Context(), alice, a.ApprovalID, time.Hour)
-		expect.No(t, err)
+		got := expect.Of(f.Defer(t.Context(), alice, a.ApprovalID, time.Hour))(t)
 		if !got.DeadlineAt.Equal(a.DeadlineAt.Add(time.Hour)) || got.DeferredUntil.Sub(a.CreatedAt).Round(time.Second) != time.Hour+time.Minute {
 			t.Errorf("deadline %v, until %v", got.DeadlineAt, got.DeferredUntil)
 		}
@@ -209,8 +208,7 @@ func TestShownIsTheFirstTime(t *testing.T) {
 func TestShowingWhatWasAnsweredMeanwhileIsNoMistake(t *testing.T) {
 	f := setup(t)
 	a := f.opened(execBy(robot, rmBuild))
-	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "not today"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Reason: "not today"}))(t)
 	if err := f.Shown(t.Context(), alice, a.ApprovalID); err != nil { // she read it while it was open
 		t.Errorf("shown: %v", err)
 	}
@@ -286,8 +284,7 @@ func TestR1StartRefusesAnythingElse(t *testing.T) {
 			f := setup(t)
 			ask := execBy(robot, rmBuild)
 			a := f.opened(ask)
-			_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-			expect.No(t, err)
+			expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}))(t)
 			other := ask
 			change(&other)
 			if f.start(a.ApprovalID, other) {
@@ -308,8 +305,7 @@ func TestStartIgnoresHowArgumentsAreWritten(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, `{"dir":"/x","argv":["rm","b"]}`)
 	a := f.opened(ask)
-	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}))(t)
 	ask.Action.Args = core.Raw(`{ "argv": ["rm", "\u0062"], "dir": "/x" }`)
 	if !f.start(a.ApprovalID, ask) {
 		t.Error("the same arguments in another order did not start")
@@ -320,10 +316,8 @@ func TestStartAsksAnewUnderAnotherPolicy(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a := f.opened(ask)
-	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-	expect.No(t, err)
-	later, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("all", "true", "approve")))})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}))(t)
+	later := expect.Of(judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("all", "true", "approve")))}))(t)
 	f.Judge = later
 	if f.start(a.ApprovalID, ask) {
 		t.Error("an approval under other rules let the effect start")
@@ -341,8 +335,7 @@ func TestR4ApprovalsSurviveARestart(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, rmBuild)
 	a, waiting := f.opened(ask), f.opened(ask)
-	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "ok"}))(t)
 	f.world.Reopen()
 	if open, err := f.Open(t.Context(), acme); err != nil || len(open) != 1 || open[0].ApprovalID != waiting.ApprovalID {
 		t.Errorf("open after a restart: %v, %v", open, err)

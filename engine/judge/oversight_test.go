@@ -109,8 +109,7 @@ func TestAtCriticalRiskWhoAnswersWasKnownBefore(t *testing.T) {
 func TestOneCanDenyTheCritical(t *testing.T) {
 	f := setup(t)
 	a := f.opened(critical(alice))
-	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}))(t)
 	got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "my mistake", Abort: true})
 	if err != nil || got.Status != judge.Refused || !got.Abort {
 		t.Errorf("%+v, %v", got, err)
@@ -298,8 +297,7 @@ func TestEditsAreRefused(t *testing.T) {
 func TestAnEditAtCriticalRiskNeedsTwoAgain(t *testing.T) {
 	f := setup(t)
 	a := f.opened(critical(robot))
-	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Reason: "x"}))(t)
 	got, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "less", Edit: core.Raw(`{"argv":["rm","x"]}`)})
 	if err != nil || got.Status != judge.Open || !slices.Equal(got.Consenting(), []string{"bob"}) || got.PriorDigest != a.Digest {
 		t.Fatalf("%+v, %v", got, err)

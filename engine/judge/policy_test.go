@@ -24,15 +24,13 @@ const mildCases = `{"name":"a tool","input":{"action":{"tool":"fs.write"}},"expe
 
 func (f *fixture) propose(by core.Caller, in judge.Proposal) judge.Policy {
 	f.t.Helper()
-	p, err := f.Propose(context.Background(), by, in)
-	expect.No(f.t, err)
+	p := expect.Of(f.Propose(context.Background(), by, in))(f.t)
 	return p
 }
 
 func (f *fixture) activated(in judge.Proposal) judge.Policy {
 	f.t.Helper()
-	p, err := f.Activate(context.Background(), alice, f.propose(alice, in).PolicyID)
-	expect.No(f.t, err)
+	p := expect.Of(f.Activate(context.Background(), alice, f.propose(alice, in).PolicyID))(f.t)
 	return p
 }
 
@@ -83,8 +81,7 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 	f := setup(t)
 	before := f.PolicyVersion(acme)
 	ap := f.opened(call("fs.write", `{"path":"a"}`))
-	_, err := f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true})
-	expect.No(t, err)
+	expect.Of(f.Answer(context.Background(), alice, ap.ApprovalID, judge.Answer{Approve: true}))(t)
 	p := f.activated(rulesOf(mild, mildCases))
 	if p.Status != judge.PolicyActive || p.Version == before || p.Version != f.PolicyVersion(acme) || p.TestsSummary.Passed != 1 {
 		t.Fatalf("active: %+v, version now %s", p, f.PolicyVersion(acme))
@@ -103,11 +100,9 @@ func TestAnActivePolicyRulesItsTenantAndItsVersionIsInDecisions(t *testing.T) {
 	f.healthy()
 	f.world.Reopen()
 	expect.Is(t, f.PolicyVersion(acme), p.Version, "after a restart")
-	_, err = f.Restore(context.Background(), bob, judge.BasePolicy)
-	expect.No(t, err)
+	expect.Of(f.Restore(context.Background(), bob, judge.BasePolicy))(t)
 	expect.Is(t, f.PolicyVersion(acme), before, "the embedded policy does not rule after its restoration")
-	_, err = f.Restore(context.Background(), bob, p.PolicyID)
-	expect.No(t, err)
+	expect.Of(f.Restore(context.Background(), bob, p.PolicyID))(t)
 	expect.Is(t, f.PolicyVersion(acme), p.Version, "the older policy does not rule after its restoration")
 	f.healthy()
 	for _, want := range []string{"policy.proposed", "policy.activated", "policy.retired", "policy.restored"} {
@@ -164,8 +159,7 @@ func TestOnlyAPersonActivatesAndOnlyWhatPassesItsCases(t *testing.T) {
 func TestTwoPersonsActivateWhereTheTenantAsks(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	_, err := f.SetTerms(ctx, alice, judge.PolicyTerms{TwoPersons: true})
-	expect.No(t, err)
+	expect.Of(f.SetTerms(ctx, alice, judge.PolicyTerms{TwoPersons: true}))(t)
 	p := f.propose(alice, rulesOf(mild, mildCases))
 	for _, name := range []string{"alice", "alice", "eve"} { // the same person is one person, under another name too
 		by := alice
@@ -211,13 +205,12 @@ func TestAProgramsWordIsTheDecision(t *testing.T) {
 func TestAJailCanBeAskedFor(t *testing.T) {
 	s := &scripted{reply: says("approve", "ok"), bare: true}
 	f := setup(t, withPrograms(s))
-	_, err := f.SetTerms(context.Background(), alice, judge.PolicyTerms{Jailed: true})
-	expect.No(t, err)
+	expect.Of(f.SetTerms(context.Background(), alice, judge.PolicyTerms{Jailed: true}))(t)
 	p := f.propose(alice, programOf("approve"))
 	if !p.Unsandboxed {
 		t.Error("it does not say that it can't be jailed")
 	}
-	_, err = f.Activate(context.Background(), alice, p.PolicyID)
+	_, err := f.Activate(context.Background(), alice, p.PolicyID)
 	expect.Is(t, code(err), core.Denied)
 }
 
@@ -232,8 +225,7 @@ func TestAQuestionRunsNoProposedProgramWithoutAJail(t *testing.T) {
 	if _, err := f.Explain(t.Context(), acme, f.propose(robot, rulesOf(mild, mildCases)).PolicyID, ask); err != nil {
 		t.Errorf("a table: %v", err)
 	}
-	_, err := f.Activate(t.Context(), alice, p.PolicyID)
-	expect.No(t, err)
+	expect.Of(f.Activate(t.Context(), alice, p.PolicyID))(t)
 	if e, err := f.Explain(t.Context(), acme, p.PolicyID, ask); err != nil || e.Decision != "approve" || s.asked == "" {
 		t.Errorf("the program that rules: %+v %v", e, err)
 	}
@@ -260,8 +252,7 @@ func TestABacktestGroupsWhatWouldChange(t *testing.T) {
 	f.commit(call("fs.write", `{"path":"a"}`))
 	f.commit(call("fs.write", `{"path":"b"}`))
 	p := f.propose(robot, rulesOf(mild, mildCases))
-	rep, err := f.BacktestPolicy(context.Background(), alice, p.PolicyID, 0)
-	expect.No(t, err)
+	rep := expect.Of(f.BacktestPolicy(context.Background(), alice, p.PolicyID, 0))(t)
 	if rep.Checked != 3 || rep.Flips != 2 || len(rep.Groups) != 1 {
 		t.Fatalf("got %+v", rep)
 	}
@@ -273,8 +264,7 @@ func TestABacktestGroupsWhatWouldChange(t *testing.T) {
 func TestExplainTellsTheRuleAndWhatItReadWithoutEffect(t *testing.T) {
 	f := setup(t)
 	before := len(f.events())
-	e, err := f.Explain(context.Background(), acme, "", core.Raw(`{"name":"exec_fs.write","arguments":{"path":"a"}}`))
-	expect.No(t, err)
+	e := expect.Of(f.Explain(context.Background(), acme, "", core.Raw(`{"name":"exec_fs.write","arguments":{"path":"a"}}`)))(t)
 	if e.Decision != "hitl" || e.RuleID != "tool.write" || e.Values["action.effects"] == nil || !slices.Contains(e.Tried, "tool.read-only") {
 		t.Errorf("got %+v", e)
 	}
@@ -306,8 +296,7 @@ func TestBadProposalsNameTheField(t *testing.T) {
 func TestTheExampleTablePassesItsCases(t *testing.T) {
 	f := setup(t)
 	read := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join("..", "..", "examples", "policies", name))
-		expect.No(t, err)
+		b := expect.Of(os.ReadFile(filepath.Join("..", "..", "examples", "policies", name)))(t)
 		return b
 	}
 	f.activated(judge.Proposal{Kind: judge.KindRules, Source: read("writes.yaml"), Cases: read("writes.jsonl")})

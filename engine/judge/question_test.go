@@ -15,8 +15,7 @@ import (
 // asks is a question of the robot's.
 func asks(t *testing.T, q judge.Question) judge.Ask {
 	t.Helper()
-	args, err := q.Args()
-	expect.No(t, err)
+	args := expect.Of(q.Args())(t)
 	ask := call("execute", "{}")
 	ask.Gate, ask.Intent = judge.GateQuestion, q.Message
 	ask.Action.Kind, ask.Action.Args = judge.KindQuestion, args
@@ -195,8 +194,7 @@ func TestASignatureCoversWhatAQuestionIsAnsweredWith(t *testing.T) {
 	other.Content = core.Raw(`{"name":"Eve"}`)
 	_, err = f.Answer(t.Context(), bob, a.ApprovalID, other)
 	expect.Is(t, code(err), core.Denied)
-	done, err := f.Answer(t.Context(), bob, a.ApprovalID, ans)
-	expect.No(t, err)
+	done := expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, ans))(t)
 	d := f.decision(done.DecisionID)
 	expect.No(t, d.CheckSignature())
 	if d.ContentSHA256 = core.SHA256("{}"); d.CheckSignature() == nil {
@@ -207,8 +205,7 @@ func TestASignatureCoversWhatAQuestionIsAnsweredWith(t *testing.T) {
 func TestAnAnswersContentIsErased(t *testing.T) {
 	f := setup(t)
 	a := f.opened(asks(t, naming))
-	_, err := f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}))(t)
 	if !f.start(a.ApprovalID, asks(t, naming)) {
 		t.Fatal("it does not stand")
 	}

@@ -17,8 +17,7 @@ import (
 func TestDigestIsOfTheCanonicalDocument(t *testing.T) {
 	ask := call("to\"ol\u2028", `{"b":[1.0,1e2,"\u00e9"],"a":{"z":null,"\ud83d\ude00":true}}`)
 	ask.Agent.Name, ask.TaskID = "a\tgent", "tk_x"
-	got, err := judge.Digest(acme, "v1", ask)
-	expect.No(t, err)
+	got := expect.Of(judge.Digest(acme, "v1", ask))(t)
 	want, err := core.Digest(map[string]any{
 		"action": map[string]any{
 			"gate": ask.Gate, "kind": ask.Action.Kind, "server": ask.Action.Server, "tool": ask.Action.Tool,
@@ -200,8 +199,7 @@ func TestPastIsOfTheSameShape(t *testing.T) {
 	f := setup(t)
 	answer := func(ask judge.Ask, yes bool) judge.Approval {
 		a := f.opened(ask)
-		got, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: yes, Reason: "r"})
-		expect.No(t, err)
+		got := expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: yes, Reason: "r"}))(t)
 		return got
 	}
 	first := answer(execBy(robot, argv("make build")), true)

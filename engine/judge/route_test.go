@@ -44,8 +44,7 @@ func TestAsManyPersonsApproveAsARuleAsksFor(t *testing.T) {
 		t.Fatalf("the third: %+v, %v", got, err)
 	}
 	a = f.opened(ask)
-	_, err = f.Answer(ctx, bob, a.ApprovalID, yes)
-	expect.No(t, err)
+	expect.Of(f.Answer(ctx, bob, a.ApprovalID, yes))(t)
 	if got, err := f.Answer(ctx, carol, a.ApprovalID, judge.Answer{Reason: "no"}); err != nil || got.Status != judge.Refused {
 		t.Errorf("one denial denies: %+v, %v", got, err)
 	}

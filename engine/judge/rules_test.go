@@ -37,8 +37,7 @@ func (f *fixture) rule() judge.Rule {
 func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, argv("make build"))
-	_, err := f.approveAlways(ask, always)
-	expect.No(t, err)
+	expect.Of(f.approveAlways(ask, always))(t)
 	r := f.rule()
 	if r.Owner != "alice" || r.Uses != 0 || r.MaxUses != 3 || r.Risk != judge.Medium || r.ExpiresAt.Sub(r.CreatedAt) != time.Hour {
 		t.Errorf("rule %+v", r)
@@ -58,8 +57,7 @@ func TestAlwaysStandsInForThePersonUntilUsedUp(t *testing.T) {
 
 func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 	f := setup(t)
-	_, err := f.approveAlways(execBy(robot, argv("make build")), always)
-	expect.No(t, err)
+	expect.Of(f.approveAlways(execBy(robot, argv("make build")), always))(t)
 	f.healthy()
 	for _, c := range []struct {
 		bucket   store.Bucket
@@ -79,8 +77,7 @@ func TestReconcileFindsARuleOrApprovalWidenedBehindTheLog(t *testing.T) {
 			return tx.Derived().Put(c.bucket, first, bytes.Replace(bytes.Clone(old), []byte(c.from), []byte(c.to), 1))
 		})
 		expect.No(t, err)
-		deltas, err := f.ledger.Reconcile(t.Context(), acme)
-		expect.No(t, err)
+		deltas := expect.Of(f.ledger.Reconcile(t.Context(), acme))(t)
 		if !slices.ContainsFunc(deltas, func(d audit.Delta) bool { return d.Subject == string(c.bucket) && d.Field == "row" }) {
 			t.Errorf("%s: %+v", c.bucket, deltas)
 		}
@@ -144,8 +141,7 @@ func TestAlwaysEnds(t *testing.T) {
 		return err
 	})
 	expect.Err(t, err, judge.ErrStale, "expired between evaluation and commit")
-	_, err = f.approveAlways(ask, always)
-	expect.No(t, err)
+	expect.Of(f.approveAlways(ask, always))(t)
 	if v := f.Evaluate(t.Context(), acme, ask); v.Decision != judge.Approve {
 		t.Fatalf("a new rule: %s", v.ReasonCode)
 	}
@@ -167,11 +163,9 @@ func TestAlwaysEnds(t *testing.T) {
 func TestAlwaysSurvivesARestart(t *testing.T) {
 	f := setup(t)
 	ask := execBy(robot, argv("make build"))
-	_, err := f.approveAlways(ask, always)
-	expect.No(t, err)
+	expect.Of(f.approveAlways(ask, always))(t)
 	f.commit(ask)
-	again, err := judge.New(judge.Options{Ledger: f.ledger})
-	expect.No(t, err)
+	again := expect.Of(judge.New(judge.Options{Ledger: f.ledger}))(t)
 	f.Judge = again
 	if d, _ := f.commit(ask); d.ReasonCode != "always.rule" || f.rule().Uses != 2 {
 		t.Errorf("%s, %d uses", d.ReasonCode, f.rule().Uses)
@@ -224,8 +218,7 @@ func TestDenyFloorStandsAboveAlways(t *testing.T) {
 	}
 	f := setup(t, rules())
 	ask := execBy(robot, `{"argv":["deploy"],"n":1}`)
-	_, err := f.approveAlways(ask, judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5})
-	expect.No(t, err)
+	expect.Of(f.approveAlways(ask, judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5}))(t)
 	strict, err := judge.New(judge.Options{Ledger: f.ledger, Policy: []byte(policy(ruleLine("ask", "true", "hitl"), ruleLine("no", "action.args.n == 1", "deny")))})
 	expect.No(t, err)
 	if v := strict.Evaluate(t.Context(), acme, ask); v.Decision != judge.Deny {
@@ -252,12 +245,10 @@ func TestBacktestCountsWhatTheRuleWouldFlip(t *testing.T) {
 	for i := range 5 {
 		a := f.opened(ask)
 		ans := judge.Answer{Approve: i < 3, Reason: fmt.Sprint(i)}
-		_, err := f.Answer(t.Context(), alice, a.ApprovalID, ans)
-		expect.No(t, err)
+		expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, ans))(t)
 	}
 	f.opened(execBy(robot, argv("make test")))
 	a := f.opened(ask)
-	_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always})
-	expect.No(t, err)
+	expect.Of(f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &always}))(t)
 	expect.Is(t, f.rule().Backtest, judge.Backtest{Checked: 5, Flips: 2}, "the rule keeps")
 }

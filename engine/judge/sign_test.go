@@ -20,15 +20,13 @@ func signerOf(t testing.TB, seed byte) ssh.Signer {
 	t.Helper()
 	raw := make([]byte, ed25519.SeedSize)
 	raw[0] = seed
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw))
-	expect.No(t, err)
+	signer := expect.Of(ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(raw)))(t)
 	return signer
 }
 
 func armored(t testing.TB, s judge.Statement, by ssh.Signer, namespace string) []byte {
 	t.Helper()
-	sig, err := sshsig.Sign(strings.NewReader(s.String()), by, sshsig.HashSHA512, namespace)
-	expect.No(t, err)
+	sig := expect.Of(sshsig.Sign(strings.NewReader(s.String()), by, sshsig.HashSHA512, namespace))(t)
 	return sshsig.Armor(sig)
 }
 
@@ -70,8 +68,7 @@ func TestASignatureIsOfOneAnswerByOnePerson(t *testing.T) {
 	since := time.Time{}
 	f := setup(t, withKeys(t, &since))
 	ctx := t.Context()
-	_, err := f.SetTerms(ctx, alice, judge.PolicyTerms{Sign: judge.SignHigh})
-	expect.No(t, err)
+	expect.Of(f.SetTerms(ctx, alice, judge.PolicyTerms{Sign: judge.SignHigh}))(t)
 	a := f.opened(critical(alice))
 	other := f.opened(critical(robot))
 	yes := judge.Answer{Approve: true, Reason: "agreed"}
@@ -179,8 +176,7 @@ func FuzzSignature(f *testing.F) {
 func TestTheRuleThatAnAnswerMakesIsSignedWithIt(t *testing.T) {
 	since := time.Time{}
 	f := setup(t, withKeys(t, &since))
-	_, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll})
-	expect.No(t, err)
+	expect.Of(f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll}))(t)
 	a := f.opened(execBy(robot, `{"argv":["make","it"]}`))
 	yes := judge.Answer{Approve: true, Always: &judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 5}}
 	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)

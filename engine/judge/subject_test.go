@@ -10,8 +10,7 @@ import (
 )
 
 func TestAHeadlineIsReadInTheActionAndNotInItsAgentsWords(t *testing.T) {
-	j, err := judge.New(judge.Options{})
-	expect.No(t, err)
+	j := expect.Of(judge.New(judge.Options{}))(t)
 	tool := func(name, args string) judge.Action {
 		return judge.Action{Kind: "tool", Tool: name, Args: core.Raw(args)}
 	}
@@ -90,8 +89,7 @@ func TestAHeadlineIsReadInTheActionAndNotInItsAgentsWords(t *testing.T) {
 }
 
 func TestASubjectIsBounded(t *testing.T) {
-	j, err := judge.New(judge.Options{})
-	expect.No(t, err)
+	j := expect.Of(judge.New(judge.Options{}))(t)
 	many := `{"paths":["` + strings.Repeat("x", 300) + `"` + strings.Repeat(`,"a","b/`+strings.Repeat("y", 250)+`"`, 100) + `],"deep":` + strings.Repeat(`{"path":`, 40) + `1` + strings.Repeat("}", 40) + `}`
 	s := j.Subject("t_acme", judge.GateTool, &judge.Action{Kind: "tool", Tool: "write_files", Args: core.Raw(many)}, &judge.AgentRef{})
 	if len(s.Headline) > 240 || len(s.Paths) > 16 {
@@ -101,8 +99,7 @@ func TestASubjectIsBounded(t *testing.T) {
 
 func FuzzSubject(f *testing.F) {
 	f.Add("write_file", `{"path":"a","edits":[{"oldText":"a","newText":"b"}],"to":"a@b.c","amount":"1","url":"://x","command":["a",1]}`)
-	j, err := judge.New(judge.Options{})
-	expect.No(f, err)
+	j := expect.Of(judge.New(judge.Options{}))(f)
 	f.Fuzz(func(t *testing.T, tool, args string) {
 		for _, kind := range []string{"tool", judge.KindExec, judge.KindSkill, judge.KindMCP, "agent.prompt"} {
 			s := j.Subject("t_acme", judge.GateTool, &judge.Action{Kind: kind, Tool: tool, Args: core.Raw(args)}, &judge.AgentRef{})

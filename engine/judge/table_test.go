@@ -154,8 +154,7 @@ func TestBadPoliciesAreNamed(t *testing.T) {
 
 func TestPolicyVersionIsOfTheMeaning(t *testing.T) {
 	version := func(source string) string {
-		j, err := judge.New(judge.Options{Policy: []byte(source)})
-		expect.No(t, err)
+		j := expect.Of(judge.New(judge.Options{Policy: []byte(source)}))(t)
 		return j.PolicyVersion(acme)
 	}
 	a := version(policy(ruleLine("a", "true", "approve")))
@@ -189,8 +188,7 @@ func FuzzEvaluate(f *testing.F) {
 	f.Add(`{"argv":["sh","-c","rm -rf $(echo / ) | sh"]}`, "fs.deleteFile", "text")
 	f.Add(`{"command":"a 'b \"c $( `+"`"+` > /dev/sda \\"}`, "", "health check")
 	f.Add(`{"argv":["env","-u","timeout","--","find","-exec"]}`, "x", "")
-	j, err := judge.New(judge.Options{})
-	expect.No(f, err)
+	j := expect.Of(judge.New(judge.Options{}))(f)
 	f.Fuzz(func(t *testing.T, args, tool, text string) {
 		for _, ask := range []judge.Ask{execBy(robot, args), call(tool, args), {Gate: judge.GateResult, Text: text, Action: judge.Action{Kind: "agent.prompt", Args: core.Raw(args)}}} {
 			v := j.Evaluate(t.Context(), acme, ask)

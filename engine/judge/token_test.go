@@ -69,8 +69,7 @@ func TestATokenThatSomebodyTouchedProvesThatAPersonWasThere(t *testing.T) {
 	seed := bytes.Repeat([]byte{9}, ed25519.SeedSize)
 	k := token{ed25519.NewKeyFromSeed(seed), false}
 	f := setup(t, func(o *judge.Options) { o.People = one{print: ssh.FingerprintSHA256(k.PublicKey())} })
-	_, err := f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll})
-	expect.No(t, err)
+	expect.Of(f.SetTerms(t.Context(), alice, judge.PolicyTerms{Sign: judge.SignAll}))(t)
 	a := f.opened(execBy(robot, `{"argv":["rm","-rf","x"]}`))
 	yes := judge.Answer{Approve: true, Reason: "agreed"}
 	s, _, err := f.Statement(t.Context(), bob, a.ApprovalID, yes)

@@ -18,15 +18,13 @@ func TestWhatARunWasRefusedIsToldInWords(t *testing.T) {
 	tenants := []string{"t_acme", "t_other"}
 	for i, tenant := range tenants {
 		by := core.Caller{Tenant: tenant, Name: "root", Kind: core.Operator, Door: core.DoorCLI}
-		_, err := eng.Swarm.CreateTenant(ctx, by, tenant)
-		expect.No(t, err)
+		expect.Of(eng.Swarm.CreateTenant(ctx, by, tenant))(t)
 		bob := operator.Operator{Name: "bob", Role: operator.Viewer, Keys: []operator.Key{key(t, byte(i))}}
-		_, _, err = eng.Operators.Put(ctx, by, bob)
+		_, _, err := eng.Operators.Put(ctx, by, bob)
 		expect.No(t, err)
 	}
 	told := func(tenant string) []audit.Event {
-		page, err := eng.Audit.List(ctx, tenant, core.Filter{Kind: "cell.refused", Size: 100})
-		expect.No(t, err)
+		page := expect.Of(eng.Audit.List(ctx, tenant, core.Filter{Kind: "cell.refused", Size: 100}))(t)
 		return page.Items
 	}
 	mount := operator.Held{Deed: "mount", Call: "mount", Severity: operator.High, Tried: "change what is mounted", Program: "sh", PID: 7}

@@ -22,8 +22,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	expect.No(t, err)
+	root := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := &world{t: t, root: root}
 	for _, dir := range []string{
 		"home/.ssh", "home/.config/gh", "home/src", "data.db.trees/t_acme/ada/sub", "data.db.trees/t_acme/bob", "data.db.homes/ada", "data.db.work/t_acme/x/1",
@@ -38,8 +37,7 @@ func newWorld(t *testing.T) *world {
 		expect.No(t, os.Symlink(w.at(to), w.at(link)))
 	}
 	t.Setenv("HOME", w.at("home"))
-	w.own, err = safeopen.OwnFiles(w.at("data.db"))
-	expect.No(t, err)
+	w.own = expect.Of(safeopen.OwnFiles(w.at("data.db")))(t)
 	return w
 }
 

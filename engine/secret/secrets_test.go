@@ -89,8 +89,7 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	if err != nil || len(deltas) > 0 {
 		t.Errorf("%v %v", deltas, err)
 	}
-	_, err = w.Delete(t.Context(), w.by, "ONE")
-	expect.No(t, err)
+	expect.Of(w.Delete(t.Context(), w.by, "ONE"))(t)
 	if err := w.Check(t.Context(), w.by, env); err == nil || !strings.Contains(err.Error(), "env.A: there is no secret ONE") {
 		t.Errorf("a reference to what is gone: %v", err)
 	}

@@ -42,8 +42,7 @@ type desk struct {
 func newDesk(t *testing.T, agent skill.Func) *desk {
 	d := &desk{t: t, path: filepath.Join(t.TempDir(), "data.db"), agent: agent, params: core.Raw(`{"file":"a.go"}`)}
 	d.open()
-	_, err := d.swarm.CreateTenant(t.Context(), bob, office)
-	expect.No(t, err)
+	expect.Of(d.swarm.CreateTenant(t.Context(), bob, office))(t)
 	t.Cleanup(func() { d.close() })
 	return d
 }
@@ -54,8 +53,7 @@ func (d *desk) open() {
 	expect.No(d.t, err)
 	ledger := audit.New(db, audit.Options{})
 	policy := `{schema: 1, name: test, rules: [{id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}]}`
-	j, err := judge.New(judge.Options{Ledger: ledger, Policy: []byte(policy), Tenants: db.Tenants})
-	expect.No(d.t, err)
+	j := expect.Of(judge.New(judge.Options{Ledger: ledger, Policy: []byte(policy), Tenants: db.Tenants}))(d.t)
 	d.db = db
 	d.tasks = task.New(task.Options{Ledger: ledger})
 	d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()})
@@ -90,10 +88,8 @@ func (d *desk) result(id string) task.Result {
 	d.t.Helper()
 	ctx, stop := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer stop()
-	_, err := d.tasks.Wait(ctx, office, id, "")
-	expect.No(d.t, err)
-	r, err := d.tasks.Result(ctx, office, id)
-	expect.No(d.t, err)
+	expect.Of(d.tasks.Wait(ctx, office, id, ""))(d.t)
+	r := expect.Of(d.tasks.Result(ctx, office, id))(d.t)
 	return r
 }
 
@@ -101,8 +97,7 @@ func (d *desk) result(id string) task.Result {
 func (d *desk) child(parent string, status task.Status) task.Task {
 	d.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		tree, err := d.tasks.Tree(d.t.Context(), office, parent)
-		expect.No(d.t, err)
+		tree := expect.Of(d.tasks.Tree(d.t.Context(), office, parent))(d.t)
 		if n := len(tree); n > 1 && tree[n-1].Status == status {
 			return tree[n-1]
 		}
@@ -229,8 +224,7 @@ func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
 	child := d.child(parent.TaskID, task.Running)
-	_, err := d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind")
-	expect.No(t, err)
+	expect.Of(d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind"))(t)
 	if r := result(); r.Status != task.Cancelled {
 		t.Errorf("skill %+v", r)
 	}
@@ -243,8 +237,7 @@ func TestACancelledChildFailsTheSkill(t *testing.T) {
 	d := newDesk(t, busy)
 	parent, result := d.invoke()
 	child := d.child(parent.TaskID, task.Running)
-	_, err := d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent")
-	expect.No(t, err)
+	expect.Of(d.swarm.Cancel(t.Context(), bob, child.TaskID, "wrong agent"))(t)
 	if r := result(); r.Status != task.Failed || r.Error.Code != "agent_cancelled" || !strings.Contains(r.Error.Message, "wrong agent") {
 		t.Errorf("skill %+v %+v", r, r.Error)
 	}
@@ -265,11 +258,9 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		parent, _ := d.invoke()
 		child := d.child(parent.TaskID, task.Running)
 		<-steps
-		_, err := d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look")
-		expect.No(t, err)
+		expect.Of(d.swarm.PauseTask(t.Context(), bob, parent.TaskID, "look"))(t)
 		still := func(id string) bool {
-			why, err := d.swarm.Why(t.Context(), office, id)
-			expect.No(t, err)
+			why := expect.Of(d.swarm.Why(t.Context(), office, id))(t)
 			return why.Kind == "pause" && !why.Moving
 		}
 		expect.Await(t, "the pause does not come into effect", func() bool { return still(parent.TaskID) && still(child.TaskID) })
@@ -281,8 +272,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 			t.Error("the agent went on while paused")
 		case <-time.After(100 * time.Millisecond):
 		}
-		_, err = d.swarm.ResumeTask(t.Context(), bob, parent.TaskID)
-		expect.No(t, err)
+		expect.Of(d.swarm.ResumeTask(t.Context(), bob, parent.TaskID))(t)
 		select {
 		case <-steps:
 		case <-time.After(2 * time.Minute):

@@ -26,8 +26,7 @@ func (w *world) question() judge.Approval {
 
 func (w *world) answer(id string, ans judge.Answer) {
 	w.T.Helper()
-	_, err := w.judge.Answer(w.T.Context(), alice, id, ans)
-	expect.No(w.T, err)
+	expect.Of(w.judge.Answer(w.T.Context(), alice, id, ans))(w.T)
 }
 
 // guarded is the model's workflow whose detect reaches over the network.
@@ -51,8 +50,7 @@ func TestTheStartGateShowsTheWholeChain(t *testing.T) {
 	if ap.Gate != judge.GateStart || ap.Action.Tool != "grasp" || strings.Join(ap.Action.Effects, " ") != "network" || ap.Agent.Name != a.AgentID || ap.TaskID != a.TaskID {
 		t.Errorf("approval %+v", ap)
 	}
-	detect, err := w.skills.Skill(home, "detect")
-	expect.No(t, err)
+	detect := expect.Of(w.skills.Skill(home, "detect"))(t)
 	for _, want := range []string{`"skill":"navigate@1.0.0"`, `"params":{"area":"kitchen"}`, detect.Digest, `"effects":["network"]`, `"kind":"builtin"`} {
 		if !strings.Contains(string(ap.Action.Args), want) {
 			t.Errorf("%s is missing in %s", want, ap.Action.Args)

@@ -64,8 +64,7 @@ func BenchmarkReread1000UnchangedSkills(b *testing.B) {
 	s.load()
 	w := &watcher{r: s.registry, seen: map[string]glance{}}
 	defer func() { _ = w.notify.Close() }()
-	_, err := w.look(b.Context())
-	expect.No(b, err)
+	expect.Of(w.look(b.Context()))(b)
 	b.ResetTimer()
 	for range b.N {
 		if whole, err := w.look(b.Context()); err != nil || !whole {
@@ -95,8 +94,7 @@ func BenchmarkCheckParameters(b *testing.B) {
 	params := core.Raw(`{"location":"hall","mode":"fast","way":[{"x":1,"y":2},{"x":3,"y":4}]}`)
 	b.Run("filled in", func(b *testing.B) {
 		for range b.N {
-			_, err := s.CheckParams(params)
-			expect.No(b, err)
+			expect.Of(s.CheckParams(params))(b)
 		}
 	})
 	b.Run("result", func(b *testing.B) {

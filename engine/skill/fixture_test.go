@@ -96,8 +96,7 @@ func (s *shelf) load(paths ...string) Loaded {
 	if paths == nil {
 		paths = []string{s.dir}
 	}
-	got, err := s.Load(s.t.Context(), alice, Given{Paths: paths})
-	expect.No(s.t, err)
+	got := expect.Of(s.Load(s.t.Context(), alice, Given{Paths: paths}))(s.t)
 	return got
 }
 
@@ -122,8 +121,7 @@ func (s *shelf) problems(l Loaded) []string {
 // events are the types of the tenant's audit events, the oldest first.
 func (s *shelf) events() []string {
 	s.t.Helper()
-	page, err := s.ledger.List(s.t.Context(), home, core.Filter{Size: core.MaxPageSize})
-	expect.No(s.t, err)
+	page := expect.Of(s.ledger.List(s.t.Context(), home, core.Filter{Size: core.MaxPageSize}))(s.t)
 	var all []string
 	for _, e := range page.Items {
 		all = append([]string{e.EventType}, all...)

@@ -42,8 +42,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 	if want := []string{"created navigate@1.0.0"}; !reflect.DeepEqual(got.actions(), want) || got.Refused != nil {
 		t.Fatalf("%+v", got)
 	}
-	have, err := s.Skill(home, "navigate")
-	expect.No(t, err)
+	have := expect.Of(s.Skill(home, "navigate"))(t)
 	if have.CreatedAt.IsZero() || !have.CreatedAt.Equal(have.UpdatedAt) || len(have.Digest) != 64 {
 		t.Errorf("%+v", have)
 	}
@@ -71,8 +70,7 @@ func TestDefaultsOfASkill(t *testing.T) {
 	s := newShelf(t)
 	s.load(s.file("a.json", `{"name": "a-1", "version": "0.0.1", "parameters_schema": {}, "returns_schema": null, "tags": null,
 		"runner": {"kind": "builtin", "name": "echo"}}`))
-	have, err := s.Skill(home, "a-1")
-	expect.No(t, err)
+	have := expect.Of(s.Skill(home, "a-1"))(t)
 	if have.Timeout != 30 || have.MaxRetries != 0 || have.ReturnsSchema != nil || have.Dependencies == nil || have.Tags == nil || have.Effects == nil {
 		t.Errorf("%+v", have)
 	}
@@ -84,8 +82,7 @@ func TestSkillsComeBackFromTheStore(t *testing.T) {
 	s.file("b.yaml", skillText("detect", "1.2.0", "navigate"))
 	s.load()
 	before := s.Catalog(home)
-	_, err := before[1].CheckParams(core.Raw(`{"location":"x"}`))
-	expect.No(t, err)
+	expect.Of(before[1].CheckParams(core.Raw(`{"location":"x"}`)))(t)
 	updated := s.Registry(home).LastUpdated
 	s.again()
 	after := s.Catalog(home)

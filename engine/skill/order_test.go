@@ -15,8 +15,7 @@ import (
 
 func (s *shelf) order(ref string) []string {
 	s.t.Helper()
-	chain, err := s.Order(home, ref)
-	expect.No(s.t, err)
+	chain := expect.Of(s.Order(home, ref))(s.t)
 	var all []string
 	for _, c := range chain {
 		all = append(all, c.Ref())

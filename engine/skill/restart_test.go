@@ -175,8 +175,7 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 		w.run()
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
-		_, err := w.skills.Pause(t.Context(), alice, a.AgentID)
-		expect.No(t, err)
+		expect.Of(w.skills.Pause(t.Context(), alice, a.AgentID))(t)
 		w.Reopen()
 		if a := w.agent(a.AgentID); a.State != skill.Paused {
 			t.Errorf("between the engines: %s", a.State)
@@ -187,8 +186,7 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 			t.Error("it went on under the pause")
 		case <-time.After(200 * time.Millisecond):
 		}
-		_, err = w.skills.Resume(t.Context(), alice, a.AgentID)
-		expect.No(t, err)
+		expect.Of(w.skills.Resume(t.Context(), alice, a.AgentID))(t)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q", a.State, a.Error)
 		}
@@ -278,8 +276,7 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 func (w *world) pages(t testing.TB, each func(skill.Subagent)) {
 	t.Helper()
 	for page := 1; ; page++ {
-		list, err := w.skills.Subagents(t.Context(), home, core.Filter{Page: page, Size: 100})
-		expect.No(t, err)
+		list := expect.Of(w.skills.Subagents(t.Context(), home, core.Filter{Page: page, Size: 100}))(t)
 		for _, a := range list.Items {
 			each(a)
 		}
@@ -372,8 +369,7 @@ func TestTheEmergencyStopFreezesARun(t *testing.T) {
 		n := ticks.Load()
 		time.Sleep(100 * time.Millisecond)
 		expect.Is(t, ticks.Load(), n, "it went on under the stop")
-		_, err = w.swarm.EStops.Thaw(t.Context(), alice, "test")
-		expect.No(t, err)
+		expect.Of(w.swarm.EStops.Thaw(t.Context(), alice, "test"))(t)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q", a.State, a.Error)
 		}

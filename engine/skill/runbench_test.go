@@ -77,7 +77,6 @@ func BenchmarkFigures(b *testing.B) {
 		if err != nil || f.Counted != 200 {
 			b.Fatalf("%+v, %v", f, err)
 		}
-		_, err = w.skills.Executions(b.Context(), home, "tick", core.Filter{})
-		expect.No(b, err)
+		expect.Of(w.skills.Executions(b.Context(), home, "tick", core.Filter{}))(b)
 	}
 }

@@ -48,13 +48,11 @@ func TestBadSubagentsAreRefused(t *testing.T) {
 func TestAnIdOfAnotherTenantIsRefusedAndAudited(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
-	_, err := w.swarm.CreateTenant(t.Context(), alice, "t_other")
-	expect.No(t, err)
+	expect.Of(w.swarm.CreateTenant(t.Context(), alice, "t_other"))(t)
 	mallory := core.Caller{Tenant: "t_other", Name: "mallory", Kind: core.Operator, Door: core.DoorCLI}
-	a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-	expect.No(t, err)
+	a := expect.Of(w.skills.Spawn(t.Context(), alice, skill.Spawn{}))(t)
 	tries := []error{}
-	_, err = w.skills.Assign(t.Context(), mallory, a.AgentID, skill.Invoke{Skill: "grasp"})
+	_, err := w.skills.Assign(t.Context(), mallory, a.AgentID, skill.Invoke{Skill: "grasp"})
 	tries = append(tries, err)
 	_, err = w.skills.Cancel(t.Context(), mallory, a.AgentID, "")
 	tries = append(tries, err)
@@ -108,8 +106,7 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 	}
 	spawn := func() string {
 		t.Helper()
-		a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-		expect.No(t, err)
+		a := expect.Of(w.skills.Spawn(t.Context(), alice, skill.Spawn{}))(t)
 		return a.AgentID
 	}
 	id := spawn()
@@ -139,8 +136,7 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 		}
 		id = w.invoke("work", `{}`).AgentID
 		w.state(id, skill.Running)
-		_, err := w.skills.Pause(t.Context(), alice, id)
-		expect.No(t, err)
+		expect.Of(w.skills.Pause(t.Context(), alice, id))(t)
 		expect.No(t, ops[name](id))
 		if a := w.agent(id); a.State != skill.Failed || a.Error != want {
 			t.Errorf("%s of a paused one: %+v", name, a)
@@ -203,8 +199,7 @@ func TestPauseStopsTimeAndWork(t *testing.T) {
 		}
 		w.Await("the pause", func() bool { n := ticks.Load(); time.Sleep(100 * time.Millisecond); return ticks.Load() == n })
 		time.Sleep(1200 * time.Millisecond) // longer than its time-out
-		_, err := w.skills.Resume(t.Context(), alice, a.AgentID)
-		expect.No(t, err)
+		expect.Of(w.skills.Resume(t.Context(), alice, a.AgentID))(t)
 		if a = w.over(a.AgentID); a.State != skill.Completed {
 			t.Errorf("%s %q after %d ticks", a.State, a.Error, ticks.Load())
 		}
@@ -219,8 +214,7 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
-	_, err := w.skills.Pause(t.Context(), alice, a.AgentID)
-	expect.No(t, err)
+	expect.Of(w.skills.Pause(t.Context(), alice, a.AgentID))(t)
 	if why, err := w.swarm.Why(t.Context(), home, a.TaskID); err != nil || !strings.Contains(why.Text, "not yet acknowledged") {
 		t.Errorf("why: %+v, %v", why, err)
 	}
@@ -230,8 +224,7 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 		return err == nil && !strings.Contains(why.Text, "not yet")
 	})
 	expect.Is(t, len(w.fake.of("detect")), 0, "detect ran")
-	_, err = w.skills.Resume(t.Context(), alice, a.AgentID)
-	expect.No(t, err)
+	expect.Of(w.skills.Resume(t.Context(), alice, a.AgentID))(t)
 	if a = w.over(a.AgentID); a.State != skill.Completed {
 		t.Errorf("%+v", a)
 	}
@@ -242,8 +235,7 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 	fetch(w)
 	var ids []string
 	for range 2 {
-		a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
-		expect.No(t, err)
+		a := expect.Of(w.skills.Spawn(t.Context(), alice, skill.Spawn{}))(t)
 		ids = append(ids, a.AgentID)
 	}
 	if _, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{}); !isCode(err, core.Conflict) || !strings.Contains(err.Error(), "max_subagents") {
@@ -259,8 +251,7 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && now.ErrorCode == "start_failed" && now.Status == task.Queued
 	})
-	_, err = w.skills.Cancel(t.Context(), alice, ids[0], "")
-	expect.No(t, err)
+	expect.Of(w.skills.Cancel(t.Context(), alice, ids[0], ""))(t)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	if tk, err = w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
@@ -278,8 +269,7 @@ func TestListsOfSubagents(t *testing.T) {
 	fetch(w)
 	w.run()
 	done := w.over(w.invoke("grasp", toTheKitchen).AgentID)
-	idle, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"})
-	expect.No(t, err)
+	idle := expect.Of(w.skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"}))(t)
 	for name, c := range map[string]struct {
 		f    core.Filter
 		want []string

@@ -176,8 +176,7 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	s.file("a.yaml", skillText("one", "1.0.0"))
 	s.file("b.yaml", skillText("two", "1.0.0"))
 	s.load()
-	_, err := s.Unload(t.Context(), alice, "one")
-	expect.No(t, err)
+	expect.Of(s.Unload(t.Context(), alice, "one"))(t)
 	s.again()
 	stop := s.watching()
 	s.file("b.yaml", skillText("two", "1.0.1"))
@@ -188,8 +187,7 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	s.file("a.yaml", skillText("one", "1.0.0")+"tags: [new]\n")
 	s.until("loaded again", s.has("one"))
 	stop()
-	_, err = s.Unload(t.Context(), alice, "one@1.0.0")
-	expect.No(t, err)
+	expect.Of(s.Unload(t.Context(), alice, "one@1.0.0"))(t)
 	if got := s.load().actions(); !reflect.DeepEqual(got, []string{"created one@1.0.0", "unchanged two@1.0.1"}) {
 		t.Errorf("asked for: %q", got)
 	}
@@ -201,15 +199,14 @@ func TestAForgottenSourceIsReadNoMore(t *testing.T) {
 	other := s.file("b/two.yaml", skillText("two", "1.0.0"))
 	s.load(path, filepath.Dir(other))
 	s.watching()
-	_, err := s.Forget(t.Context(), alice, path)
-	expect.No(t, err)
+	expect.Of(s.Forget(t.Context(), alice, path))(t)
 	s.file("a/one.yaml", skillText("one", "1.0.1"))
 	s.file("b/two.yaml", skillText("two", "1.0.1"))
 	s.until("read", s.has("two@1.0.1"))
 	if s.has("one@1.0.1")() || !s.has("one")() {
 		t.Error("a forgotten file was read, or its skill is gone")
 	}
-	_, err = s.Forget(t.Context(), alice, path)
+	_, err := s.Forget(t.Context(), alice, path)
 	expect.Fails(t, err, "forgotten twice")
 	deltas, err := s.ledger.Reconcile(t.Context(), home)
 	if err != nil || len(deltas) != 0 {

@@ -188,8 +188,7 @@ func (w *world) load(all ...skill.Skill) {
 
 func (w *world) invoke(name, params string) skill.Subagent {
 	w.T.Helper()
-	a, err := w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)})
-	expect.No(w.T, err)
+	a := expect.Of(w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)}))(w.T)
 	return a
 }
 
@@ -207,8 +206,7 @@ func (w *world) over(id string) skill.Subagent {
 
 func (w *world) agent(id string) skill.Subagent {
 	w.T.Helper()
-	a, err := w.skills.Subagent(w.T.Context(), home, id)
-	expect.No(w.T, err)
+	a := expect.Of(w.skills.Subagent(w.T.Context(), home, id))(w.T)
 	return a
 }
 
@@ -222,8 +220,7 @@ func (w *world) state(id string, want skill.State) skill.Subagent {
 // executions of a subagent, oldest first.
 func (w *world) executions(id string) []skill.Execution {
 	w.T.Helper()
-	page, err := w.skills.Executions(w.T.Context(), home, "", core.Filter{Agent: id, Size: 100})
-	expect.No(w.T, err)
+	page := expect.Of(w.skills.Executions(w.T.Context(), home, "", core.Filter{Agent: id, Size: 100}))(w.T)
 	all := make([]skill.Execution, 0, len(page.Items))
 	for i := len(page.Items) - 1; i >= 0; i-- {
 		all = append(all, page.Items[i])

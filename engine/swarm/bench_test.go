@@ -147,8 +147,7 @@ func (r *rig) feed(n, producers int) (perSecond float64) {
 // rawLimit is how many lives a second a bare file allows: three records of a
 // life's size for each, appended by group and synced before the answer.
 func rawLimit(b *testing.B, n, producers int) float64 {
-	f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
-	expect.No(b, err)
+	f := expect.Of(os.Create(filepath.Join(b.TempDir(), "raw")))(b)
 	defer f.Close()
 	record := make([]byte, 1200)
 	type req chan struct{}
@@ -239,8 +238,7 @@ func BenchmarkTaskLifeStored(b *testing.B) {
 	sizes := []int{100_000, 1_000_000}
 	if s := os.Getenv("SWARMDECK_BENCH_STORED"); s != "" {
 		var last int
-		_, err := fmt.Sscan(s, &last)
-		expect.No(b, err)
+		expect.Of(fmt.Sscan(s, &last))(b)
 		sizes = []int{last}
 	}
 	r := benchRig(b, false)
@@ -265,8 +263,7 @@ func BenchmarkTaskLifeStored(b *testing.B) {
 			start := time.Now()
 			const pages = 50
 			for i := range pages {
-				_, err := r.tasks.List(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20})
-				expect.No(b, err)
+				expect.Of(r.tasks.List(b.Context(), acme, core.Filter{Page: 1 + i*stored/pages/20, Size: 20}))(b)
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(1/ours, "lives/s")

@@ -16,14 +16,12 @@ import (
 
 func (r *rig) budget(b budget.Budget) {
 	r.T.Helper()
-	_, err := r.swarm.Budgets.Set(r.T.Context(), alice, b)
-	expect.No(r.T, err)
+	expect.Of(r.swarm.Budgets.Set(r.T.Context(), alice, b))(r.T)
 }
 
 func (r *rig) wall() time.Duration {
 	r.T.Helper()
-	u, err := r.swarm.Budgets.Usage(r.T.Context(), acme, "tenant")
-	expect.No(r.T, err)
+	u := expect.Of(r.swarm.Budgets.Usage(r.T.Context(), acme, "tenant"))(r.T)
 	return time.Duration(u.WallMS) * time.Millisecond
 }
 
@@ -184,8 +182,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 			t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
 		}
 		for _, id := range []string{spender.TaskID, prompt.TaskID} {
-			_, err = r.swarm.Cancel(t.Context(), alice, id, "enough")
-			expect.No(t, err)
+			expect.Of(r.swarm.Cancel(t.Context(), alice, id, "enough"))(t)
 			r.status(id, task.Cancelled)
 		}
 		r.whole()

@@ -57,15 +57,13 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 		r.run()
 		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 		w := <-r.runner.started
-		_, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look")
-		expect.No(t, err)
+		expect.Of(r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"))(t)
 		r.Await("the pause", w.isPaused)
 		time.Sleep(1500 * time.Millisecond)
 		if got := r.task(tk.TaskID); got.Status != task.Running {
 			t.Fatalf("timed out while frozen: %s", got.Status)
 		}
-		_, err = r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
-		expect.No(t, err)
+		expect.Of(r.swarm.ResumeTask(t.Context(), alice, tk.TaskID))(t)
 		start := time.Now()
 		r.status(tk.TaskID, task.TimedOut)
 		if took := time.Since(start); took < 500*time.Millisecond {
@@ -95,8 +93,7 @@ func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 			t.Fatal("its work began again under the pause")
 		case <-time.After(300 * time.Millisecond):
 		}
-		_, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
-		expect.No(t, err)
+		expect.Of(r.swarm.ResumeTask(t.Context(), alice, tk.TaskID))(t)
 		(<-r.runner.started).end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
 		r.whole()
@@ -110,8 +107,7 @@ func TestACancelledTaskIsCancelledAlthoughItsTimeRunsOut(t *testing.T) {
 		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 		w := <-r.runner.started
 		w.with(func(w *fakeWork) { w.deaf = true })
-		_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
-		expect.No(t, err)
+		expect.Of(r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
 		time.Sleep(1300 * time.Millisecond)
 		w.end(failure(true))
 		r.status(tk.TaskID, task.Cancelled)
@@ -124,8 +120,7 @@ func TestAPanickingRunnerFailsItsTaskOnly(t *testing.T) {
 		r := newRig(t)
 		r.swarm.Runner("test.panic", panicRunner{r.runner})
 		r.run()
-		bad, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.panic", Input: core.Raw(`{}`)})
-		expect.No(t, err)
+		bad := expect.Of(r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.panic", Input: core.Raw(`{}`)}))(t)
 		good := r.dispatch(`{}`)
 		(<-r.runner.started).end(ok(`{}`))
 		r.status(good.TaskID, task.Succeeded)
@@ -144,10 +139,8 @@ func TestATaskWhoseRunnerIsGoneFailsAndTheRestGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.swarm.Runner("test.gone", r.runner)
-		gone, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-		expect.No(t, err)
-		retried, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)})
-		expect.No(t, err)
+		gone := expect.Of(r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)}))(t)
+		retried := expect.Of(r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.gone", Input: core.Raw(`{}`)}))(t)
 		r.complete(r.claim(), failure(true))
 		r.Close()
 		r.Open()
@@ -187,8 +180,7 @@ func TestARunningTaskThatWaitsForAPersonCanBeCancelled(t *testing.T) {
 		sure := 0.8
 		r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
 		ap := r.openApproval()
-		_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough")
-		expect.No(t, err)
+		expect.Of(r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
 		if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
 			t.Errorf("answer: %v", err)
 		}
@@ -225,8 +217,7 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 				t.Errorf("log: %+v %v", lines, err)
 			}
 		}
-		events, err := r.Ledger.List(t.Context(), acme, core.Filter{Size: 100})
-		expect.No(t, err)
+		events := expect.Of(r.Ledger.List(t.Context(), acme, core.Filter{Size: 100}))(t)
 		own := map[string]bool{"policy.active": true, "audit.key": true, "tenant.created": true} // no task caused them
 		for _, e := range events.Items {
 			if e.TraceID != trace && !own[e.EventType] {

@@ -90,12 +90,10 @@ func BenchmarkSessionStart(b *testing.B) {
 	r.run()
 	var took []time.Duration
 	for i := range max(20, min(b.N, 200)) {
-		ses, err := r.swarm.Sessions.Create(b.Context(), alice, fmt.Sprint("s", i))
-		expect.No(b, err)
+		ses := expect.Of(r.swarm.Sessions.Create(b.Context(), alice, fmt.Sprint("s", i)))(b)
 		tk := r.dispatch(string(kib), func(d *swarm.Dispatch) { d.Session = ses.SessionID })
 		begin := time.Now()
-		_, err = r.swarm.Sessions.Start(b.Context(), alice, ses.SessionID)
-		expect.No(b, err)
+		expect.Of(r.swarm.Sessions.Start(b.Context(), alice, ses.SessionID))(b)
 		w := <-r.runner.started
 		took = append(took, time.Since(begin))
 		w.end(ok(`{"rc":0}`))
@@ -128,8 +126,7 @@ func BenchmarkDecision(b *testing.B) {
 			b.Fatal(page, err)
 		}
 		begin = time.Now()
-		_, err = r.judge.Decision(b.Context(), acme, page.Items[0].DecisionID)
-		expect.No(b, err)
+		expect.Of(r.judge.Decision(b.Context(), acme, page.Items[0].DecisionID))(b)
 		byID = append(byID, time.Since(begin))
 	}
 	b.ReportMetric(0, "ns/op")

@@ -28,8 +28,7 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 	})
 	found := func() int {
 		t.Helper()
-		deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-		expect.No(t, err)
+		deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(t)
 		return len(deltas)
 	}
 	if n := found(); n > 0 {

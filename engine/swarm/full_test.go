@@ -19,8 +19,7 @@ import (
 // fill has the disk full: ordinary writes are refused.
 func (r *rig) fill() (room func()) {
 	r.T.Helper()
-	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, "")
-	expect.No(r.T, err)
+	ses := expect.Of(r.swarm.Sessions.Create(r.T.Context(), alice, ""))(r.T)
 	room = storetest.FillDisk(r.T, r.Path)
 	input := core.Raw(`{"x":"` + strings.Repeat("x", 50_000) + `"}`)
 	for range 1000 {
@@ -96,8 +95,7 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	defer r.heartbeat("w1")()
 	room()
 	r.Await("room", func() bool { return file.Full() == nil })
-	_, err = r.swarm.EStops.Thaw(t.Context(), alice, "there is room")
-	expect.No(t, err)
+	expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "there is room"))(t)
 	if now := r.status(done.TaskID, task.Succeeded); now.Attempt != done.Attempt {
 		t.Errorf("the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
 	}
@@ -145,8 +143,7 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 	if now := r.status(ended.TaskID, task.Cancelled); now.Attempt != ended.Attempt {
 		t.Errorf("cancelled in attempt %d", now.Attempt)
 	}
-	_, err = r.swarm.EStops.Thaw(t.Context(), alice, "there is room")
-	expect.No(t, err)
+	expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "there is room"))(t)
 	works[frozen.TaskID].end(ok(`{}`))
 	r.status(frozen.TaskID, task.Succeeded)
 	r.whole()

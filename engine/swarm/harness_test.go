@@ -97,8 +97,7 @@ func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) task.Task 
 	for _, c := range change {
 		c(&d)
 	}
-	t, err := r.swarm.Dispatch(r.T.Context(), alice, d)
-	expect.No(r.T, err)
+	t := expect.Of(r.swarm.Dispatch(r.T.Context(), alice, d))(r.T)
 	return t
 }
 
@@ -107,8 +106,7 @@ func (r *rig) pausedWork() (task.Task, *fakeWork) {
 	r.T.Helper()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	_, err := r.swarm.PauseTask(r.T.Context(), alice, tk.TaskID, "look")
-	expect.No(r.T, err)
+	expect.Of(r.swarm.PauseTask(r.T.Context(), alice, tk.TaskID, "look"))(r.T)
 	r.Await("the pause", w.isPaused)
 	return tk, w
 }
@@ -124,15 +122,13 @@ func (r *rig) claim() task.Task {
 
 func (r *rig) complete(t task.Task, out task.Outcome) task.Result {
 	r.T.Helper()
-	res, err := r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out)
-	expect.No(r.T, err)
+	res := expect.Of(r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out))(r.T)
 	return res
 }
 
 func (r *rig) task(id string) task.Task {
 	r.T.Helper()
-	t, err := r.tasks.Get(r.T.Context(), acme, id)
-	expect.No(r.T, err)
+	t := expect.Of(r.tasks.Get(r.T.Context(), acme, id))(r.T)
 	return t
 }
 
@@ -161,13 +157,11 @@ func (r *rig) whole() {
 	if err != nil || len(deltas) > 0 {
 		r.T.Errorf("reconcile: %+v, %v", deltas, err)
 	}
-	counts, err := r.tasks.Counts(ctx, acme)
-	expect.No(r.T, err)
+	counts := expect.Of(r.tasks.Counts(ctx, acme))(r.T)
 	real := map[task.Status]int64{}
 	var total, waiting int64
 	for page := 1; ; page++ {
-		list, err := r.tasks.List(ctx, acme, core.Filter{Page: page, Size: 100})
-		expect.No(r.T, err)
+		list := expect.Of(r.tasks.List(ctx, acme, core.Filter{Page: page, Size: 100}))(r.T)
 		for _, t := range list.Items {
 			real[t.Status]++
 			total++

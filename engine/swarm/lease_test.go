@@ -131,8 +131,7 @@ func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemoteRig(t)
 		beta := core.Caller{Tenant: "t_beta", Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
-		_, err := r.swarm.CreateTenant(t.Context(), beta, beta.Tenant)
-		expect.No(t, err)
+		expect.Of(r.swarm.CreateTenant(t.Context(), beta, beta.Tenant))(t)
 		task := r.dispatch(`{}`)
 		r.claim()
 		for range 8 {
@@ -209,10 +208,8 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 		claimed := map[string]task.Task{}
 		for _, tenant := range []string{one, two} {
 			by := core.Caller{Tenant: tenant, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-			_, err := r.swarm.CreateTenant(t.Context(), by, tenant)
-			expect.No(t, err)
-			_, err = r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)})
-			expect.No(t, err)
+			expect.Of(r.swarm.CreateTenant(t.Context(), by, tenant))(t)
+			expect.Of(r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}))(t)
 			tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
 			if err != nil || len(tasks) != 1 {
 				t.Fatal(tasks, err)

@@ -91,15 +91,13 @@ func TestATenantWithALongQueueLeavesSlotsToOthers(t *testing.T) {
 	r := newRig(t)
 	bob := alice
 	bob.Tenant = other
-	_, err := r.swarm.CreateTenant(t.Context(), bob, other)
-	expect.No(t, err)
+	expect.Of(r.swarm.CreateTenant(t.Context(), bob, other))(t)
 	for i := range 200 {
 		r.dispatch(fmt.Sprintf(`{"i":%d}`, i))
 	}
 	r.run()
 	a, b := <-r.runner.started, <-r.runner.started
-	_, err = r.swarm.Dispatch(t.Context(), bob, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)})
-	expect.No(t, err)
+	expect.Of(r.swarm.Dispatch(t.Context(), bob, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}))(t)
 	a.end(ok(`{}`))
 	b.end(ok(`{}`))
 	for range 150 { // whose turn it is, is chance: half of them, once the other waits

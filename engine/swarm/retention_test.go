@@ -33,8 +33,7 @@ func (r *rig) keeps(s *retention.Service, kind string, count int64) {
 
 func (r *rig) size() int64 {
 	r.T.Helper()
-	info, err := os.Stat(r.Path)
-	expect.No(r.T, err)
+	info := expect.Of(os.Stat(r.Path))(r.T)
 	return info.Size()
 }
 
@@ -90,8 +89,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 		rate, _ = r.live(keep/20, 64)
 		expect.No(t, <-ended)
 	}
-	_, err = s.Apply(t.Context(), acme)
-	expect.No(t, err)
+	expect.Of(s.Apply(t.Context(), acme))(t)
 	got := r.size()
 	t.Logf("%d tasks through a retention of %d: %.1f MiB, %.2f times that of %d alone; %.0f lives/s", total, keep, float64(got)/(1<<20), float64(got)/float64(want), keep, rate)
 	if float64(got) > most*float64(want) {

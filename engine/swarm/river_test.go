@@ -49,8 +49,7 @@ func BenchmarkTaskLifeBesideRiver(b *testing.B) {
 					their.measure(b, server, func() float64 {
 						out, err := exec.CommandContext(b.Context(), river, "-dsn", theirs, "-n", fmt.Sprint(n), "-producers", fmt.Sprint(producers), fmt.Sprint("-feed=", feed)).Output()
 						expect.No(b, err)
-						rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-						expect.No(b, err)
+						rate := expect.Of(strconv.ParseFloat(strings.TrimSpace(string(out)), 64))(b)
 						return rate
 					})
 				}

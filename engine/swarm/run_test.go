@@ -95,8 +95,7 @@ func TestCancelInterruptsARunningTask(t *testing.T) {
 	r.run()
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
-	_, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind")
-	expect.No(t, err)
+	expect.Of(r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind"))(t)
 	r.status(tk.TaskID, task.Cancelled)
 	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
 	if err != nil || res.Error == nil || res.Error.Message != "changed my mind" {
@@ -129,8 +128,7 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 		{[]string{"start", "pause", "stop"}, []string{"start", "pause", "resume", "stop"}},
 		{[]string{"stop"}, []string{"start", "pause", "resume", "stop"}},
 	} {
-		ses, err := r.swarm.Sessions.Create(ctx, alice, "")
-		expect.No(t, err)
+		ses := expect.Of(r.swarm.Sessions.Create(ctx, alice, ""))(t)
 		for _, verb := range c.path {
 			expect.No(t, move[verb](ses.SessionID), c.path, verb)
 		}
@@ -147,15 +145,13 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	ctx := t.Context()
-	ses, err := r.swarm.Sessions.Create(ctx, alice, "day")
-	expect.No(t, err)
+	ses := expect.Of(r.swarm.Sessions.Create(ctx, alice, "day"))(t)
 	in := func(d *swarm.Dispatch) { d.Session = "day" }
 	a := r.dispatch(`{"a":1}`, in)
 	if why, _ := r.swarm.Why(ctx, acme, a.TaskID); why.Kind != "session" {
 		t.Errorf("why before the start: %+v", why)
 	}
-	_, err = r.swarm.Sessions.Start(ctx, alice, ses.SessionID)
-	expect.No(t, err)
+	expect.Of(r.swarm.Sessions.Start(ctx, alice, ses.SessionID))(t)
 	w := <-r.runner.started
 	paused, err := r.swarm.Sessions.Pause(ctx, alice, "day", "lunch")
 	// The worker may be quicker than the answer.
@@ -170,12 +166,10 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "pause" {
 		t.Errorf("why: %+v", why)
 	}
-	_, err = r.swarm.Sessions.Resume(ctx, alice, "day")
-	expect.No(t, err)
+	expect.Of(r.swarm.Sessions.Resume(ctx, alice, "day"))(t)
 	w2 := <-r.runner.started
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	_, err = r.swarm.Sessions.Stop(ctx, alice, "day", "over")
-	expect.No(t, err)
+	expect.Of(r.swarm.Sessions.Stop(ctx, alice, "day", "over"))(t)
 	r.status(a.TaskID, task.Cancelled)
 	r.status(b.TaskID, task.Cancelled)
 	<-w2.Done()
@@ -231,8 +225,7 @@ func (r *rig) openApproval() judge.Approval {
 
 func (r *rig) answer(id string, a judge.Answer) {
 	r.T.Helper()
-	_, err := r.judge.Answer(r.T.Context(), alice, id, a)
-	expect.No(r.T, err)
+	expect.Of(r.judge.Answer(r.T.Context(), alice, id, a))(r.T)
 }
 
 func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
@@ -286,8 +279,7 @@ func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
 func TestCancellingVoidsTheApproval(t *testing.T) {
 	r := newRig(t)
 	a := r.dispatch(`{"ask":1}`)
-	_, err := r.swarm.Cancel(t.Context(), alice, a.TaskID, "")
-	expect.No(t, err)
+	expect.Of(r.swarm.Cancel(t.Context(), alice, a.TaskID, ""))(t)
 	ap, err := r.judge.Approval(t.Context(), acme, a.ApprovalID)
 	if err != nil || ap.Status != judge.Voided {
 		t.Errorf("approval %s, %v", ap.Status, err)
@@ -329,8 +321,7 @@ func TestConfidenceBandsDecideAboutResults(t *testing.T) {
 func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	_, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 100})
-	expect.No(t, err)
+	expect.Of(r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tokens: 100}))(t)
 	a := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.job.Use(99, 0.5)
@@ -360,8 +351,7 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 func TestATaskBudgetStopsTheNextTask(t *testing.T) {
 	r := newRig(t)
 	r.run()
-	_, err := r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tasks: 1})
-	expect.No(t, err)
+	expect.Of(r.swarm.Budgets.Set(t.Context(), alice, budget.Budget{Subject: "tenant", Tasks: 1}))(t)
 	r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`))
 	b := r.dispatch(`{}`)

@@ -40,10 +40,8 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.session("held")
-		_, err := r.swarm.Sessions.Pause(t.Context(), alice, "held", "")
-		expect.No(t, err)
-		_, err = r.swarm.Sessions.Create(t.Context(), alice, "new")
-		expect.No(t, err)
+		expect.Of(r.swarm.Sessions.Pause(t.Context(), alice, "held", ""))(t)
+		expect.Of(r.swarm.Sessions.Create(t.Context(), alice, "new"))(t)
 		r.run()
 		in := func(name string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.Session = name } }
 		forAnn := func(d *swarm.Dispatch) { d.Kind = "agent.prompt" }
@@ -99,8 +97,7 @@ func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.run()
-		_, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
-		expect.No(t, err)
+		expect.Of(r.swarm.EStops.Press(t.Context(), alice, "smoke"))(t)
 		task := r.dispatch(`{}`, within)
 		if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "estop" || !strings.Contains(why.Text, "times out") {
 			t.Errorf("why %+v", why)
@@ -148,8 +145,7 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		cancelled, asked, run := r.dispatch(`{"c":1}`, within), r.dispatch(`{"ask":1}`, within), r.dispatch(`{"r":1}`, within)
-		_, err := r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, "")
-		expect.No(t, err)
+		expect.Of(r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, ""))(t)
 		r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
 		if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
 			t.Errorf("denied: %+v", denied)

@@ -17,10 +17,8 @@ import (
 
 func (r *rig) session(name string) session.Session {
 	r.T.Helper()
-	ses, err := r.swarm.Sessions.Create(r.T.Context(), alice, name)
-	expect.No(r.T, err)
-	ses, err = r.swarm.Sessions.Start(r.T.Context(), alice, ses.SessionID)
-	expect.No(r.T, err)
+	ses := expect.Of(r.swarm.Sessions.Create(r.T.Context(), alice, name))(r.T)
+	ses = expect.Of(r.swarm.Sessions.Start(r.T.Context(), alice, ses.SessionID))(r.T)
 	return ses
 }
 
@@ -44,8 +42,7 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	other := r.session("night")
 	ids := r.oneOfEach("day")
 	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Session = "night" })
-	_, err := r.swarm.Sessions.Stop(t.Context(), alice, "day", "over")
-	expect.No(t, err)
+	expect.Of(r.swarm.Sessions.Stop(t.Context(), alice, "day", "over"))(t)
 	for _, id := range ids {
 		if got := r.task(id); !got.Status.Terminal() || got.Waiting != "" || got.CompletedAt.IsZero() {
 			t.Errorf("%s is %s (%q)", got.Input, got.Status, got.Waiting)
@@ -148,8 +145,7 @@ func TestDispatchingWhileASessionStopsLeavesNothingBehind(t *testing.T) {
 		})
 	}
 	<-some
-	_, err := r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, "")
-	expect.No(t, err)
+	expect.Of(r.swarm.Sessions.Stop(t.Context(), alice, ses.SessionID, ""))(t)
 	wg.Wait()
 	for _, st := range []string{"queued", "running"} {
 		r.Await("no task to be "+st, func() bool {
@@ -188,8 +184,7 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 		w.with(func(w *fakeWork) { w.stuck = 0 })
 		r.Await("the late acknowledgement", w.isPaused)
 		w.with(func(w *fakeWork) { w.stuck = 2 }) // resuming fails twice, too
-		_, err = r.swarm.EStops.Thaw(t.Context(), alice, "false alarm")
-		expect.No(t, err)
+		expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "false alarm"))(t)
 		r.Await("the work to go on", func() bool { return !w.isPaused() })
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
@@ -202,11 +197,9 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	tk := r.dispatch(`{}`)
 	w := <-r.runner.started
 	w.with(func(w *fakeWork) { w.silent = true })
-	_, err := r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look")
-	expect.No(t, err)
+	expect.Of(r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"))(t)
 	r.Await("the pause", w.isPaused)
-	_, err = r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
-	expect.No(t, err)
+	expect.Of(r.swarm.ResumeTask(t.Context(), alice, tk.TaskID))(t)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
@@ -217,11 +210,9 @@ func TestAnEmergencyStopReachesWorkThatGoesOnWithoutSayingSo(t *testing.T) {
 	r.run()
 	tk, w := r.pausedWork()
 	w.with(func(w *fakeWork) { w.silent = true })
-	_, err := r.swarm.ResumeTask(t.Context(), alice, tk.TaskID)
-	expect.No(t, err)
+	expect.Of(r.swarm.ResumeTask(t.Context(), alice, tk.TaskID))(t)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
-	_, err = r.swarm.EStops.Press(t.Context(), alice, "smoke")
-	expect.No(t, err)
+	expect.Of(r.swarm.EStops.Press(t.Context(), alice, "smoke"))(t)
 	r.Await("the stop", w.isPaused)
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
@@ -239,8 +230,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 			for range 8 {
 				wg.Go(func() { r.dispatch(`{}`) })
 			}
-			_, err := r.swarm.EStops.Press(t.Context(), alice, "drill")
-			expect.No(t, err)
+			expect.Of(r.swarm.EStops.Press(t.Context(), alice, "drill"))(t)
 			wg.Wait()
 			for len(r.runner.started) > 0 {
 				if w := <-r.runner.started; !w.isPaused() {
@@ -253,8 +243,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 			if n := len(r.runner.started); n != 0 {
 				t.Fatalf("round %d: %d tasks started under the stop", round, n)
 			}
-			_, err = r.swarm.EStops.Thaw(t.Context(), alice, "drill over")
-			expect.No(t, err)
+			expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "drill over"))(t)
 			r.Await("the rest to start and end", func() bool {
 				for len(r.runner.started) > 0 {
 					(<-r.runner.started).end(ok(`{}`))
@@ -270,8 +259,7 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		_, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
-		expect.No(t, err)
+		expect.Of(r.swarm.EStops.Press(t.Context(), alice, "smoke"))(t)
 		r.Close()
 		r.Open()
 		var f countFreezer

@@ -251,8 +251,7 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 			got <- err
 		}()
 		synctest.Wait()
-		_, err := r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough")
-		expect.No(t, err)
+		expect.Of(r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"))(t)
 		expect.No(t, <-got, "its end was missed")
 	})
 }
@@ -274,8 +273,7 @@ func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 
 func TestListsFilterAndPage(t *testing.T) {
 	r := newRig(t)
-	ses, err := r.swarm.Sessions.Create(t.Context(), alice, "night")
-	expect.No(t, err)
+	ses := expect.Of(r.swarm.Sessions.Create(t.Context(), alice, "night"))(t)
 	for i := range 25 {
 		r.dispatch(fmt.Sprintf(`{"i":%d}`, i), func(d *swarm.Dispatch) {
 			if i%5 == 0 {

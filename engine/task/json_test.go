@@ -42,8 +42,7 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"empty": {}, "full": full,
 		"typical": {TenantID: "t_acme", TaskID: "tk_1", Kind: "exec.run", Status: Queued, Priority: 50, MaxAttempts: 3, CreatedAt: at, UpdatedAt: at},
 	} {
-		want, err := core.Encode(&header)
-		expect.No(t, err)
+		want := expect.Of(core.Encode(&header))(t)
 		if got := header.appendJSON(nil); string(got) != string(want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
@@ -57,8 +56,7 @@ func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"plain": {TenantID: "t_acme", TraceID: "4b", TaskID: "tk", Status: Succeeded, Output: core.Raw(`{}`), CompletedAt: at},
 		"full":  {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
 	} {
-		want, err := core.Encode(&r)
-		expect.No(t, err)
+		want := expect.Of(core.Encode(&r))(t)
 		if got := r.appendJSON(nil); string(got) != string(want) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}

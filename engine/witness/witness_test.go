@@ -108,8 +108,7 @@ func (w *world) add(name string, every int) {
 
 func (w *world) status(name string) witness.Status {
 	w.T.Helper()
-	all, err := w.List(w.T.Context(), home)
-	expect.No(w.T, err)
+	all := expect.Of(w.List(w.T.Context(), home))(w.T)
 	i := slices.IndexFunc(all, func(s witness.Status) bool { return s.Name == name })
 	if i < 0 {
 		w.T.Fatalf("no witness %s", name)

@@ -23,8 +23,7 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	for _, tenant := range []string{acme, other} {
 		expect.No(t, errors.Join(db.CreateTenant(t.Context(), tenant), db.Update(t.Context(), tenant, put("k", "v"))))
 	}
-	l, err := db.Leave(t.Context(), acme)
-	expect.No(t, err)
+	l := expect.Of(db.Leave(t.Context(), acme))(t)
 	expect.No(t, errors.Join(l.Hold(t.Context()), l.Gone(t.Context(), store.AwayError{Tenant: acme, Moved: true, Copy: "x", Place: "there"})))
 	l.End()
 	time.Sleep(3 * lease)

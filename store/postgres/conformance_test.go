@@ -12,8 +12,7 @@ import (
 
 func open(t testing.TB, dsn string, opt postgres.Options) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), dsn, opt)
-	expect.No(t, err)
+	db := expect.Of(postgres.Open(t.Context(), dsn, opt))(t)
 	return db
 }
 

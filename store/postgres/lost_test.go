@@ -33,12 +33,10 @@ type relay struct {
 
 func newRelay(t *testing.T, dsn string) (*relay, string) {
 	t.Helper()
-	u, err := url.Parse(dsn)
-	expect.No(t, err)
+	u := expect.Of(url.Parse(dsn))(t)
 	q := u.Query()
 	r := &relay{dir: t.TempDir(), to: filepath.Join(q.Get("host"), ".s.PGSQL.5432")}
-	r.listen, err = net.Listen("unix", filepath.Join(r.dir, ".s.PGSQL.5432"))
-	expect.No(t, err)
+	r.listen = expect.Of(net.Listen("unix", filepath.Join(r.dir, ".s.PGSQL.5432")))(t)
 	q.Set("host", r.dir)
 	u.RawQuery = q.Encode()
 	r.wg.Go(func() {

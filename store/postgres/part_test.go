@@ -64,10 +64,9 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	if have, n := keys(t, second); len(have) != 1 || n != 1 {
 		t.Errorf("it has %q, counter %d", have, n)
 	}
-	conn, err := pgx.Connect(t.Context(), dsn)
-	expect.No(t, err)
+	conn := expect.Of(pgx.Connect(t.Context(), dsn))(t)
 	defer conn.Close(context.Background())
-	_, err = conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())")
+	_, err := conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())")
 	expect.No(t, err)
 	known, owned, err := third.Engines(t.Context())
 	if err != nil || len(known) != 4 || !known[0].Live || known[0].Name != "first" || known[3].Live || known[3].Name != "dead" {

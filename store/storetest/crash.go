@@ -116,19 +116,16 @@ func Crash(t *testing.T, opt CrashOptions) {
 // acknowledged until then.
 func killed(t *testing.T, dir string, after time.Duration) []string {
 	t.Helper()
-	self, err := os.Executable()
-	expect.No(t, err)
+	self := expect.Of(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.timeout=10m") // only for one that nobody kills
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	expect.No(t, err)
+	out := expect.Of(cmd.StdoutPipe())(t)
 	expect.No(t, cmd.Start())
 	timer := time.AfterFunc(after+startUp, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
-	data, err := io.ReadAll(out)
-	expect.No(t, err)
+	data := expect.Of(io.ReadAll(out))(t)
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("the child ended by itself: %v\n%s%s", err, data, stderr.String())
 	}
@@ -274,8 +271,7 @@ func verifyLoad(t testing.TB, s store.Store, acked []string) {
 		expect.No(t, err, "ack", line)
 		last[w] = max(last[w], n)
 	}
-	have, err := s.Tenants(ctx)
-	expect.No(t, err)
+	have := expect.Of(s.Tenants(ctx))(t)
 	made := map[string]bool{}
 	for _, id := range have {
 		made[id] = true

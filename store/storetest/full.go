@@ -13,8 +13,7 @@ import (
 // used. It holds for all files of the process: no test may run beside it.
 func FillDisk(t testing.TB, path string) (room func()) {
 	t.Helper()
-	info, err := os.Stat(path)
-	expect.No(t, err)
+	info := expect.Of(os.Stat(path))(t)
 	var was syscall.Rlimit
 	expect.No(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	set := func(to syscall.Rlimit) {

@@ -104,8 +104,7 @@ func timesOut(t *testing.T, d *deck) {
 
 func when(t *testing.T, v any) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339Nano, str(v))
-	expect.No(t, err)
+	at := expect.Of(time.Parse(time.RFC3339Nano, str(v)))(t)
 	return at
 }
 

@@ -231,7 +231,6 @@ func TestCompletionKnowsTheBus(t *testing.T) {
 
 func split(t *testing.T, line string) []string {
 	t.Helper()
-	words, err := command.Split(line)
-	expect.No(t, err)
+	words := expect.Of(command.Split(line))(t)
 	return words
 }

@@ -140,8 +140,7 @@ func TestASwarmFileBringsRolesAndScenarios(t *testing.T) {
 	if flow := d.object("cad scenario run turning --wait --out " + out); flow["execution_state"] != "completed" {
 		t.Errorf("%v", flow)
 	}
-	_, err := os.Stat(filepath.Join(out, "shaft.step"))
-	expect.No(t, err)
+	expect.Of(os.Stat(filepath.Join(out, "shaft.step")))(t)
 	for change, want := range map[string]string{
 		"role_name: turner>role_name: cook":                     `:11: scenarios[0].agent_assignments[0].role_name: "cook" is not allowed`,
 		"method: solid.extrude>method: solid.boolean":           ":15: scenarios[0].task_sequence[0].required_operations: task turn needs solid.boolean, which role turner does not allow",

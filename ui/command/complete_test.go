@@ -142,8 +142,7 @@ func TestDescribeSaysWhatALineWouldDo(t *testing.T) {
 		"task":                        {Effect: command.Reads, Confirm: command.ConfirmNone, Role: command.Viewer},
 		"":                            {Effect: command.Reads, Confirm: command.ConfirmNone, Role: command.Viewer},
 	} {
-		words, err := command.Split(line)
-		expect.No(t, err)
+		words := expect.Of(command.Split(line))(t)
 		got := command.Describe(words)
 		got.Short, got.Use = "", ""
 		expect.Is(t, got, want, line)

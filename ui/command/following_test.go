@@ -12,11 +12,9 @@ import (
 )
 
 func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
-	db, err := store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "data.db"), store.Options{}))(t)
 	defer db.Close()
-	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	expect.No(t, err)
+	eng := expect.Of(engine.Open(t.Context(), engine.Options{Store: db}))(t)
 	defer eng.Close()
 	env := &command.Env{Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
 	quiet, never, stop := env.Following(t.Context(), true)

@@ -81,8 +81,7 @@ func (w *walk) forged(t *testing.T) {
 // forger opens a copy.
 func (w *walk) forger(t *testing.T, path string) *forger {
 	t.Helper()
-	db, err := stored(t, path)
-	expect.No(t, err)
+	db := expect.Of(stored(t, path))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db, Spill: filepath.Join(w.dir, "spill"), ReadOnly: true, Dir: t.TempDir(), CADDir: t.TempDir(), ForkDir: t.TempDir()})
 	expect.No(t, err)
@@ -113,8 +112,7 @@ func stored(t *testing.T, path string) (store.Store, error) {
 
 // rows forges those buckets and counters that are its own.
 func (f *forger) rows(most int, all bool, mine func(name string) bool) {
-	tenants, err := f.db.Tenants(f.t.Context())
-	expect.No(f.t, err)
+	tenants := expect.Of(f.db.Tenants(f.t.Context()))(f.t)
 	total, tried := 0, map[store.Bucket]bool{}
 	for _, f.tenant = range tenants {
 		if n, how := f.found(); n > 0 {
@@ -173,8 +171,7 @@ func (f *forger) bucket(b store.Bucket, most int, all bool) (n int) {
 	}
 	sealed, step := uint64(0), 1
 	if b == "audit_issued" {
-		report, err := f.eng.Audit.Verify(f.t.Context(), f.tenant, nil)
-		expect.No(f.t, err)
+		report := expect.Of(f.eng.Audit.Verify(f.t.Context(), f.tenant, nil))(f.t)
 		sealed = report.Sealed
 	}
 	if most > 0 {

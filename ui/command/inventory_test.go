@@ -39,8 +39,7 @@ func TestTheInventoryOfCommands(t *testing.T) {
 	if *update {
 		expect.No(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	expect.No(t, err)
+	want := expect.Of(os.ReadFile(path))(t)
 	was, is := bytes.Split(want, []byte("\n")), bytes.Split(out.Bytes(), []byte("\n"))
 	for i := range max(len(was), len(is)) {
 		switch {

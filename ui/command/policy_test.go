@@ -8,8 +8,7 @@ import (
 
 // policies is a policy's whole life by command.
 func (w *walk) policies() {
-	dir, err := filepath.Abs("../../examples/policies")
-	expect.No(w.t, err)
+	dir := expect.Of(filepath.Abs("../../examples/policies"))(w.t)
 	p := str(w.do("policy propose " + dir + "/writes.yaml --tests " + dir + "/writes.jsonl")["policy_id"])
 	if sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any); !ok || sum["failed"] != 0.0 {
 		w.t.Errorf("tests: %v", sum)

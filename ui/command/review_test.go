@@ -18,8 +18,7 @@ import (
 
 func worktrees(t testing.TB, sup *cell.Supervisor, dir string) tree.Driver {
 	t.Helper()
-	d, err := driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")})
-	expect.No(t, err)
+	d := expect.Of(driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")}))(t)
 	return d
 }
 

@@ -17,8 +17,7 @@ func opened(t testing.TB, text string, step int64) *Document {
 	d := New(strings.NewReader(text), int64(len(text)))
 	s := NewScanner(strings.NewReader(text), int64(len(text)))
 	for !d.Done {
-		p, err := s.Next(context.Background(), step)
-		expect.No(t, err)
+		p := expect.Of(s.Next(context.Background(), step))(t)
 		d.Add(p)
 	}
 	return d
@@ -39,8 +38,7 @@ func written(t testing.TB, d *Document) string {
 			fmt.Fprintf(&b, "@@ %d %d %s\n", h.old, h.new, h.about)
 			pairs := 0
 			for n := h.seg; n < h.seg+h.n; n++ {
-				block, err := d.Load(d.Want(Segment{i, n}))
-				expect.No(t, err)
+				block := expect.Of(d.Load(d.Want(Segment{i, n})))(t)
 				if len(block.lines) != f.segs[n].lines || len(block.pairs) != f.segs[n].pairs || f.segs[n].pair != pairs {
 					t.Fatalf("segment %d of %s has %d lines and %d pairs, not %d and %d", n, f.Path, len(block.lines), len(block.pairs), f.segs[n].lines, f.segs[n].pairs)
 				}
@@ -117,8 +115,7 @@ func TestALongLineIsCut(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	d := opened(t, "f\n@@ -1,2 +1,3 @@\n a\n+"+long+"\n b\n", 1<<20)
 	for n := range d.Files[0].segs {
-		b, err := d.Load(d.Want(Segment{0, n}))
-		expect.No(t, err)
+		b := expect.Of(d.Load(d.Want(Segment{0, n})))(t)
 		for _, l := range b.lines {
 			if l.Cut != (len(l.Text) > 1) || len(l.Text) > maxLine {
 				t.Errorf("%d bytes, cut %v", len(l.Text), l.Cut)

@@ -20,8 +20,7 @@ func fill(t testing.TB, v *View) {
 			return
 		}
 		for _, w := range wants {
-			b, err := v.Document().Load(w)
-			expect.No(t, err)
+			b := expect.Of(v.Document().Load(w))(t)
 			v.Put(b)
 		}
 	}
@@ -216,8 +215,7 @@ func BenchmarkFirstScreen(b *testing.B) {
 				var v View
 				v.SetDocument(d)
 				v.Resize(200, 50)
-				p, err := s.Next(context.Background(), ScanStep)
-				expect.No(b, err)
+				p := expect.Of(s.Next(context.Background(), ScanStep))(b)
 				v.Add(p)
 				fill(b, &v)
 				v.Draw(c, true)

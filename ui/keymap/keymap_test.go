@@ -12,8 +12,7 @@ import (
 
 func load(t *testing.T, user string) *keymap.Keymap {
 	t.Helper()
-	m, err := keymap.Load([]byte(user), "keys.toml", keymap.Words())
-	expect.No(t, err)
+	m := expect.Of(keymap.Load([]byte(user), "keys.toml", keymap.Words()))(t)
 	return m
 }
 

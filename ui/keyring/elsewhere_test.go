@@ -26,10 +26,8 @@ import (
 func keyOf(t testing.TB, seed byte) (file string, public ssh.PublicKey) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
-	block, err := ssh.MarshalPrivateKey(private, "")
-	expect.No(t, err)
-	signer, err := ssh.NewSignerFromKey(private)
-	expect.No(t, err)
+	block := expect.Of(ssh.MarshalPrivateKey(private, ""))(t)
+	signer := expect.Of(ssh.NewSignerFromKey(private))(t)
 	file = filepath.Join(t.TempDir(), "key")
 	expect.No(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	return file, signer.PublicKey()
@@ -38,13 +36,10 @@ func keyOf(t testing.TB, seed byte) (file string, public ssh.PublicKey) {
 // pair is both ends of a socket.
 func pair(t *testing.T) (here, there net.Conn) {
 	t.Helper()
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	expect.No(t, err)
+	l := expect.Of(net.Listen("unix", filepath.Join(t.TempDir(), "s")))(t)
 	defer l.Close()
-	here, err = net.Dial("unix", l.Addr().String())
-	expect.No(t, err)
-	there, err = l.Accept()
-	expect.No(t, err)
+	here = expect.Of(net.Dial("unix", l.Addr().String()))(t)
+	there = expect.Of(l.Accept())(t)
 	return here, there
 }
 

@@ -262,8 +262,7 @@ func TestTheEditorScrollsOnlyTheCursorsLineSideways(t *testing.T) {
 }
 
 func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
-	m, err := keymap.Load(nil, "", keymap.Words())
-	expect.No(t, err)
+	m := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	why := func(b keymap.Binding) string {
 		if b.Action == "approve" {
 			return "read-only"

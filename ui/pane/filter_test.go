@@ -7,8 +7,7 @@ import (
 )
 
 func TestAListNarrowsByColumnsOfItsOwn(t *testing.T) {
-	f, err := EngineFilter("tag:motion the TAG:arm status:failed tag: x:y arm")
-	expect.No(t, err)
+	f := expect.Of(EngineFilter("tag:motion the TAG:arm status:failed tag: x:y arm"))(t)
 	expect.Same(t, FilterWord(&f, "tag"), []string{"motion", "arm"}, "tags are")
 	if f.Match != "the tag: x:y arm" || f.Status != "failed" {
 		t.Errorf("the rest is %q, status %q", f.Match, f.Status)

@@ -84,8 +84,7 @@ func (d *desk) Write(p []byte) (int, error) {
 
 func sit(t *testing.T, readOnly bool) *desk {
 	t.Helper()
-	db, err := store.Open(filepath.Join(t.TempDir(), "a.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "a.db"), store.Options{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	eng, err := engine.Open(ctx, engine.Options{
 		Store: db, Runners: map[string]swarm.Runner{"exec.run": doer{}}, SkillRunners: map[string]skill.Runner{"builtin": faller{}},
@@ -93,8 +92,7 @@ func sit(t *testing.T, readOnly bool) *desk {
 	})
 	expect.No(t, err)
 	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
-	_, err = eng.Swarm.CreateTenant(ctx, by, tenant)
-	expect.No(t, err)
+	expect.Of(eng.Swarm.CreateTenant(ctx, by, tenant))(t)
 	running := make(chan struct{})
 	go func() {
 		defer close(running)
@@ -123,8 +121,7 @@ func sit(t *testing.T, readOnly bool) *desk {
 func (d *desk) says(lines ...string) {
 	d.t.Helper()
 	for _, line := range lines {
-		_, err := io.WriteString(d.in, line+"\n")
-		expect.No(d.t, err)
+		expect.Of(io.WriteString(d.in, line+"\n"))(d.t)
 	}
 }
 
@@ -186,8 +183,7 @@ func TestWhatChangesIsAnnouncedInWords(t *testing.T) {
 	d.hears("emergency stop: off")
 	// Changes by others are heard without a line being typed.
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
-	_, err := d.eng.Swarm.EStops.Press(t.Context(), by, "fire")
-	expect.No(t, err)
+	expect.Of(d.eng.Swarm.EStops.Press(t.Context(), by, "fire"))(t)
 	d.hears("emergency stop: on; by grace: fire")
 	d.in.Close()
 	d.ends(command.ExitFailed)
@@ -211,8 +207,7 @@ func TestManyFailuresOfSubagentsAreCounted(t *testing.T) {
 	d.hears("emergency stop: on")
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
 	for range 60 {
-		_, err := d.eng.Skills.Invoke(t.Context(), by, skill.Invoke{Skill: "fall-over"})
-		expect.No(t, err)
+		expect.Of(d.eng.Skills.Invoke(t.Context(), by, skill.Invoke{Skill: "fall-over"}))(t)
 	}
 	d.says("estop off --reason go")
 	d.hears("more subagents failed; type subagent list --state failed")

@@ -13,8 +13,7 @@ import (
 // asked puts a question and returns where what came of it is told.
 func (d *desk) asked(q judge.Question) <-chan swarm.Reply {
 	d.t.Helper()
-	args, err := q.Args()
-	expect.No(d.t, err)
+	args := expect.Of(q.Args())(d.t)
 	self := core.Self(tenant, "mcp")
 	told := make(chan swarm.Reply, 1)
 	go func() {

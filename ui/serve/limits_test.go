@@ -39,16 +39,14 @@ func newKey(t *testing.T) gossh.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	expect.No(t, err)
-	signer, err := gossh.NewSignerFromKey(key)
-	expect.No(t, err)
+	signer := expect.Of(gossh.NewSignerFromKey(key))(t)
 	return signer
 }
 
 func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 	t.Helper()
 	g := &gate{t: t, key: newKey(t), refused: map[serve.Refusal]int{}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g.addr = l.Addr().String()
 	o.Split = command.Split
 	if o.Run == nil {
@@ -117,8 +115,7 @@ func (g *gate) dial(from string, key gossh.Signer) (*gossh.Client, error) {
 
 func (g *gate) enter(from string) *gossh.Client {
 	g.t.Helper()
-	c, err := g.dial(from, g.key)
-	expect.No(g.t, err)
+	c := expect.Of(g.dial(from, g.key))(g.t)
 	return c
 }
 
@@ -144,11 +141,9 @@ func run(c *gossh.Client, line string) (int, string) {
 // stay begins a session that stays.
 func (g *gate) stay(c *gossh.Client, terminal bool) (*gossh.Session, *bytes.Buffer) {
 	g.t.Helper()
-	s, err := c.NewSession()
-	expect.No(g.t, err)
+	s := expect.Of(c.NewSession())(g.t)
 	var told bytes.Buffer
-	out, err := s.StdoutPipe()
-	expect.No(g.t, err)
+	out := expect.Of(s.StdoutPipe())(g.t)
 	s.Stderr = &told
 	if terminal {
 		expect.No(g.t, s.RequestPty("xterm", 24, 80, nil))
@@ -315,12 +310,10 @@ func TestAnEngineThatDoesNotAnswerIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	expect.No(t, os.Chmod(dir, 0o700))
 	path := filepath.Join(dir, "s.sock")
-	l, err := serve.Listen(path)
-	expect.No(t, err)
+	l := expect.Of(serve.Listen(path))(t)
 	defer l.Close()
-	conn, err := serve.Dial(t.Context(), path)
-	expect.No(t, err)
-	_, err = serve.Attach(t.Context(), conn, serve.Attachment{Line: "task list", Stdout: io.Discard, Stderr: io.Discard, Patience: 200 * time.Millisecond})
+	conn := expect.Of(serve.Dial(t.Context(), path))(t)
+	_, err := serve.Attach(t.Context(), conn, serve.Attachment{Line: "task list", Stdout: io.Discard, Stderr: io.Discard, Patience: 200 * time.Millisecond})
 	if !errors.Is(err, serve.ErrSilent) || errors.Is(err, serve.ErrGone) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Error(err)
 	}
@@ -390,8 +383,7 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 	}
 	batch()
 	level := func() (goroutines, files int, heap uint64) {
-		open, err := os.ReadDir("/proc/self/fd")
-		expect.No(t, err)
+		open := expect.Of(os.ReadDir("/proc/self/fd"))(t)
 		runtime.GC()
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)

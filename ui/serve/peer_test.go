@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 
 func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	expect.No(t, err)
+	l := expect.Of(net.Listen("unix", path))(t)
 	defer l.Close()
 	find := func(conn net.Conn) (pid int, alive bool) {
 		defer conn.Close()
@@ -53,11 +52,9 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 		return pid, alive
 	}
 
-	own, err := net.Dial("unix", path)
-	expect.No(t, err)
+	own := expect.Of(net.Dial("unix", path))(t)
 	defer own.Close()
-	conn, err := l.Accept()
-	expect.No(t, err)
+	conn := expect.Of(l.Accept())(t)
 	if pid, alive := find(conn); pid != os.Getpid() || !alive {
 		t.Errorf("pid %d, %v; want %d", pid, alive, os.Getpid())
 	}
@@ -70,8 +67,7 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	cmd.Stdin = read
 	expect.No(t, cmd.Run())
 	read.Close()
-	conn, err = l.Accept()
-	expect.No(t, err)
+	conn = expect.Of(l.Accept())(t)
 	if pid, alive := find(conn); alive || pid != 0 && pid != cmd.Process.Pid {
 		t.Errorf("the pid of a process that has ended, %d, counts: %v", pid, alive)
 	}
@@ -79,8 +75,7 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 
 func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 	want := operator.Origin{Kind: operator.OfRun, PID: os.Getpid(), Run: operator.Run{Tenant: "t_acme", Agent: "ada"}}
-	l, err := Listen(filepath.Join(t.TempDir(), "d", "s"))
-	expect.No(t, err)
+	l := expect.Of(Listen(filepath.Join(t.TempDir(), "d", "s")))(t)
 	got := make(chan operator.Origin, 1)
 	s := New(Options{
 		Split: func(line string) ([]string, error) { return []string{line}, nil },
@@ -92,8 +87,7 @@ func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 	})
 	expect.No(t, s.Local(l, "alice"))
 	defer s.Close()
-	conn, err := Dial(t.Context(), l.Addr().String())
-	expect.No(t, err)
+	conn := expect.Of(Dial(t.Context(), l.Addr().String()))(t)
 	if code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}); code != 0 || err != nil {
 		t.Fatal(code, err)
 	}

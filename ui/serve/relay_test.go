@@ -39,8 +39,7 @@ type pair struct {
 func newPair(t *testing.T, run func(context.Context, *serve.Session) int) *pair {
 	t.Helper()
 	p := &pair{t: t, key: newKey(t)}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	host := newKey(t)
 	p.owner = serve.New(serve.Options{Split: command.Split, Run: run})
 	expect.No(t, p.owner.SSH(l, serve.Door{
@@ -91,8 +90,7 @@ func (p *pair) asked() []serve.Who {
 // session opens one at the first engine's door.
 func (p *pair) session() (s *gossh.Session, out, errs *bytes.Buffer) {
 	p.t.Helper()
-	s, err := p.first.enter("127.0.0.1").NewSession()
-	expect.No(p.t, err)
+	s = expect.Of(p.first.enter("127.0.0.1").NewSession())(p.t)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	s.Stdout, s.Stderr = out, errs
 	return s, out, errs
@@ -177,8 +175,7 @@ func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
 	})
 	s, out, _ := p.session()
 	expect.No(t, s.RequestPty("xterm-256color", 24, 80, nil))
-	keys, err := s.StdinPipe()
-	expect.No(t, err)
+	keys := expect.Of(s.StdinPipe())(t)
 	expect.No(t, s.Start(""))
 	expect.Is(t, <-sizes, term.Size{Width: 80, Height: 24})
 	_, _ = keys.Write([]byte("q"))
@@ -290,8 +287,7 @@ func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
 			ch.Close()
 		}
 	}()
-	s, err := client.NewSession()
-	expect.No(t, err)
+	s := expect.Of(client.NewSession())(t)
 	if out, err := s.Output("approve"); err != nil || string(out) != "signed: sign this\n" {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -388,8 +384,7 @@ func TestAHundredRelaysLeaveNothing(t *testing.T) {
 		return tell(ctx, s)
 	})
 	batch := func() {
-		c, err := p.first.dial("127.0.0.1", p.first.key)
-		expect.No(t, err)
+		c := expect.Of(p.first.dial("127.0.0.1", p.first.key))(t)
 		defer c.Close()
 		var all sync.WaitGroup
 		for i := range 5 {

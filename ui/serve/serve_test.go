@@ -34,8 +34,7 @@ func newRoom(t *testing.T, o serve.Options) *room {
 	dir := t.TempDir()
 	expect.No(t, os.Chmod(dir, 0o700))
 	r := &room{t: t, path: filepath.Join(dir, "s.sock")}
-	l, err := serve.Listen(r.path)
-	expect.No(t, err)
+	l := expect.Of(serve.Listen(r.path))(t)
 	o.Split = command.Split
 	r.server = serve.New(o)
 	expect.No(t, r.server.Local(l, "alice"))
@@ -45,8 +44,7 @@ func newRoom(t *testing.T, o serve.Options) *room {
 
 func (r *room) attach(ctx context.Context, a serve.Attachment) (int, error) {
 	r.t.Helper()
-	conn, err := serve.Dial(ctx, r.path)
-	expect.No(r.t, err)
+	conn := expect.Of(serve.Dial(ctx, r.path))(r.t)
 	if a.Stdout == nil {
 		a.Stdout = io.Discard
 	}
@@ -190,12 +188,10 @@ func TestASocketLeftByAKilledEngineIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	expect.No(t, os.Chmod(dir, 0o700))
 	path := filepath.Join(dir, "s.sock")
-	old, err := net.Listen("unix", path)
-	expect.No(t, err)
+	old := expect.Of(net.Listen("unix", path))(t)
 	old.(*net.UnixListener).SetUnlinkOnClose(false)
 	old.Close()
-	l, err := serve.Listen(path)
-	expect.No(t, err)
+	l := expect.Of(serve.Listen(path))(t)
 	l.Close()
 }
 
@@ -211,8 +207,7 @@ func TestHostileClientsCostNothingThatStays(t *testing.T) {
 	}})
 	before := runtime.NumGoroutine()
 	dial := func() net.Conn {
-		conn, err := serve.Dial(t.Context(), r.path)
-		expect.No(t, err)
+		conn := expect.Of(serve.Dial(t.Context(), r.path))(t)
 		return conn
 	}
 	for range 20 {

@@ -19,10 +19,8 @@ import (
 func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 	_, key, err := ed25519.GenerateKey(nil)
 	expect.No(t, err)
-	signer, err := gossh.NewSignerFromKey(key)
-	expect.No(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.No(t, err)
+	signer := expect.Of(gossh.NewSignerFromKey(key))(t)
+	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := serve.New(serve.Options{Split: command.Split, Run: func(ctx context.Context, s *serve.Session) int {
 		if s.Args[0] == "stay" {
 			<-ctx.Done()
@@ -45,8 +43,7 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 		}
 		return c, err
 	}
-	busy, err := dial()
-	expect.No(t, err)
+	busy := expect.Of(dial())(t)
 	works, err := busy.NewSession()
 	if err == nil {
 		err = works.Start("stay")
@@ -75,8 +72,7 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 func TestAChannelThatBeginsNothingKeepsNoConnection(t *testing.T) {
 	g := newGate(t, serve.Options{}, serve.Door{First: 300 * time.Millisecond})
 	idle := g.enter("127.0.0.1")
-	_, err := idle.NewSession()
-	expect.No(t, err)
+	expect.Of(idle.NewSession())(t)
 	gone := make(chan struct{})
 	go func() {
 		_ = idle.Wait()

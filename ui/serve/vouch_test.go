@@ -19,15 +19,14 @@ import (
 // ask has a client of the second engine's door run a command with some vouches.
 func ask(t *testing.T, c *gossh.Client, vouches ...string) (code int, said string) {
 	t.Helper()
-	s, err := c.NewSession()
-	expect.No(t, err)
+	s := expect.Of(c.NewSession())(t)
 	defer s.Close()
 	var errs bytes.Buffer
 	s.Stderr = &errs
 	for _, v := range vouches {
 		expect.No(t, s.Setenv("SWARMDECK_SESSION_VOUCH", v))
 	}
-	err = s.Run("go")
+	err := s.Run("go")
 	var exit *gossh.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -53,8 +52,7 @@ const goodVouch = `{"tenant":"t_acme","name":"ann","user":1000}`
 
 func TestAVouchIsReadStrictly(t *testing.T) {
 	p := newPair(t, func(context.Context, *serve.Session) int { return 0 })
-	c, err := enterAs(t, p.login.To.Address, "engine", p.key)
-	expect.No(t, err)
+	c := expect.Of(enterAs(t, p.login.To.Address, "engine", p.key))(t)
 	if code, said := ask(t, c, goodVouch); code != 0 || said != "" {
 		t.Errorf("exit %d, %s", code, said)
 	}
@@ -129,8 +127,7 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 		return serve.Peer{Name: "deck2", Address: g.addr, Key: print}
 	}()
 	relay := func(ctx context.Context, name, line string) (int, string) {
-		conn, err := serve.DialPeer(ctx, host)
-		expect.No(t, err)
+		conn := expect.Of(serve.DialPeer(ctx, host))(t)
 		user := uint32(len(line)) // another for each
 		var out, errs bytes.Buffer
 		code, err := serve.Attach(ctx, conn, serve.Attachment{
@@ -146,8 +143,7 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 	ended := make(chan string, 1)
 	var crowd []*gossh.Client
 	for range 8 {
-		c, err := enterAs(t, g.addr, "engine", key)
-		expect.No(t, err)
+		c := expect.Of(enterAs(t, g.addr, "engine", key))(t)
 		crowd = append(crowd, c)
 	}
 	go func() {

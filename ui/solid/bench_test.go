@@ -13,8 +13,7 @@ import (
 // BenchmarkFrame turns a body of 2,592 triangles and draws it; bytes/frame is what a terminal gets
 // when every cell is sent.
 func BenchmarkFrame(b *testing.B) {
-	theme, err := themes.Load(themes.Default)
-	expect.No(b, err)
+	theme := expect.Of(themes.Load(themes.Default))(b)
 	for _, size := range [][2]int{{80, 30}, {120, 45}} {
 		for mode := range solid.Modes {
 			b.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], mode), func(b *testing.B) {

@@ -29,8 +29,7 @@ func TestAnOldTerminalGetsWhatItKnows(t *testing.T) {
 			var out strings.Builder
 			w := term.NewBasic(&out, "vt100")
 			for rest := in; rest != ""; {
-				n, err := w.Write([]byte(rest[:min(step, len(rest))]))
-				expect.No(t, err)
+				n := expect.Of(w.Write([]byte(rest[:min(step, len(rest))])))(t)
 				rest = rest[n:]
 			}
 			expect.Is(t, out.String(), want, in, "by", step)
@@ -50,8 +49,7 @@ func FuzzAnOldTerminalGetsNothingElse(f *testing.F) {
 		var out strings.Builder
 		w := term.NewBasic(&out, "vt100")
 		for rest := in; rest != ""; rest = rest[min(step, len(rest)):] {
-			_, err := w.Write([]byte(rest[:min(step, len(rest))]))
-			expect.No(t, err)
+			expect.Of(w.Write([]byte(rest[:min(step, len(rest))])))(t)
 		}
 		if left := known.ReplaceAllString(out.String(), ""); strings.ContainsRune(left, 0x1b) {
 			t.Errorf("%q became %q", in, out.String())

@@ -109,8 +109,7 @@ func TestFreeCADReadsTheAssembly(t *testing.T) {
 			own[name] = r.own("measure.mass", obj{"entity_id": name}).number("volume")
 		}
 		r.do("file.export", obj{"file_path": "assembly.step"})
-		data, err := os.ReadFile(filepath.Join(r.dir, "assembly.step"))
-		expect.No(r, err)
+		data := expect.Of(os.ReadFile(filepath.Join(r.dir, "assembly.step")))(r)
 		r.reread(data, "assembly.step", own, 1e-5)
 	})
 }

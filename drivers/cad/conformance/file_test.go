@@ -33,8 +33,7 @@ func (r *rig) export(name string, more obj) []byte {
 		p[k] = v
 	}
 	o := r.do("file.export", p)
-	data, err := os.ReadFile(filepath.Join(r.dir, name))
-	expect.No(r, err)
+	data := expect.Of(os.ReadFile(filepath.Join(r.dir, name)))(r)
 	if o.number("bytes") != float64(len(data)) || len(o.list("parts")) != 2 {
 		r.Errorf("%s: %v, the file has %d bytes", name, o, len(data))
 	}
@@ -45,8 +44,7 @@ func TestFilesOfFacets(t *testing.T) {
 	onEach(t, func(r *rig) {
 		plate, pin := r.holed()
 		for _, more := range []obj{{}, {"ascii": true}} {
-			m, err := format.ReadSTL(bytes.NewReader(r.export("both.stl", more)))
-			expect.No(r, err)
+			m := expect.Of(format.ReadSTL(bytes.NewReader(r.export("both.stl", more))))(r)
 			r.near("volume of the STL", m.Properties().Volume, plate+pin, 2e-3*(plate+pin))
 		}
 		fine, coarse := r.export("fine.stl", obj{"tessellation_quality": "high_quality"}), r.export("coarse.stl", obj{"tessellation_quality": "preview"})
@@ -58,10 +56,8 @@ func TestFilesOfFacets(t *testing.T) {
 			r.Fatalf("JSON: %d parts, %v", len(parts), err)
 		}
 		z := r.export("both.3mf", nil)
-		archive, err := zip.NewReader(bytes.NewReader(z), int64(len(z)))
-		expect.No(r, err)
-		model, err := archive.Open("3D/3dmodel.model")
-		expect.No(r, err)
+		archive := expect.Of(zip.NewReader(bytes.NewReader(z), int64(len(z))))(r)
+		model := expect.Of(archive.Open("3D/3dmodel.model"))(r)
 		text, err := io.ReadAll(model)
 		if err != nil || strings.Count(string(text), "<object ") != 2 || !strings.Contains(string(text), `unit="millimeter"`) {
 			r.Errorf("3MF: %d bytes, %v, want two objects in millimetres", len(text), err)

@@ -149,8 +149,7 @@ func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
 	for _, f := range change {
 		f(&o)
 	}
-	e, err := env.New(t.Context(), o)
-	expect.No(t, err)
+	e := expect.Of(env.New(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

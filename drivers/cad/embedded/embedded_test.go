@@ -34,15 +34,13 @@ func open(t *testing.T, o embedded.Options) env.Kernel {
 	o.CacheDir = code
 	e := embedded.New(o)
 	t.Cleanup(func() { e.Close() })
-	k, err := e.Open(t.Context())
-	expect.No(t, err)
+	k := expect.Of(e.Open(t.Context()))(t)
 	return k
 }
 
 func shape(t *testing.T, r env.Recipe, inputs ...string) model.Shape {
 	t.Helper()
-	s, err := env.NewShape(r, "", inputs...)
-	expect.No(t, err)
+	s := expect.Of(env.NewShape(r, "", inputs...))(t)
 	return s
 }
 
@@ -54,8 +52,7 @@ var frame = func() env.Plane {
 
 func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 	k := open(t, embedded.Options{})
-	slot, err := profile.Slot(profile.Point{X: 10, Y: 0}, profile.Point{X: 20, Y: 4}, 3)
-	expect.No(t, err)
+	slot := expect.Of(profile.Slot(profile.Point{X: 10, Y: 0}, profile.Point{X: 20, Y: 4}, 3))(t)
 	n := frame.Normal()
 	up := [3]float64{7 * n[0], 7 * n[1], 7 * n[2]}
 	lean := [3]float64{up[0] + 2, up[1], up[2] + 4}
@@ -83,9 +80,8 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 
 func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
 	k := open(t, embedded.Options{})
-	circle, err := profile.Circle(profile.Point{X: 1}, 3)
-	expect.No(t, err)
-	_, err = k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
+	circle := expect.Of(profile.Circle(profile.Point{X: 1}, 3))(t)
+	_, err := k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
 	var refusal *env.Error
 	if !errors.As(err, &refusal) || refusal.Code != env.InvalidGeometry || refusal.Data.Field != "axis_point" {
 		t.Error(err)
@@ -113,8 +109,7 @@ func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
 	ctx := context.Background()
 	a, b := shape(t, &env.Box{Dimensions: [3]float64{2, 2, 2}}), shape(t, &env.Box{Position: [3]float64{1, 1, 1}, Dimensions: [3]float64{2, 2, 2}})
 	for _, s := range []model.Shape{a, b} {
-		_, err := k.Build(ctx, s, nil)
-		expect.No(t, err)
+		expect.Of(k.Build(ctx, s, nil))(t)
 	}
 	o, err := k.Overlap(ctx, a.Hash, b.Hash)
 	if err != nil || o == nil || math.Abs(o.Volume-1) > 1e-9 || o.Bounds != (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}) {

@@ -140,8 +140,7 @@ func BenchmarkDrill(b *testing.B) {
 // BenchmarkTenClients lets ten clients work in workspaces of their own at once.
 func BenchmarkTenClients(b *testing.B) {
 	dir := b.TempDir()
-	e, err := env.New(b.Context(), env.Options{Open: engine.Open, Dir: dir})
-	expect.No(b, err)
+	e := expect.Of(env.New(b.Context(), env.Options{Open: engine.Open, Dir: dir}))(b)
 	b.Cleanup(func() { e.Close() })
 	var clients []*client
 	for i := range 10 {

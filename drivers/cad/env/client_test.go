@@ -46,8 +46,7 @@ func start(t testing.TB, change ...func(*env.Options)) *client {
 	for _, f := range change {
 		f(&o)
 	}
-	e, err := env.New(t.Context(), o)
-	expect.No(t, err)
+	e := expect.Of(env.New(t.Context(), o))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -103,15 +102,13 @@ type outcome struct {
 // send writes one line.
 func (c *client) send(line string) {
 	c.t.Helper()
-	_, err := io.WriteString(c.in, line+"\n")
-	expect.No(c.t, err)
+	expect.Of(io.WriteString(c.in, line+"\n"))(c.t)
 }
 
 // line reads one line.
 func (c *client) line() string {
 	c.t.Helper()
-	line, err := c.out.ReadString('\n')
-	expect.No(c.t, err)
+	line := expect.Of(c.out.ReadString('\n'))(c.t)
 	return strings.TrimSuffix(line, "\n")
 }
 

@@ -23,16 +23,14 @@ func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 	expect.No(t, os.WriteFile(filepath.Join(c.dir, ".a.stl.part"), make([]byte, 1<<20), 0o644))
 	want := c.do("file.export", `{"file_path":"a.stl"}`)["bytes"]
 	// One who writes still keeps it; a link leads nowhere.
-	busy, err := os.Create(filepath.Join(c.dir, ".b.stl.part"))
-	expect.No(t, err)
+	busy := expect.Of(os.Create(filepath.Join(c.dir, ".b.stl.part")))(t)
 	defer busy.Close()
 	expect.No(t, syscall.Flock(int(busy.Fd()), syscall.LOCK_EX))
 	expect.No(t, os.Symlink("a.stl", filepath.Join(c.dir, ".c.stl.part")))
 	c.do("file.export", `{"file_path":"b.stl"}`)
 	c.do("file.export", `{"file_path":"c.stl"}`)
 	var names []string
-	all, err := os.ReadDir(c.dir)
-	expect.No(t, err)
+	all := expect.Of(os.ReadDir(c.dir))(t)
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
@@ -68,8 +66,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	volume := 6000 + c.do("measure.mass", `{"entity_id":"b"}`)["volume"].(float64)
 	for _, f := range []string{"out/all.step", "out/all.stl", "out/all.3mf", "out/all.svg", "out/all.json"} {
 		out := c.do("file.export", fmt.Sprintf(`{"file_path":%q,"format":%q}`, f, strings.TrimPrefix(filepath.Ext(f), ".")))
-		data, err := os.ReadFile(filepath.Join(c.dir, f))
-		expect.No(t, err)
+		data := expect.Of(os.ReadFile(filepath.Join(c.dir, f)))(t)
 		sum := sha256.Sum256(data)
 		if out["sha256"] != hex.EncodeToString(sum[:]) || out["bytes"] != float64(len(data)) || len(out["parts"].([]any)) != 2 || out["tolerance"].(float64) <= 0 {
 			t.Error(out)
@@ -87,8 +84,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 			c.do("history.undo", `{}`)
 		}
 	}
-	left, err := os.ReadDir(filepath.Join(c.dir, "out"))
-	expect.No(t, err)
+	left := expect.Of(os.ReadDir(filepath.Join(c.dir, "out")))(t)
 	if i := slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }); i >= 0 || len(left) != 6 {
 		t.Error(left)
 	}
@@ -208,6 +204,5 @@ func TestADirectoryMadeAnewIsUsed(t *testing.T) {
 	}
 	expect.No(t, os.Mkdir(dir, 0o700))
 	c.do("file.export", `{"file_path":"a.stl"}`)
-	_, err := os.Stat(filepath.Join(dir, "a.stl"))
-	expect.No(t, err)
+	expect.Of(os.Stat(filepath.Join(dir, "a.stl")))(t)
 }

@@ -37,8 +37,7 @@ func FuzzServe(f *testing.F) {
 	for _, line := range lines() {
 		f.Add(line)
 	}
-	e, err := env.New(context.Background(), env.Options{Open: engine.Open, Dir: f.TempDir()})
-	expect.No(f, err)
+	e := expect.Of(env.New(context.Background(), env.Options{Open: engine.Open, Dir: f.TempDir()}))(f)
 	f.Cleanup(func() { e.Close() })
 	ask := func(t *testing.T, text string) []string {
 		var out bytes.Buffer

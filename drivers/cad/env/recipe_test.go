@@ -39,15 +39,13 @@ func checkRecipe(t *testing.T, op string, params []byte, inputs int) {
 }
 
 func TestARecipeKeepsItsProfileExactly(t *testing.T) {
-	slot, err := profile.Slot(profile.Point{X: 0.1, Y: 0.2}, profile.Point{X: 7.3, Y: 4.4}, 1.7)
-	expect.No(t, err)
+	slot := expect.Of(profile.Slot(profile.Point{X: 0.1, Y: 0.2}, profile.Point{X: 7.3, Y: 4.4}, 1.7))(t)
 	s, err := env.NewShape(&env.Extrude{
 		Profile: env.ProfileOf(slot), Plane: env.Plane{XAxis: [3]float64{1, 0, 0}, YAxis: [3]float64{0, 1, 0}}, Vector: [3]float64{0, 0, 3}, Tolerance: 0.01,
 	}, "")
 	expect.No(t, err)
 	checkRecipe(t, s.Op, s.Params, 0)
-	r, err := env.DecodeRecipe(s)
-	expect.No(t, err)
+	r := expect.Of(env.DecodeRecipe(s))(t)
 	back, err := r.(*env.Extrude).Profile.Shape()
 	if err != nil || back.Area() != slot.Area() || back.Length() != slot.Length() {
 		t.Errorf("%v %v, %v", back.Area(), slot.Area(), err)

@@ -181,8 +181,7 @@ func TestAgentsAreCounted(t *testing.T) {
 
 func TestTwoClientsShareWorkspaces(t *testing.T) {
 	o := env.Options{Open: engine.Open, Dir: t.TempDir()}
-	e, err := env.New(t.Context(), o)
-	expect.No(t, err)
+	e := expect.Of(env.New(t.Context(), o))(t)
 	t.Cleanup(func() { e.Close() })
 	a, b := connect(t, e, o.Dir), connect(t, e, o.Dir)
 	a.do("workspace.create", `{"workspace_name":"w"}`)
@@ -230,8 +229,7 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 	}
 	entity := func(id, kind, properties, more string) string {
 		properties = string(canonical(t, properties))
-		hash, err := core.Digest([]any{kind, core.Raw(properties)})
-		expect.No(t, err)
+		hash := expect.Of(core.Digest([]any{kind, core.Raw(properties)}))(t)
 		return fmt.Sprintf(`{"entity_id":%q,"entity_type":%q,"workspace_id":"w","properties":%s,"hash":%q,"origin":"w:%d"%s}`, id, kind, properties, hash, seq+1, more)
 	}
 	for _, put := range []func() string{
@@ -264,7 +262,6 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 
 func canonical(t *testing.T, text string) core.Raw {
 	t.Helper()
-	out, err := core.Canonical([]byte(text))
-	expect.No(t, err)
+	out := expect.Of(core.Canonical([]byte(text)))(t)
 	return out
 }

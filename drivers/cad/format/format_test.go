@@ -223,10 +223,8 @@ func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 func Test3MFHoldsEveryPartByName(t *testing.T) {
 	parts := shapes(t)
 	data := written(t, format.Write3MF, parts...)
-	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	expect.No(t, err)
-	file, err := archive.Open("3D/3dmodel.model")
-	expect.No(t, err)
+	archive := expect.Of(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
+	file := expect.Of(archive.Open("3D/3dmodel.model"))(t)
 	var model struct {
 		Unit    string `xml:"unit,attr"`
 		Objects []struct {
@@ -375,8 +373,7 @@ func FuzzReadSTL(f *testing.F) {
 		}
 		expect.No(t, m.Check())
 		part := format.Part{Name: "again", Mesh: m}
-		_, err = format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part)))
-		expect.No(t, err)
+		expect.Of(format.ReadSTL(bytes.NewReader(written(t, format.WriteSTL, part))))(t)
 		_ = writeSTEP(io.Discard, []format.Part{part}) // may refuse, never panic
 	})
 }

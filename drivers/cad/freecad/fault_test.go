@@ -99,8 +99,7 @@ const holder = "FREECAD_TEST_HOLDER"
 
 func TestAWorkerDiesWithItsParent(t *testing.T) {
 	if script := os.Getenv(holder); script != "" {
-		k, err := Open(context.Background(), Options{Installation: Installation{Python: script}, Dir: filepath.Dir(script)})
-		expect.No(t, err)
+		k := expect.Of(Open(context.Background(), Options{Installation: Installation{Python: script}, Dir: filepath.Dir(script)}))(t)
 		fmt.Printf("worker %d\n", k.(*Kernel).p.child.PID())
 		_, _ = k.Overlap(context.Background(), "a", "b") // waits for ever
 		return
@@ -109,8 +108,7 @@ func TestAWorkerDiesWithItsParent(t *testing.T) {
 	i := python(t, greets+`trap "" TERM INT PIPE; while :; do sleep 0.1; done`)
 	parent := exec.Command(os.Args[0], "-test.run=^TestAWorkerDiesWithItsParent$", "-test.v")
 	parent.Env = append(os.Environ(), holder+"="+i.Python)
-	said, err := parent.StdoutPipe()
-	expect.No(t, err)
+	said := expect.Of(parent.StdoutPipe())(t)
 	expect.No(t, parent.Start())
 	pid := 0
 	for lines := bufio.NewScanner(said); pid == 0 && lines.Scan(); {

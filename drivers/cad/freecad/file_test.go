@@ -37,8 +37,7 @@ func TestFilesReadBack(t *testing.T) {
 			if kind == "STEP" && one.Name != parts[i].Name {
 				t.Errorf("%s: part %d is %q, want %q", kind, i, one.Name, parts[i].Name)
 			}
-			s, err := env.NewShape(&env.Import{Format: kind, Index: i}, strings.Repeat("a", 64))
-			expect.No(t, err)
+			s := expect.Of(env.NewShape(&env.Import{Format: kind, Index: i}, strings.Repeat("a", 64)))(t)
 			s.Hash += kind
 			f, err := k.Build(t.Context(), s, one.Blob)
 			expect.No(t, err, kind)
@@ -60,10 +59,8 @@ func TestFacetedFilesStayFacets(t *testing.T) {
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
 		}
-		s, err := env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64))
-		expect.No(t, err)
-		f, err := k.Build(t.Context(), s, found[0].Blob)
-		expect.No(t, err)
+		s := expect.Of(env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64)))(t)
+		f := expect.Of(k.Build(t.Context(), s, found[0].Blob))(t)
 		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
 		if f.Topology.Faces > 60 || !f.Topology.Closed || (kind == "JSON") != (f.Tolerance == 0.05) {
 			t.Errorf("%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
@@ -102,9 +99,8 @@ func TestBadFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want IMPORT_FAILED", kind, err)
 		}
 	}
-	s, err := env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64))
-	expect.No(t, err)
-	_, err = k.Build(t.Context(), s, []byte("no content of ours"))
+	s := expect.Of(env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64)))(t)
+	_, err := k.Build(t.Context(), s, []byte("no content of ours"))
 	refused(t, err, env.ImportFailed, "file_path")
 	_, err = k.Import(t.Context(), strings.NewReader(""), "DWG")
 	refused(t, err, env.UnsupportedByKernel, "format")

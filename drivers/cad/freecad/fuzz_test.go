@@ -11,8 +11,7 @@ import (
 )
 
 func FuzzUnpack(f *testing.F) {
-	blob, err := pack([]byte("DBRep_DrawableShape\n"), 0.02)
-	expect.No(f, err)
+	blob := expect.Of(pack([]byte("DBRep_DrawableShape\n"), 0.02))(f)
 	for _, seed := range [][]byte{blob, blob[:20], []byte("tolerance 1e400\n"), []byte("tolerance -1\nx"), []byte(`{"parts":[]}`), nil} {
 		f.Add(seed)
 	}
@@ -29,8 +28,7 @@ func FuzzReadMesh(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "mesh")
 	m := &mesh.Mesh{Vertices: [][3]float64{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}}, Triangles: [][3]uint32{{0, 1, 2}}}
 	expect.No(f, writeMesh(path, m))
-	data, err := os.ReadFile(path)
-	expect.No(f, err)
+	data := expect.Of(os.ReadFile(path))(f)
 	f.Add(data)
 	f.Add(data[:15])
 	f.Add(bytes.Repeat([]byte{0xff}, 40))

@@ -19,8 +19,7 @@ func open(t testing.TB) env.Kernel {
 		t.Skip(err)
 	}
 	expect.No(t, err)
-	k, err := freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()})
-	expect.No(t, err)
+	k := expect.Of(freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
@@ -36,8 +35,7 @@ func shape(t testing.TB, r env.Recipe, inputs ...model.Shape) model.Shape {
 	for _, s := range inputs {
 		hashes = append(hashes, s.Hash)
 	}
-	s, err := env.NewShape(r, "", hashes...)
-	expect.No(t, err)
+	s := expect.Of(env.NewShape(r, "", hashes...))(t)
 	return s
 }
 
@@ -235,8 +233,7 @@ func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
 			build(t, k, &env.Fillet{Radius: 3}, holed)
 			_, _, err := k.Mesh(t.Context(), holed.Hash, 0)
 			expect.No(t, err)
-			_, err = k.Overlap(t.Context(), holed.Hash, c.Hash)
-			expect.No(t, err)
+			expect.Of(k.Overlap(t.Context(), holed.Hash, c.Hash))(t)
 		}
 		_, f := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 50, Count: 5}, holed)
 		facts = append(facts, f)
@@ -284,14 +281,13 @@ func TestMassOfABodyOfTwoParts(t *testing.T) {
 	k := open(t)
 	b, _ := build(t, k, &env.Box{Dimensions: [3]float64{10, 10, 10}})
 	both, _ := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 30, Count: 2}, b)
-	m, err := k.Measure(t.Context(), both.Hash, 7.85)
-	expect.No(t, err)
+	m := expect.Of(k.Measure(t.Context(), both.Hash, 7.85))(t)
 	near(t, "mass", m.Mass, 2*7.85, 1e-9)
 	// Each cube has m·a²/6 about itself, and 15 mm to the centre (Steiner).
 	near(t, "inertia about x", m.Inertia[0][0], 2*7.85*100/6, 1e-9)
 	near(t, "inertia about z", m.Inertia[2][2], 2*7.85*(100.0/6+225), 1e-9)
 	near(t, "product of inertia", m.Inertia[0][1], 0, 1e-6)
-	_, err = k.Measure(t.Context(), both.Hash, -1)
+	_, err := k.Measure(t.Context(), both.Hash, -1)
 	refused(t, err, env.InvalidParameter, "density")
 }
 
@@ -330,8 +326,7 @@ func TestDistancesBetweenBodies(t *testing.T) {
 		"in a cave":  {hollow, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 5}), 3},
 		"other side": {shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 1.5}), b, 0},
 	} {
-		gap, err := k.(env.Distancer).Distance(t.Context(), s.a.Hash, s.b.Hash)
-		expect.No(t, err)
+		gap := expect.Of(k.(env.Distancer).Distance(t.Context(), s.a.Hash, s.b.Hash))(t)
 		near(t, name, gap, s.gap, 1e-6)
 	}
 }

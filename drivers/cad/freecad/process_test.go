@@ -33,10 +33,9 @@ func TestADeadlineLosesTheKernelOnly(t *testing.T) {
 func TestAWorkerThatDiesIsToldOf(t *testing.T) {
 	k := open(t)
 	pid := freecad.PID(k)
-	p, err := os.FindProcess(pid)
-	expect.No(t, err)
+	p := expect.Of(os.FindProcess(pid))(t)
 	expect.No(t, p.Kill())
-	_, err = k.Build(t.Context(), shape(t, block), nil)
+	_, err := k.Build(t.Context(), shape(t, block), nil)
 	if err == nil || !strings.Contains(err.Error(), "SIGKILL") {
 		t.Errorf("%v, want that it was killed", err)
 	}
@@ -53,8 +52,7 @@ func TestAMemoryLimitIsTold(t *testing.T) {
 func TestNothingIsLeftBehind(t *testing.T) {
 	open(t)
 	dir := t.TempDir()
-	k, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
-	expect.No(t, err)
+	k := expect.Of(freecad.Open(t.Context(), freecad.Options{Dir: dir}))(t)
 	b, _ := build(t, k, block)
 	expect.No(t, k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}))
 	if left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*")); len(left) > 0 {
@@ -63,8 +61,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	// What a crash leaves behind is swept by the next kernel; what is in use is not.
 	crashed := filepath.Join(dir, "swarmdeck-freecad-crashed")
 	expect.No(t, os.Mkdir(crashed, 0o700))
-	other, err := freecad.Open(t.Context(), freecad.Options{Dir: dir})
-	expect.No(t, err)
+	other := expect.Of(freecad.Open(t.Context(), freecad.Options{Dir: dir}))(t)
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d directories with two kernels open: %v", len(left), left)
 	}

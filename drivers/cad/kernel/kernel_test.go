@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 
 func open(t testing.TB) *kernel.Kernel {
 	t.Helper()
-	k, err := engine.Open(context.Background())
-	expect.No(t, err)
+	k := expect.Of(engine.Open(context.Background()))(t)
 	t.Cleanup(func() { k.Close(context.Background()) })
 	return k
 }

@@ -14,11 +14,9 @@ import (
 
 func TestTheCodeIsThePinnedBuildWithItsLicence(t *testing.T) {
 	const want = "73e3b419ad31294f6b1cc478173944e50efc4a34bfdeeff0107bdfc12975f11c"
-	file, err := os.Open("manifold.wasm.gz")
-	expect.No(t, err)
+	file := expect.Of(os.Open("manifold.wasm.gz"))(t)
 	defer file.Close()
-	code, err := gzip.NewReader(file)
-	expect.No(t, err)
+	code := expect.Of(gzip.NewReader(file))(t)
 	sum := sha256.New()
 	if _, err := io.Copy(sum, code); err != nil || hex.EncodeToString(sum.Sum(nil)) != want {
 		t.Errorf("manifold.wasm has SHA-256 %x, want %s: %v", sum.Sum(nil), want, err)

@@ -77,8 +77,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 	killer.Wait()
 	t.Logf("%d operations stored, %d lost to %d kills", made.Load(), lost.Load(), kills)
 	for _, id := range crew {
-		entries, err := e.CAD.Journal(t.Context(), alice.Tenant, "ws_"+id, 1)
-		expect.No(t, err)
+		entries := expect.Of(e.CAD.Journal(t.Context(), alice.Tenant, "ws_"+id, 1))(t)
 		content, err := model.Load(entries)
 		if err != nil || content.Len() != points || content.Seq() != points+1 {
 			t.Errorf("%s: %d entities after %d entries, %v", id, content.Len(), content.Seq(), err)

@@ -26,10 +26,8 @@ var alice = core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Do
 func engineOn(t testing.TB, p *Pool) *engine.Engine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	sealer, err := audit.OpenSealer(path + ".key")
-	expect.No(t, err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	expect.No(t, err)
+	sealer := expect.Of(audit.OpenSealer(path + ".key"))(t)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(t)
 	e, err := engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: p, CADDir: filepath.Join(t.TempDir(), "files")})
 	expect.No(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -46,8 +44,7 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 			t.Error(err)
 		}
 	})
-	_, err = e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant)
-	expect.No(t, err)
+	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	return e
 }
 

@@ -22,8 +22,7 @@ func site(workspace string) cad.Site { return cad.Site{Tenant: "t_a", Workspace:
 
 func take(t testing.TB, p *Pool, at cad.Site) cad.Worker {
 	t.Helper()
-	w, err := p.Lease(t.Context(), at)
-	expect.No(t, err)
+	w := expect.Of(p.Lease(t.Context(), at))(t)
 	return w
 }
 

@@ -24,8 +24,7 @@ func within(t *testing.T, what string, got, want float64) {
 // segments are those of shapes, to be put together again.
 func segments(t *testing.T, make func() (profile.Shape, error)) []profile.Segment {
 	t.Helper()
-	s, err := make()
-	expect.No(t, err)
+	s := expect.Of(make())(t)
 	var out []profile.Segment
 	for _, l := range s.Loops {
 		out = append(out, l...)
@@ -51,8 +50,7 @@ func TestAreasAndLengthsAreExact(t *testing.T) {
 		}, 4.5 * math.Pi, 6 + 3*math.Pi, pt{0, 4 / math.Pi}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := c.make()
-			expect.No(t, err)
+			s := expect.Of(c.make())(t)
 			within(t, "area", s.Area(), c.area)
 			within(t, "length", s.Length(), c.length)
 			within(t, "centroid x", s.Centroid().X, c.center.X)
@@ -75,8 +73,7 @@ func TestSegmentsInAnyOrderBecomeLoopsAndHoles(t *testing.T) {
 				all[i] = all[i].Reversed()
 			}
 		}
-		s, err := profile.New(all...)
-		expect.No(t, err)
+		s := expect.Of(profile.New(all...))(t)
 		if len(s.Loops) != 4 {
 			t.Fatalf("%d loops, want 4", len(s.Loops))
 		}
@@ -85,8 +82,7 @@ func TestSegmentsInAnyOrderBecomeLoopsAndHoles(t *testing.T) {
 }
 
 func TestFacetsStayWithinTheirTolerance(t *testing.T) {
-	s, err := profile.Slot(pt{0, 0}, pt{6, 8}, 2)
-	expect.No(t, err)
+	s := expect.Of(profile.Slot(pt{0, 0}, pt{6, 8}, 2))(t)
 	last := 0.0
 	for _, tolerance := range []float64{1, 0.1, 0.01, 0.001, 0.0001} {
 		loops, sag, err := s.Facet(tolerance)
@@ -104,8 +100,7 @@ func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 		}
 		last = missing
 	}
-	square, err := profile.Rectangle(pt{0, 0}, 1, 1)
-	expect.No(t, err)
+	square := expect.Of(profile.Rectangle(pt{0, 0}, 1, 1))(t)
 	if loops, sag, err := square.Facet(5); err != nil || sag != 0 || len(loops[0]) != 4 {
 		t.Errorf("a square has %d corners, sag %v, %v", len(loops[0]), sag, err)
 	}
@@ -161,8 +156,7 @@ func TestWhatIsNoAreaIsRefused(t *testing.T) {
 }
 
 func TestAMovedShapeIsTheSameElsewhere(t *testing.T) {
-	s, err := profile.Slot(pt{0, 0}, pt{6, 8}, 2)
-	expect.No(t, err)
+	s := expect.Of(profile.Slot(pt{0, 0}, pt{6, 8}, 2))(t)
 	moved := s.Moved(pt{100, -50})
 	within(t, "area", moved.Area(), s.Area())
 	within(t, "centroid x", moved.Centroid().X, 103)
@@ -175,9 +169,8 @@ func BenchmarkNewAndFacet(b *testing.B) {
 		all = append(all, profile.Arc(pt{float64(i%10) * 10, float64(i/10) * 10}, 3, 0, 2*math.Pi))
 	}
 	for b.Loop() {
-		s, err := profile.New(all...)
-		expect.No(b, err)
-		_, _, err = s.Facet(0.01)
+		s := expect.Of(profile.New(all...))(b)
+		_, _, err := s.Facet(0.01)
 		expect.No(b, err)
 	}
 }
@@ -194,8 +187,7 @@ func nested(n int) (rings []profile.Segment, area float64) {
 
 func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 	rings, area := nested(301)
-	s, err := profile.New(rings...)
-	expect.No(t, err)
+	s := expect.Of(profile.New(rings...))(t)
 	within(t, "area", s.Area(), area)
 	for i, l := range s.Loops {
 		if (l.Area() > 0) != (i%2 == 0) {
@@ -207,7 +199,6 @@ func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 func BenchmarkRingsInRings(b *testing.B) {
 	rings, _ := nested(3000)
 	for b.Loop() {
-		_, err := profile.New(rings...)
-		expect.No(b, err)
+		expect.Of(profile.New(rings...))(b)
 	}
 }

@@ -40,8 +40,7 @@ func FuzzSolve(f *testing.F) {
 		before := places(t, s)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		r, err := s.Solve(ctx)
-		expect.No(t, err)
+		r := expect.Of(s.Solve(ctx))(t)
 		if r.DegreesOfFreedom < 0 || r.Solved == (len(r.Conflicts) > 0) {
 			t.Errorf("%+v", r)
 		}
@@ -62,8 +61,7 @@ func FuzzSolve(f *testing.F) {
 // places are all coordinates and radii.
 func places(t *testing.T, s *sketch.Sketch) (out []float64) {
 	for _, id := range []string{"a", "b", "c", "d", "m", "s", "e", "k", "r"} {
-		g, err := s.At(id)
-		expect.No(t, err)
+		g := expect.Of(s.At(id))(t)
 		for _, p := range g.Points {
 			out = append(out, p[0], p[1])
 		}

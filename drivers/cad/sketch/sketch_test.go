@@ -68,8 +68,7 @@ func demand(t testing.TB, s *sketch.Sketch, text string) {
 
 func solve(t testing.TB, s *sketch.Sketch) sketch.Report {
 	t.Helper()
-	r, err := s.Solve(context.Background())
-	expect.No(t, err)
+	r := expect.Of(s.Solve(context.Background()))(t)
 	return r
 }
 

@@ -14,8 +14,7 @@ import (
 
 func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 	made := func() (*ca.Authority, *x509.CertPool) {
-		a, err := ca.New()
-		expect.No(t, err)
+		a := expect.Of(ca.New())(t)
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(a.Certificate()) {
 			t.Fatal("no certificate")
@@ -25,14 +24,12 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 	a, trusted := made()
 	_, other := made()
 	for host, wrong := range map[string]string{"api.example": "example", "127.0.0.1": "127.0.0.2", "::1": "api.example"} {
-		c, err := a.Leaf(host)
-		expect.No(t, err)
+		c := expect.Of(a.Leaf(host))(t)
 		if again, _ := a.Leaf(host); again != c {
 			t.Error("it is kept")
 		}
-		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host})
-		expect.No(t, err)
-		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong})
+		expect.Of(c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host}))(t)
+		_, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong})
 		expect.Fails(t, err, "a certificate for", host, "is good for", wrong)
 		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: other, DNSName: host})
 		expect.Fails(t, err, "another cell trusts it")
@@ -41,16 +38,13 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 		}
 	}
 	for i := range 600 {
-		_, err := a.Leaf(fmt.Sprintf("h%d.example", i))
-		expect.No(t, err)
+		expect.Of(a.Leaf(fmt.Sprintf("h%d.example", i)))(t)
 	}
 }
 
 func TestTheBundleHoldsWhatTheMachineTrusts(t *testing.T) {
-	a, err := ca.New()
-	expect.No(t, err)
-	b, err := ca.New()
-	expect.No(t, err)
+	a := expect.Of(ca.New())(t)
+	b := expect.Of(ca.New())(t)
 	roots := filepath.Join(t.TempDir(), "roots.pem")
 	whole := b.Certificate()
 	if err := os.WriteFile(roots, whole[:len(whole)-1], 0o600); err != nil { // without its last line break

@@ -89,13 +89,10 @@ func Begin() {
 // Copy puts a program where others may run it.
 func Copy(t testing.TB, program, to string) {
 	t.Helper()
-	from, err := os.Open(program)
-	expect.No(t, err)
+	from := expect.Of(os.Open(program))(t)
 	defer from.Close()
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	expect.No(t, err)
-	_, err = io.Copy(f, from)
-	expect.No(t, err)
+	f := expect.Of(os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755))(t)
+	expect.Of(io.Copy(f, from))(t)
 	expect.No(t, f.Close())
 }
 

@@ -34,8 +34,7 @@ func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
 	t.Setenv("HOME", mine)
 	data := filepath.Join(mine, ".local/share/swarmdeck/swarmdeck.db")
 	write(t, data, "data")
-	own, err := safeopen.OwnFiles(data)
-	expect.No(t, err)
+	own := expect.Of(safeopen.OwnFiles(data))(t)
 	h := Home{Options: Options{Login: []string{"~/.local"}}, Path: t.TempDir(), Own: own}
 	expect.Fails(t, h.Furnish(), "the data file was copied into an agent's home")
 }

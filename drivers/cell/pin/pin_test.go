@@ -25,10 +25,8 @@ func put(t *testing.T, path, text string, perm os.FileMode) {
 // world is a keeper and a work directory without links in its path.
 func world(t *testing.T) (*Keeper, string) {
 	t.Helper()
-	k, err := New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil)
-	expect.No(t, err)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	expect.No(t, err)
+	k := expect.Of(New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil))(t)
+	dir := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	return k, dir
 }
 
@@ -131,8 +129,7 @@ func TestALinkInPlaceOfAPinnedFileIsSeen(t *testing.T) {
 	job, twin := filepath.Join(dir, "job.sh"), filepath.Join(dir, "twin.sh")
 	put(t, job, "echo hi", 0o755)
 	put(t, twin, "echo hi", 0o755)
-	set, err := k.Take(dir, k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}), nil)
-	expect.No(t, err)
+	set := expect.Of(k.Take(dir, k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}), nil))(t)
 	defer set.Release()
 	expect.No(t, errors.Join(os.Remove(job), os.Symlink(twin, job)))
 	expect.Err(t, Verify(set.Pins), judge.ErrChanged)
@@ -142,10 +139,9 @@ func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
 	k, dir := world(t)
 	put(t, filepath.Join(dir, "job.sh"), "echo hi", 0o755)
 	files := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
-	set, err := k.Take(dir, files, nil)
-	expect.No(t, err)
+	set := expect.Of(k.Take(dir, files, nil))(t)
 	expect.No(t, k.Sweep())
-	_, err = os.Stat(set.Pins[0].Copy)
+	_, err := os.Stat(set.Pins[0].Copy)
 	expect.Fails(t, err, "a copy is left")
 	if _, ok := k.Content(tenant, files[0].SHA256); !ok {
 		t.Error("what was shown is gone")
@@ -184,8 +180,7 @@ func TestNoKeeperBindsNothing(t *testing.T) {
 }
 
 func BenchmarkLook(b *testing.B) {
-	k, err := New(filepath.Join(b.TempDir(), "approved"), filepath.Join(b.TempDir(), "runs"), nil)
-	expect.No(b, err)
+	k := expect.Of(New(filepath.Join(b.TempDir(), "approved"), filepath.Join(b.TempDir(), "runs"), nil))(b)
 	dir := b.TempDir()
 	expect.No(b, os.WriteFile(filepath.Join(dir, "job.sh"), []byte("echo hi"), 0o600))
 	for name, argv := range map[string][]string{"nothing": {"true"}, "words": {"echo", "hello", "a=b"}, "script": {"sh", "job.sh"}, "line": {"sh", "-c", "cd /; sh job.sh && echo done"}} {

@@ -80,8 +80,7 @@ func TestServe(t *testing.T) {
 		} else {
 			a = s.serve(t, o)
 		}
-		line, err := json.Marshal(a)
-		expect.No(t, err)
+		line := expect.Of(json.Marshal(a))(t)
 		fmt.Printf("ANSWER %s\n", line)
 	}
 }
@@ -93,22 +92,19 @@ type server struct {
 }
 
 func start(t *testing.T, dsn string) *server {
-	db, err := sql.Open("postgres", dsn)
-	expect.No(t, err)
+	db := expect.Of(sql.Open("postgres", dsn))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxIdleConns(30) // of the two that are usual all others are opened anew, for each query
 	expect.No(t, migrations.Up(db))
 	logger := slog.Make()
-	ps, err := pubsub.New(context.Background(), logger, db, dsn)
-	expect.No(t, err)
+	ps := expect.Of(pubsub.New(context.Background(), logger, db, dsn))(t)
 	t.Cleanup(func() { _ = ps.Close() })
 	s := &server{agents: map[string]io.Closer{}, client: coderdtest.New(t, &coderdtest.Options{
 		IncludeProvisionerDaemon: true, Database: database.New(db), Pubsub: ps, Logger: &logger,
 	})}
 	if token := os.Getenv("REAL_CODER_TOKEN"); token != "" { // the database has been served before
 		codersdk.WithSessionToken(token)(s.client)
-		me, err := s.client.User(context.Background(), codersdk.Me)
-		expect.No(t, err)
+		me := expect.Of(s.client.User(context.Background(), codersdk.Me))(t)
 		s.org = me.OrganizationIDs[0]
 		return s
 	}

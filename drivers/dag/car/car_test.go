@@ -23,8 +23,7 @@ func sound(t testing.TB) (data []byte, events []dag.Event) {
 		`{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r","agent_id":"a"}`,
 		`{"kind":"tool_result","ts":"2026-01-02T03:04:06Z","run_id":"r","agent_id":"a","call_id":"c","status":"ok","result":{"/":"x","text":"🙂"}}`,
 	)
-	data, err := os.ReadFile(path)
-	expect.No(t, err)
+	data = expect.Of(os.ReadFile(path))(t)
 	return data, events
 }
 
@@ -32,8 +31,7 @@ func sound(t testing.TB) (data []byte, events []dag.Event) {
 func export(t testing.TB, texts ...string) (path string, events []dag.Event) {
 	t.Helper()
 	for _, text := range texts {
-		e, err := dag.Parse([]byte(text))
-		expect.No(t, err)
+		e := expect.Of(dag.Parse([]byte(text)))(t)
 		events = append(events, e)
 	}
 	path = filepath.Join(t.TempDir(), "out")
@@ -79,8 +77,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 // The digest in an event's CID is its id: who has the one has the other.
 func TestAnEventsBlockIsNamedByItsID(t *testing.T) {
 	data, events := sound(t)
-	a, err := open(t.Context(), bytes.NewReader(data))
-	expect.No(t, err)
+	a := expect.Of(open(t.Context(), bytes.NewReader(data)))(t)
 	for i, codec := range []int{codecDAGJSON, codecRaw} {
 		e := events[i]
 		c := cidOf(codec, e.Canonical())
@@ -103,8 +100,7 @@ func TestNamesThatSortOtherwiseAreSeen(t *testing.T) {
 		`{"a":{"🙂":1}}`:          codecRaw,
 		`{"a":[{"\ue000":"x"}]}`: codecDAGJSON,
 	} {
-		canon, err := core.Canonical([]byte(text))
-		expect.No(t, err)
+		canon := expect.Of(core.Canonical([]byte(text)))(t)
 		if text == `{"a":[{"\ue000":"x"}]}` {
 			codec = codecRaw // once the escape is written out
 		}

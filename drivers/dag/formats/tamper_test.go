@@ -35,8 +35,7 @@ const (
 func edit(from, to string) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		data, err := os.ReadFile(path)
-		expect.No(t, err)
+		data := expect.Of(os.ReadFile(path))(t)
 		if !bytes.Contains(data, []byte(from)) {
 			t.Fatalf("%q is not in it", from)
 		}
@@ -58,8 +57,7 @@ func sql(line string) func(*testing.T, string) {
 
 func dropLine(n int) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
-		data, err := os.ReadFile(path)
-		expect.No(t, err)
+		data := expect.Of(os.ReadFile(path))(t)
 		lines := strings.SplitAfter(string(data), "\n")
 		expect.No(t, os.WriteFile(path, []byte(strings.Join(slices.Delete(lines, n, n+1), "")), 0o600))
 	}

@@ -69,8 +69,7 @@ func agentSpans() []string {
 }
 
 func TestSpansAreARun(t *testing.T) {
-	events, err := read(t, request(agentSpans()...)+"\n"+request(agentSpans()[0]))
-	expect.No(t, err)
+	events := expect.Of(read(t, request(agentSpans()...)+"\n"+request(agentSpans()[0])))(t)
 	want := `run_started 
 history_append user: Weather in Paris?
 model_request m-1 is asked
@@ -88,8 +87,7 @@ history_append `
 		if e.AgentID != "forecaster" || e.SessionID != "conv-7" || e.TraceID != trace || e.RunID != trace+"/0000000000000001" {
 			t.Errorf("%s", e.JSON())
 		}
-		_, err = dag.Parse(e.JSON())
-		expect.No(t, err)
+		expect.Of(dag.Parse(e.JSON()))(t)
 	}
 	call := events[4].Body.(*dag.ToolCall)
 	if call.Server != "function" || call.RequestedBy.EventID != events[3].EventID {

@@ -19,8 +19,7 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 	var all []dag.Record
 	seq := map[string]uint64{}
 	add := func(text string) dag.Event {
-		e, err := dag.Parse([]byte(text))
-		expect.No(t, err)
+		e := expect.Of(dag.Parse([]byte(text)))(t)
 		seq[e.RunID]++
 		all = append(all, dag.Record{Pos: uint64(len(all) + 1), Seq: seq[e.RunID], Event: e})
 		return e
@@ -47,8 +46,7 @@ func forked(t *testing.T) func(yield func(dag.Record, error) bool) {
 
 func says(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
-	out, err := gittest.Git(t).Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args})
-	expect.No(t, err)
+	out := expect.Of(gittest.Git(t).Run(t.Context(), git.Call{Dir: dir, GitDir: filepath.Join(dir, ".git"), Args: args}))(t)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 

@@ -25,15 +25,13 @@ func newBare(t *testing.T) bare {
 	t.Helper()
 	b := bare{t, filepath.Join(t.TempDir(), "repo"), gittest.Git(t)}
 	expect.No(t, os.Mkdir(b.dir, 0o700))
-	_, err := b.cells.Run(t.Context(), git.Call{Write: []string{b.dir}, Args: []string{"init", "-q", "--bare", b.dir}})
-	expect.No(t, err)
+	expect.Of(b.cells.Run(t.Context(), git.Call{Write: []string{b.dir}, Args: []string{"init", "-q", "--bare", b.dir}}))(t)
 	return b
 }
 
 func (b bare) git(in string, args ...string) string {
 	b.t.Helper()
-	out, err := b.cells.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args})
-	expect.No(b.t, err)
+	out := expect.Of(b.cells.Run(b.t.Context(), git.Call{GitDir: b.dir, In: strings.NewReader(in), Args: args}))(b.t)
 	return strings.TrimSpace(string(out))
 }
 

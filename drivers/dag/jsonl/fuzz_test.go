@@ -21,14 +21,12 @@ func FuzzRead(f *testing.F) {
 	expect.No(f, (jsonl.Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
 		yield(dag.Record{Pos: 1, Seq: 1, Event: e, Edges: edges}, nil)
 	}))
-	sound, err := os.ReadFile(path)
-	expect.No(f, err)
+	sound := expect.Of(os.ReadFile(path))(f)
 	f.Add(sound)
 	f.Add([]byte("{\"end\":{}}\n{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = jsonl.Read(t.Context(), bytes.NewReader(data), func(rec dag.Record) error {
-			line, err := jsonl.Encode(rec)
-			expect.No(t, err)
+			line := expect.Of(jsonl.Encode(rec))(t)
 			if again, _, err := jsonl.Decode(line); err != nil || again.Event.EventID != rec.Event.EventID || len(again.Edges) != len(rec.Edges) {
 				t.Fatalf("%s: %v", line, err)
 			}

@@ -28,8 +28,7 @@ func FuzzCells(f *testing.F) {
 	expect.No(f, (Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {
 		yield(dag.Record{Pos: 1, Seq: 1, Event: e, Edges: mounted}, nil)
 	}))
-	sound, err := os.ReadFile(path)
-	expect.No(f, err)
+	sound := expect.Of(os.ReadFile(path))(f)
 	tables := []struct{ name, columns string }{{"events", events.columns}, {"edges", edges.columns}, {"nodes", nodes.columns}, {"manifest", "format, version, events, chain"}}
 	for i, t := range tables {
 		for n := range strings.Split(t.columns, ", ") {
@@ -58,8 +57,7 @@ func FuzzCells(f *testing.F) {
 // changes nothing.
 func set(t *testing.T, path, line string, text []byte, number int64, kind uint8) {
 	t.Helper()
-	db, err := sqlite3.Open(path)
-	expect.No(t, err)
+	db := expect.Of(sqlite3.Open(path))(t)
 	defer func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -58,8 +58,7 @@ func dial(socket string, argv []string) int {
 func Command(t *testing.T, home string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	expect.No(t, err)
+	l := expect.Of(net.Listen("unix", path))(t)
 	var all sync.WaitGroup
 	t.Cleanup(func() { l.Close(); all.Wait() })
 	all.Go(func() {

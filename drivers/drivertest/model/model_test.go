@@ -37,18 +37,15 @@ var asked = map[string]struct{ path, first, second string }{
 
 func post(t *testing.T, s *Server, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.Post(s.URL+path, "application/json", strings.NewReader(body))
-	expect.No(t, err)
+	r := expect.Of(http.Post(s.URL+path, "application/json", strings.NewReader(body)))(t)
 	defer r.Body.Close()
-	data, err := io.ReadAll(r.Body)
-	expect.No(t, err)
+	data := expect.Of(io.ReadAll(r.Body))(t)
 	return r.StatusCode, string(data)
 }
 
 func start(t *testing.T, opt Options) *Server {
 	t.Helper()
-	s, err := Start(opt)
-	expect.No(t, err)
+	s := expect.Of(Start(opt))(t)
 	t.Cleanup(s.Close)
 	return s
 }

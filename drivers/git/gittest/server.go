@@ -27,8 +27,7 @@ type Server struct {
 // Serve starts one. Known has the git of a home trust it.
 func Serve(t testing.TB) *Server {
 	t.Helper()
-	program, err := exec.LookPath("git")
-	expect.No(t, err)
+	program := expect.Of(exec.LookPath("git"))(t)
 	s := &Server{Dir: t.TempDir()}
 	s.Trust = filepath.Join(t.TempDir(), "trust.pem")
 	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + s.Dir, "GIT_HTTP_EXPORT_ALL=1"}}

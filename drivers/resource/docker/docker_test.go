@@ -22,15 +22,13 @@ const tenant = "t_test"
 
 func newDriver(t *testing.T, cli docker.CLI) *docker.Driver {
 	t.Helper()
-	d, err := docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()})
-	expect.No(t, err)
+	d := expect.Of(docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()}))(t)
 	return d
 }
 
 func look(t *testing.T, d *docker.Driver, target string) dag.Resource {
 	t.Helper()
-	r, err := d.Look(t.Context(), target)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), target))(t)
 	return r
 }
 
@@ -175,8 +173,7 @@ func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
 			}
 			expect.No(t, d.Undo(t.Context(), tenant, "r1", r, "app:latest"))
 			expect.Is(t, e.idOf("app:latest"), there, "app:latest is")
-			_, err = d.Restore(t.Context(), tenant, "r2", s, r, "app:new")
-			expect.No(t, err)
+			expect.Of(d.Restore(t.Context(), tenant, "r2", s, r, "app:new"))(t)
 			if err := d.Undo(t.Context(), tenant, "r2", r, "app:new"); err != nil || e.has("image", "app:new") {
 				t.Errorf("app:new is left: %v", err)
 			}

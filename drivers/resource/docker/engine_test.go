@@ -152,7 +152,6 @@ func (e *engineCLI) write(volume, text string) {
 
 func (e *engineCLI) read(volume string) string {
 	e.t.Helper()
-	text, err := os.ReadFile(e.file(volume))
-	expect.No(e.t, err)
+	text := expect.Of(os.ReadFile(e.file(volume)))(e.t)
 	return string(text)
 }

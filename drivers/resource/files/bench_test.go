@@ -56,15 +56,13 @@ func BenchmarkRestore10kFiles(b *testing.B) {
 	dir := b.TempDir()
 	b.Run("as new", func(b *testing.B) {
 		for n := range b.N {
-			_, err := d.Restore(b.Context(), tenant, fmt.Sprintf("n%d", n), snap, r, filepath.Join(dir, fmt.Sprint(n)))
-			expect.No(b, err)
+			expect.Of(d.Restore(b.Context(), tenant, fmt.Sprintf("n%d", n), snap, r, filepath.Join(dir, fmt.Sprint(n))))(b)
 		}
 		perFile(b, files)
 	})
 	b.Run("in its place", func(b *testing.B) {
 		for n := range b.N {
-			_, err := d.Restore(b.Context(), tenant, fmt.Sprintf("p%d", n), snap, r, "")
-			expect.No(b, err)
+			expect.Of(d.Restore(b.Context(), tenant, fmt.Sprintf("p%d", n), snap, r, ""))(b)
 		}
 		perFile(b, files)
 	})
@@ -84,8 +82,7 @@ func BenchmarkManifest(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		for range b.N {
-			_, err := decode(data)
-			expect.No(b, err)
+			expect.Of(decode(data))(b)
 		}
 		perFile(b, len(all))
 	})

@@ -27,10 +27,8 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 	})
 	expect.No(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	d := newDriver(t, Options{Limits: Limits{Files: 100, Bytes: 1000, File: 50, Depth: 9}})
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
-	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
+	got := expect.Of(d.Snapshot(t.Context(), tenant, "s1", r, nil))(t)
 	notes := strings.Join(got.Notes, "; ")
 	for _, want := range []string{"1 files larger than 50 bytes were left out: large", "3 files and directories that a .gitignore names were left out: .env, modules, sub/x.o", "1 pipes"} {
 		expect.Has(t, notes, want, "notes are")
@@ -44,8 +42,7 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 	// They stay when the rules change too: by those of the snapshot or of now.
 	put(map[string]string{"sub/y.o": "obj", ".gitignore": "later\nnew\nplain/\n", "large": "small now", "main": "after", "later": "after", "new/a": "new", "plain/sub/a": "x", "gone": "new"})
 	expect.No(t, os.RemoveAll(filepath.Join(root, "sub", "keep.o")))
-	_, err = d.Restore(t.Context(), tenant, "r1", snap, res, "")
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, ""))(t)
 	for name, want := range map[string]string{
 		".gitignore": ".env\nmodules/\n", "main": "before", "later": "before", "sub/keep.o": "kept", // of the snapshot
 		".env": "other", "modules/deep/a": "lib", "modules/deep/b": "lib", "sub/x.o": "obj", "sub/y.o": "obj", "large": "small now", "new/a": "new", "plain/sub/a": "x",
@@ -57,12 +54,10 @@ func TestARestoreLeavesAloneWhatSnapshotsLeaveOut(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(root, "gone")); !os.IsNotExist(err) {
 		t.Errorf("what is new since is there: %v", err)
 	}
-	_, err = os.Lstat(filepath.Join(root, "pipe"))
-	expect.No(t, err)
+	expect.Of(os.Lstat(filepath.Join(root, "pipe")))(t)
 	// A fork has none of them.
 	dest := filepath.Join(t.TempDir(), "fork")
-	_, err = d.Restore(t.Context(), tenant, "r2", snap, res, dest)
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r2", snap, res, dest))(t)
 	if all := picture(t, dest); strings.Contains(all, "lib") || strings.Contains(all, "pipe") || strings.Contains(all, "large") || !strings.Contains(all, "keep.o") {
 		t.Errorf("the fork has\n%s", all)
 	}

@@ -131,17 +131,13 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 // look demands what is kept under an id.
 func look(t *testing.T, d *Driver, id, want string) {
 	t.Helper()
-	s, err := d.store(tenant)
-	expect.No(t, err)
-	got, err := s.receipt(id)
-	expect.No(t, err)
+	s := expect.Of(d.store(tenant))(t)
+	got := expect.Of(s.receipt(id))(t)
 	root := filepath.Join(t.TempDir(), "x")
 	expect.No(t, os.Mkdir(root, 0o700))
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
 	snap := dag.Snapshot{ID: id, ExternalRef: dag.ExtRef{Kind: refKind, ID: "sha256:" + got.Tree}}
-	_, err = d.Restore(t.Context(), tenant, "look-"+id, snap, r, "")
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "look-"+id, snap, r, ""))(t)
 	if now := picture(t, root); now != want {
 		t.Fatalf("%s holds\n%s\nwant\n%s", id, now, want)
 	}

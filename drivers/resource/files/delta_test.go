@@ -81,8 +81,7 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 				expect.No(t, RemoveTree(filepath.Join(root, firstName(t, root))))
 			case 1: // back to a state of before
 				if len(states) > 0 {
-					_, err := d.Restore(t.Context(), tenant, fmt.Sprintf("back%d", i), states[r.IntN(len(states))].snap, res, "")
-					expect.No(t, err)
+					expect.Of(d.Restore(t.Context(), tenant, fmt.Sprintf("back%d", i), states[r.IntN(len(states))].snap, res, ""))(t)
 				}
 			}
 			grow(t, r, root, 1+r.IntN(4))
@@ -107,13 +106,11 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 			}
 		}
 		// What nothing needs is gone.
-		st, err := d.store(tenant)
-		expect.No(t, err)
+		st := expect.Of(d.store(tenant))(t)
 		need := map[string]bool{}
 		for _, s := range states {
 			sum, _ := parseDigest(s.snap.ExternalRef.ID)
-			all, err := st.tree(sum)
-			expect.No(t, err)
+			all := expect.Of(st.tree(sum))(t)
 			for _, e := range all {
 				if e.kind == regular {
 					need[e.sum.String()] = true
@@ -133,8 +130,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	write(t, filepath.Join(root, "a"), "one")
 	write(t, filepath.Join(root, "b"), "two")
 	kept(t, d, "s1", root)
-	s, err := d.store(tenant)
-	expect.No(t, err)
+	s := expect.Of(d.store(tenant))(t)
 	was := s.recall(root)
 	for _, name := range []string{"a", "b"} { // one after the other, as they settle
 		now := *was
@@ -149,8 +145,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	}
 	recalled := func() *seen {
 		t.Helper()
-		s, err := newDriver(t, opt).store(tenant)
-		expect.No(t, err)
+		s := expect.Of(newDriver(t, opt).store(tenant))(t)
 		return s.recall(root)
 	}
 	if got := recalled(); got == nil || !slices.Equal(got.all[1:], was.all[1:]) {
@@ -158,8 +153,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	}
 	// What is cut tells what stands before it, and what is written next is read.
 	path := s.seenPath(root)
-	data, err := os.ReadFile(path)
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(path))(t)
 	expect.No(t, os.WriteFile(path, data[:len(data)-1], 0o600))
 	got := recalled()
 	if got == nil || got.all[1].at != was.all[1].at || got.all[2].at != (where{}) {

@@ -30,18 +30,15 @@ func newDriver(t testing.TB, opt Options) *Driver {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	d, err := New(opt)
-	expect.No(t, err)
+	d := expect.Of(New(opt))(t)
 	return d
 }
 
 // kept takes a snapshot of a path.
 func kept(t testing.TB, d *Driver, id, path string) (dag.Resource, dag.Snapshot) {
 	t.Helper()
-	r, err := d.Look(t.Context(), path)
-	expect.No(t, err)
-	got, err := d.Snapshot(t.Context(), tenant, id, r, nil)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), path))(t)
+	got := expect.Of(d.Snapshot(t.Context(), tenant, id, r, nil))(t)
 	return r, dag.Snapshot{ID: id, ResourceRef: r.ID, Method: got.Method, ExternalRef: got.Ref}
 }
 
@@ -160,8 +157,7 @@ func TestASingleFileIsKeptToo(t *testing.T) {
 	write(t, path, "before")
 	res, snap := kept(t, d, "s1", path)
 	write(t, path, "after")
-	_, err := d.Restore(t.Context(), tenant, "r1", snap, res, "")
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, ""))(t)
 	if data, _ := os.ReadFile(path); string(data) != "before" {
 		t.Errorf("restored %q", data)
 	}
@@ -186,8 +182,7 @@ func TestTheSameIDIsDoneOnce(t *testing.T) {
 	}
 	dest := filepath.Join(t.TempDir(), "fork")
 	for range 2 {
-		_, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest)
-		expect.No(t, err)
+		expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, dest))(t)
 		if data, _ := os.ReadFile(filepath.Join(dest, "a")); string(data) != "one" && string(data) != "mine" {
 			t.Errorf("restored %q", data)
 		}
@@ -226,8 +221,7 @@ func TestWhatDidNotChangeIsNotReadAgain(t *testing.T) {
 	write(t, path, "one")
 	long := time.Now().Add(-time.Hour)
 	expect.No(t, os.Chtimes(path, long, long))
-	s, err := d.store(tenant)
-	expect.No(t, err)
+	s := expect.Of(d.store(tenant))(t)
 	var st unix.Stat_t
 	expect.No(t, unix.Lstat(path, &st))
 	// What was seen is said to have another content: it is believed.
@@ -254,8 +248,7 @@ func TestWhatIsDroppedGoesAndTheRestStays(t *testing.T) {
 	}
 	_, err := d.Restore(t.Context(), tenant, "r1", first, res, filepath.Join(t.TempDir(), "x"))
 	expect.Is(t, core.AsError(err).Code, core.NotFound, "a dropped snapshot")
-	_, err = d.Restore(t.Context(), tenant, "r2", second, res, filepath.Join(t.TempDir(), "x"))
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r2", second, res, filepath.Join(t.TempDir(), "x")))(t)
 	found, _ := filepath.Glob(filepath.Join(d.opt.Dir, tenant, "content/*/*"))
 	expect.Is(t, len(found), 2, "contents kept", found)
 }
@@ -303,8 +296,7 @@ func TestBadPlacesAreNamed(t *testing.T) {
 	if _, err := d.Restore(t.Context(), tenant, "r1", snap, res, ""); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "engine") {
 		t.Errorf("the engine's data is replaced: %v", err)
 	}
-	_, err := d.Restore(t.Context(), tenant, "r1", snap, res, filepath.Join(base, "x"))
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, filepath.Join(base, "x")))(t)
 	if all := picture(t, filepath.Join(base, "x")); strings.Contains(all, "data.db") {
 		t.Errorf("the engine's files were copied:\n%s", all)
 	}
@@ -312,7 +304,7 @@ func TestBadPlacesAreNamed(t *testing.T) {
 		_, err := d.Snapshot(t.Context(), tenant, id, res, nil)
 		expect.Is(t, core.AsError(err).Code, core.InvalidInput, "id", id)
 	}
-	_, err = d.Snapshot(t.Context(), "../t", "s2", res, nil)
+	_, err := d.Snapshot(t.Context(), "../t", "s2", res, nil)
 	expect.Fails(t, err, "a tenant that is none")
 	if _, err := d.Snapshot(t.Context(), tenant, "s2", dag.Resource{ID: "x", Metadata: resource.Metadata("files", "relative", nil)}, nil); core.AsError(err).Code != core.InvalidInput {
 		t.Errorf("a resource without a path: %v", err)
@@ -337,8 +329,7 @@ func TestAPlaceOfAnyNameIsFoundAgain(t *testing.T) {
 			t.Errorf("%q is shown as %q", root, res.Name)
 		}
 		write(t, filepath.Join(root, "a"), "two")
-		_, err := d.Restore(t.Context(), tenant, "r1-"+snap.ID, snap, res, "")
-		expect.No(t, err)
+		expect.Of(d.Restore(t.Context(), tenant, "r1-"+snap.ID, snap, res, ""))(t)
 		if data, _ := os.ReadFile(filepath.Join(root, "a")); string(data) != "one" {
 			t.Errorf("%q: %q", root, data)
 		}
@@ -349,8 +340,7 @@ func TestAProbeTellsWhatIsThere(t *testing.T) {
 	d := newDriver(t, Options{})
 	root := filepath.Join(t.TempDir(), "tree")
 	expect.No(t, os.Mkdir(root, 0o700))
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
 	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
@@ -382,8 +372,7 @@ func FuzzManifest(f *testing.F) {
 func TestHowFarASnapshotHasComeIsTold(t *testing.T) {
 	d := newDriver(t, Options{})
 	r, _ := kept(t, d, "s1", t.TempDir())
-	path, err := PathOf(r)
-	expect.No(t, err)
+	path := expect.Of(PathOf(r))(t)
 	if done, all := d.Copying(r); done != 0 || all != 0 {
 		t.Errorf("%d of %d when it is over", done, all)
 	}

@@ -27,17 +27,14 @@ func TestAHostileTreeIsKeptWithoutLeavingIt(t *testing.T) {
 		expect.No(t, os.Symlink(to, filepath.Join(root, name)))
 	}
 	expect.No(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
-	sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	expect.No(t, err)
+	sock := expect.Of(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
 	defer unix.Close(sock)
 	expect.No(t, unix.Bind(sock, &unix.SockaddrUnix{Name: filepath.Join(root, "socket")}))
 	write(t, filepath.Join(root, "suid"), "x")
 	expect.No(t, os.Chmod(filepath.Join(root, "suid"), 0o755|os.ModeSetuid))
 	d := newDriver(t, Options{})
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
-	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
+	got := expect.Of(d.Snapshot(t.Context(), tenant, "s1", r, nil))(t)
 	notes := strings.Join(got.Notes, "; ")
 	if !strings.Contains(notes, "2 pipes, sockets and devices") || !strings.Contains(notes, "3 links lead out") {
 		t.Error(notes)
@@ -45,8 +42,7 @@ func TestAHostileTreeIsKeptWithoutLeavingIt(t *testing.T) {
 	nowhere(t, d, "TOP SECRET")
 	dest := filepath.Join(base, "copy")
 	snap := dag.Snapshot{ID: "s1", ExternalRef: got.Ref}
-	_, err = d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 	if info, err := os.Lstat(filepath.Join(dest, "suid")); err != nil || info.Mode()&os.ModeSetuid != 0 {
 		t.Error("setuid was restored", err)
 	}
@@ -98,8 +94,7 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 		}
 	}()
 	d := newDriver(t, Options{})
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
 	for i := range 100 {
 		_, err := d.Snapshot(t.Context(), tenant, "s"+string(rune('a'+i%26))+string(rune('a'+i/26)), r, nil)
 		if err != nil && core.AsError(err).Code != core.Internal { // what was a directory is none: to be tried again
@@ -113,7 +108,7 @@ func TestADirectoryThatBecomesALinkMeanwhileIsNotFollowed(t *testing.T) {
 	// A place whose own directory has become a link is not that place any more.
 	expect.No(t, os.Rename(root, root+".away"))
 	expect.No(t, os.Symlink(secret, root))
-	_, err = d.Snapshot(t.Context(), tenant, "s-last", r, nil)
+	_, err := d.Snapshot(t.Context(), tenant, "s-last", r, nil)
 	expect.Fails(t, err, "a link in the resource's place was followed")
 	nowhere(t, d, "TOP SECRET")
 }
@@ -142,9 +137,8 @@ func TestATreeBeyondItsLimitsIsRefused(t *testing.T) {
 func refused(t *testing.T, opt Options, root, why string) {
 	t.Helper()
 	d := newDriver(t, opt)
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
-	_, err = d.Snapshot(t.Context(), tenant, "s1", r, nil)
+	r := expect.Of(d.Look(t.Context(), root))(t)
+	_, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
 	if core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), why) {
 		t.Errorf("%v, want %q", err, why)
 	}
@@ -178,8 +172,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		return
 	}
 	exe := filepath.Join("/tmp", filepath.Base(t.TempDir())+"-nobody.test")
-	data, err := os.ReadFile("/proc/self/exe")
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile("/proc/self/exe"))(t)
 	expect.No(t, os.WriteFile(exe, data, 0o755))
 	defer os.Remove(exe)
 	cmd := exec.Command(exe, "-test.run", "^"+t.Name()+"$", "-test.v")
@@ -199,8 +192,7 @@ func unreadable(t *testing.T) {
 	expect.No(t, os.MkdirAll(closed, 0o700))
 	write(t, filepath.Join(closed, "a"), "x")
 	d := newDriver(t, Options{})
-	r, err := d.Look(t.Context(), root)
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), root))(t)
 	for _, path := range []string{filepath.Join(closed, "a"), closed} {
 		expect.No(t, os.Chmod(path, 0))
 		_, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
@@ -214,8 +206,7 @@ func unreadable(t *testing.T) {
 	expect.No(t, os.Chmod(closed, 0o500))
 	res, snap := kept(t, d, "s2", root)
 	want := picture(t, root)
-	_, err = d.Restore(t.Context(), tenant, "r1", snap, res, "")
-	expect.No(t, err)
+	expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, ""))(t)
 	if got := picture(t, root); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -229,8 +220,7 @@ func TestAStoreThatIsDamagedShortensNoSnapshot(t *testing.T) {
 	write(t, filepath.Join(root, "a"), "x")
 	r, _ := kept(t, d, "s1", root)
 	write(t, filepath.Join(root, "b"), "new")
-	s, err := d.store(tenant)
-	expect.No(t, err)
+	s := expect.Of(d.store(tenant))(t)
 	expect.No(t, os.RemoveAll(filepath.Join(s.dir, "content")))
 	if got, err := d.Snapshot(t.Context(), tenant, "s2", r, nil); err == nil {
 		t.Errorf("a snapshot without a file was taken: %+v", got)

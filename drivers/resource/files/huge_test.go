@@ -43,8 +43,7 @@ func written(b testing.TB) (n int64) {
 		b.Skip(err)
 	}
 	var read int64
-	_, err = fmt.Sscanf(string(data), "rchar: %d\nwchar: %d", &read, &n)
-	expect.No(b, err)
+	expect.Of(fmt.Sscanf(string(data), "rchar: %d\nwchar: %d", &read, &n))(b)
 	return n
 }
 

@@ -26,12 +26,9 @@ func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
 		}
 	}
 	for root, want := range map[string]string{base + "/work": "a", fork: "main.go"} {
-		r, err := d.Look(t.Context(), root)
-		expect.No(t, err)
-		got, err := d.Snapshot(t.Context(), tenant, "s-"+want[:1], r, nil)
-		expect.No(t, err)
-		s, err := d.store(tenant)
-		expect.No(t, err)
+		r := expect.Of(d.Look(t.Context(), root))(t)
+		got := expect.Of(d.Snapshot(t.Context(), tenant, "s-"+want[:1], r, nil))(t)
+		s := expect.Of(d.store(tenant))(t)
 		tree, err := os.ReadFile(filepath.Join(s.dir, "tree", strings.TrimPrefix(got.Ref.ID, "sha256:")))
 		if err != nil || !strings.Contains(string(tree), want) || strings.Contains(string(tree), "hard") {
 			t.Errorf("%s: %v\n%s", root, err, tree)

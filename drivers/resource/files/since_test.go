@@ -30,8 +30,7 @@ func since(t *testing.T, d *Driver, root string, at time.Time) (names []string, 
 }
 
 func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	expect.No(t, err)
+	base := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	root, aside := filepath.Join(base, "root"), filepath.Join(base, "aside")
 	for _, dir := range []string{root, aside, filepath.Join(root, "old"), filepath.Join(aside, "deep", "er"), filepath.Join(root, ".git")} {
 		expect.No(t, os.MkdirAll(dir, 0o755))
@@ -69,8 +68,7 @@ func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
 }
 
 func TestALookForWhatChangedIsBounded(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	expect.No(t, err)
+	root := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := time.Now()
 	for i := range sinceNamed + 5 {
 		write(t, filepath.Join(root, fmt.Sprintf("f%04d", i)), "x")

@@ -16,8 +16,7 @@ func TestARestoreLeavesWorktreesThatAreAway(t *testing.T) {
 	expect.No(t, os.Rename(usb, usb+".away"))
 	r, snap := p.kept("s1")
 	dest := filepath.Join(p.base, "fork")
-	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-	expect.No(t, err)
+	expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
 	if known := p.git(p.root, "worktree", "list"); !strings.Contains(known, usb) || strings.Contains(known, ".swarmdeck-") {
 		t.Errorf("worktrees: %s", known)

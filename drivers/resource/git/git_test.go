@@ -33,10 +33,8 @@ type place struct {
 func newPlace(t *testing.T) place {
 	t.Helper()
 	base := t.TempDir()
-	f, err := files.New(files.Options{Dir: filepath.Join(base, "files")})
-	expect.No(t, err)
-	d, err := New(Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "kept"), Files: f})
-	expect.No(t, err)
+	f := expect.Of(files.New(files.Options{Dir: filepath.Join(base, "files")}))(t)
+	d := expect.Of(New(Options{Cells: gittest.Git(t).Cells, Dir: filepath.Join(base, "kept"), Files: f}))(t)
 	p := place{t, base, filepath.Join(base, "repo"), d}
 	p.git(base, "init", "-q", "-b", "main", p.root)
 	p.write(".gitignore", "ignored\n")
@@ -65,10 +63,8 @@ func (p place) write(name, text string) {
 
 func (p place) kept(id string) (dag.Resource, dag.Snapshot) {
 	p.t.Helper()
-	r, err := p.d.Look(p.t.Context(), p.root)
-	expect.No(p.t, err)
-	got, err := p.d.Snapshot(p.t.Context(), tenant, id, r, nil)
-	expect.No(p.t, err)
+	r := expect.Of(p.d.Look(p.t.Context(), p.root))(p.t)
+	got := expect.Of(p.d.Snapshot(p.t.Context(), tenant, id, r, nil))(p.t)
 	return r, dag.Snapshot{ID: id, Method: got.Method, ExternalRef: got.Ref}
 }
 
@@ -97,8 +93,7 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 	dest := filepath.Join(p.base, "forks", "ada-2", "repo")
 	expect.No(t, os.MkdirAll(filepath.Dir(dest), 0o755))
 	for range 2 {
-		made, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-		expect.No(t, err)
+		made := expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 		if path, _ := files.PathOf(made); path != dest || made.ID == r.ID {
 			t.Errorf("made %+v", made)
 		}
@@ -162,8 +157,7 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	p.write("a", "changed")
 	r, snap := p.kept("s2")
 	dest := filepath.Join(p.base, "fork")
-	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-	expect.No(t, err)
+	expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 	if to, err := os.Readlink(filepath.Join(dest, "out")); err != nil || to != secret {
 		t.Error(to, err)
 	}
@@ -218,8 +212,7 @@ func TestAPipeHoldsNothingUp(t *testing.T) {
 		_ = os.Remove(path)
 		expect.No(t, syscall.Mkfifo(path, 0o600))
 	}
-	_, err := p.d.Snapshot(t.Context(), tenant, "s2", r, nil)
-	expect.No(t, err)
+	expect.Of(p.d.Snapshot(t.Context(), tenant, "s2", r, nil))(t)
 }
 
 func TestARefThatIsPackedIsFound(t *testing.T) {
@@ -227,8 +220,7 @@ func TestARefThatIsPackedIsFound(t *testing.T) {
 	p.git(p.root, "pack-refs", "--all")
 	r, snap := p.kept("s1")
 	dest := filepath.Join(p.base, "fork")
-	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, dest)
-	expect.No(t, err)
+	expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 	expect.Is(t, p.git(dest, "log", "--format=%s"), "first", "log")
 	expect.Is(t, p.git(p.root, "fsck", "--strict"), "", "fsck")
 	p.git(p.root, "worktree", "move", dest, dest+"2")
@@ -250,8 +242,7 @@ func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
 	expect.Is(t, core.AsError(err).Code, core.NotFound)
 	linked := filepath.Join(p.base, "linked")
 	p.git(p.root, "worktree", "add", "-q", linked)
-	r, err := p.d.Look(t.Context(), linked)
-	expect.No(t, err)
+	r := expect.Of(p.d.Look(t.Context(), linked))(t)
 	if l, err := p.d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
@@ -265,8 +256,7 @@ func TestAWorktreeBeyondItsLimitsIsRefused(t *testing.T) {
 	p := newPlace(t)
 	p.write("huge", "x")
 	expect.No(t, os.Truncate(filepath.Join(p.root, "huge"), 1<<40))
-	r, err := p.d.Look(t.Context(), p.root)
-	expect.No(t, err)
+	r := expect.Of(p.d.Look(t.Context(), p.root))(t)
 	if _, err := p.d.Snapshot(t.Context(), tenant, "s1", r, nil); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "huge") {
 		t.Error(err)
 	}

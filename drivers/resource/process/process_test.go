@@ -17,8 +17,7 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	var d process.Driver
 	cmd := exec.Command("sleep", "60")
 	expect.No(t, cmd.Start())
-	r, err := d.Look(t.Context(), strconv.Itoa(cmd.Process.Pid))
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), strconv.Itoa(cmd.Process.Pid)))(t)
 	if !r.Imperative || len(r.Capabilities) > 0 || r.Restorable() {
 		t.Errorf("%+v", r)
 	}
@@ -36,14 +35,13 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	if _, err := d.Snapshot(t.Context(), "t_test", "s", r, nil); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "unsupported") {
 		t.Error(err)
 	}
-	_, err = d.Restore(t.Context(), "t_test", "s", dag.Snapshot{}, r, "")
+	_, err := d.Restore(t.Context(), "t_test", "s", dag.Snapshot{}, r, "")
 	expect.Is(t, core.AsError(err).Code, core.Conflict)
 }
 
 func TestAnotherProcessOfThePidIsNotTakenForIt(t *testing.T) {
 	var d process.Driver
-	r, err := d.Look(t.Context(), strconv.Itoa(os.Getpid()))
-	expect.No(t, err)
+	r := expect.Of(d.Look(t.Context(), strconv.Itoa(os.Getpid())))(t)
 	r.Metadata = core.Raw(strings.Replace(string(r.Metadata), `"started":"`, `"started":"1`, 1))
 	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
 		t.Error(l, err)

@@ -46,8 +46,7 @@ func (r *rulers) Build(s Shape) (core.Raw, error) {
 // merge merges and commits.
 func merge(t testing.TB, source, target *Workspace) Outcome {
 	t.Helper()
-	o, err := Merge(source, target, &rulers{})
-	expect.No(t, err)
+	o := expect.Of(Merge(source, target, &rulers{}))(t)
 	return done(t, target, o)
 }
 
@@ -104,12 +103,10 @@ func do(t testing.TB, w *Workspace, script string) {
 			commit(t, w, Change{Method: "entity.delete", Removed: strings.Split(id, ",")})
 		case "cut": // cut:new=old makes a solid of another and removes that
 			old, _ := w.Entity(arg)
-			s, err := NewShape("transform", core.Raw(`{"matrix":[2]}`), []string{old.Shape}, "")
-			expect.No(t, err)
+			s := expect.Of(NewShape("transform", core.Raw(`{"matrix":[2]}`), []string{old.Shape}, ""))(t)
 			commit(t, w, Change{Put: []Entity{{ID: id, Type: Solid, Shape: s.Hash, Properties: old.Properties}}, Shapes: []Shape{s}, Removed: []string{arg}})
 		case "undo":
-			_, err := w.Undo(by("history.undo"))
-			expect.No(t, err)
+			expect.Of(w.Undo(by("history.undo")))(t)
 		default:
 			t.Fatalf("unknown word %q", word)
 		}
@@ -229,8 +226,7 @@ func TestResolveDecidesAsNamed(t *testing.T) {
 			do(t, main, c.target)
 			merge(t, ws, main)
 			g := &rulers{}
-			o, err := Resolve(ws, main, Resolution{c.id, c.strategy, core.Raw(c.merged)}, g)
-			expect.No(t, err)
+			o := expect.Of(Resolve(ws, main, Resolution{c.id, c.strategy, core.Raw(c.merged)}, g))(t)
 			done(t, main, o)
 			got := strings.Fields(told(o))
 			want := strings.Fields(c.want)
@@ -257,8 +253,7 @@ func TestAMovedOverlapIsDecidedNext(t *testing.T) {
 	do(t, main, "box:s=0,12 box:t=10.5,5")
 	merge(t, ws, main)
 	for range 2 {
-		o, err := Resolve(ws, main, Resolution{EntityID: "s", Strategy: KeepSource}, &rulers{})
-		expect.No(t, err)
+		o := expect.Of(Resolve(ws, main, Resolution{EntityID: "s", Strategy: KeepSource}, &rulers{}))(t)
 		done(t, main, o)
 	}
 	if ids(main) != "s" || len(main.Conflicts()) > 0 {
@@ -320,8 +315,7 @@ func TestALaterMergeReportsOnlyWhatChangedSince(t *testing.T) {
 	do(t, main, "point:a=3 point:b=3")
 	merge(t, ws, main)
 	for _, id := range []string{"a", "b"} {
-		o, err := Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepTarget}, &rulers{})
-		expect.No(t, err)
+		o := expect.Of(Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepTarget}, &rulers{}))(t)
 		done(t, main, o)
 	}
 	do(t, ws, "point:b=5 point:c=5 point:d=5")
@@ -366,8 +360,7 @@ func TestWhatATargetNeverHadIsNotADeletion(t *testing.T) {
 	do(t, main, "box:t=0,10")
 	do(t, ws, "box:own=5,10")
 	merge(t, main, ws)
-	o, err := Resolve(main, ws, Resolution{EntityID: "t", Strategy: KeepTarget}, &rulers{})
-	expect.No(t, err)
+	o := expect.Of(Resolve(main, ws, Resolution{EntityID: "t", Strategy: KeepTarget}, &rulers{}))(t)
 	done(t, ws, o)
 	expect.Is(t, told(merge(t, ws, main)), "geometry_overlap(own,t)")
 }

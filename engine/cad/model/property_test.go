@@ -89,8 +89,7 @@ func (o *world) change(w *Workspace) {
 		}
 	case 7:
 		if e, ok := o.any(w, Solid); ok && len(w.Constraints(e.ID)) == 0 {
-			s, err := NewShape("transform", core.Raw(`{}`), []string{e.Shape}, "")
-			expect.No(o.t, err)
+			s := expect.Of(NewShape("transform", core.Raw(`{}`), []string{e.Shape}, ""))(o.t)
 			o.commit(w, Change{Put: []Entity{{ID: w.NextID(Solid), Type: Solid, Shape: s.Hash, Properties: e.Properties}}, Shapes: []Shape{s}, Removed: []string{e.ID}})
 		}
 	case 8:
@@ -114,8 +113,7 @@ func (o *world) history(w *Workspace) {
 	keep := o.rnd.IntN(2)
 	for len(states) > 1+keep {
 		states = states[:len(states)-1]
-		e, err := w.Redo(by("history.redo"))
-		expect.No(o.t, err)
+		e := expect.Of(w.Redo(by("history.redo")))(o.t)
 		o.logs[w.ID()] = append(o.logs[w.ID()], e)
 		if state(w) != states[len(states)-1] {
 			o.t.Fatalf("redone\n%s\nwant\n%s", state(w), states[len(states)-1])
@@ -134,8 +132,7 @@ func (o *world) merge() {
 		before[e.ID] = e
 		theirs[e.ID] = pair{source, target, e.ID, source.entities[e.ID], target.entities[e.ID]}.brought()
 	}
-	m, err := Merge(source, target, &rulers{})
-	expect.No(o.t, err)
+	m := expect.Of(Merge(source, target, &rulers{}))(o.t)
 	if !m.Change.Empty() {
 		m.Change.Method = "workspace.merge"
 		o.commit(target, m.Change)
@@ -241,8 +238,7 @@ func TestWhateverHappensReplaysAndMergesAsPromised(t *testing.T) {
 				o.change(o.all[o.rnd.IntN(len(o.all))])
 			}
 			for _, w := range o.all {
-				again, err := Load(o.logs[w.ID()])
-				expect.No(t, err)
+				again := expect.Of(Load(o.logs[w.ID()]))(t)
 				if state(again) != state(w) || again.Seq() != w.Seq() {
 					t.Fatalf("replayed\n%s\nwant\n%s", state(again), state(w))
 				}
@@ -326,16 +322,13 @@ func TestHistoryListsTheNewestFirst(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	main, log := start(f, Main)
 	log = append(log, put(f, main, line("a", 1), holds("k", "a.end")), putBox(f, main, "s", 0, 10))
-	undo, err := main.Undo(by("history.undo"))
-	expect.No(f, err)
-	redo, err := main.Redo(by("history.redo"))
-	expect.No(f, err)
+	undo := expect.Of(main.Undo(by("history.undo")))(f)
+	redo := expect.Of(main.Redo(by("history.redo")))(f)
 	f.Add([]byte(core.MustEncode(append(log, undo, redo))))
 	ws, wlog := branch(f, main, "ws")
 	wlog = append(wlog, put(f, ws, line("a", 2)))
 	put(f, main, line("a", 3))
-	o, err := Merge(main, ws, &rulers{})
-	expect.No(f, err)
+	o := expect.Of(Merge(main, ws, &rulers{}))(f)
 	o.Change.Method = "workspace.merge"
 	f.Add([]byte(core.MustEncode(append(wlog, commit(f, ws, o.Change)))))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -407,8 +400,7 @@ func BenchmarkMerge(b *testing.B) {
 				}
 				o.Change.Method = "workspace.merge"
 				commit(b, target, o.Change)
-				_, err = target.Undo(by("history.undo"))
-				expect.No(b, err)
+				expect.Of(target.Undo(by("history.undo")))(b)
 			}
 		})
 	}

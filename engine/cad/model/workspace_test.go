@@ -44,8 +44,7 @@ func holds(id string, refs ...string) Entity {
 // box is a solid from x to x+size, and what it is made by.
 func box(t testing.TB, id string, x, size float64) (Entity, Shape) {
 	t.Helper()
-	s, err := NewShape("box", core.Raw(fmt.Sprintf(`{"dimensions":[%g,10,10],"position":[%g,0,0]}`, size, x)), nil, "")
-	expect.No(t, err)
+	s := expect.Of(NewShape("box", core.Raw(fmt.Sprintf(`{"dimensions":[%g,10,10],"position":[%g,0,0]}`, size, x)), nil, ""))(t)
 	return Entity{ID: id, Type: Solid, Shape: s.Hash, Properties: boxed(x, x+size)}, s
 }
 
@@ -58,8 +57,7 @@ func commit(t testing.TB, w *Workspace, c Change) Entry {
 	if c.Method == "" {
 		c.Method = "entity.create_point"
 	}
-	e, err := w.Commit(c)
-	expect.No(t, err)
+	e := expect.Of(w.Commit(c))(t)
 	return e
 }
 
@@ -129,8 +127,7 @@ func TestAnIDIsNeverGivenTwice(t *testing.T) {
 	expect.Is(t, w.NextID(Point), "ws_a_point_3")
 	expect.Is(t, w.NextID(Solid), "ws_a_solid_1")
 	put(t, w, point("ws_a_point_3", 1))
-	_, err := w.Undo(by("history.undo"))
-	expect.No(t, err)
+	expect.Of(w.Undo(by("history.undo")))(t)
 	commit(t, w, Change{Removed: []string{"ws_a_point_1"}})
 	expect.Is(t, w.NextID(Point), "ws_a_point_5")
 	expect.Same(t, w.NextIDs(Point, 3), []string{"ws_a_point_5", "ws_a_point_6", "ws_a_point_7"})
@@ -202,18 +199,15 @@ func or(a, b string) string {
 func TestABranchHoldsAllItNeeds(t *testing.T) {
 	base, _ := start(t, Main)
 	blob := NewBlob([]byte("solid"))
-	imported, err := NewShape("import", core.Raw(`{"format":"STL"}`), nil, blob.Hash)
-	expect.No(t, err)
-	moved, err := NewShape("transform", core.Raw(`{"matrix":[1]}`), []string{imported.Hash}, "")
-	expect.No(t, err)
+	imported := expect.Of(NewShape("import", core.Raw(`{"format":"STL"}`), nil, blob.Hash))(t)
+	moved := expect.Of(NewShape("transform", core.Raw(`{"matrix":[1]}`), []string{imported.Hash}, ""))(t)
 	commit(t, base, Change{
 		Put:    []Entity{{ID: "part", Type: Solid, Shape: moved.Hash, Properties: core.Raw("{}")}, line("l", 1), holds("k", "l.end")},
 		Shapes: []Shape{imported, moved}, Blobs: []Blob{blob},
 	})
 	w, journal := branch(t, base, "ws")
 	put(t, base, line("l", 2))
-	again, err := Load(journal)
-	expect.No(t, err)
+	again := expect.Of(Load(journal))(t)
 	if state(again) != state(w) {
 		t.Errorf("replayed\n%s\nwant\n%s", state(again), state(w))
 	}
@@ -233,8 +227,7 @@ func TestABranchHoldsAllItNeeds(t *testing.T) {
 func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
 	base, journal := start(t, Main)
 	journal = append(journal, put(t, base, point("a", 1)), put(t, base, point("b", 1)))
-	undo, err := base.Undo(by("history.undo"))
-	expect.No(t, err)
+	undo := expect.Of(base.Undo(by("history.undo")))(t)
 	journal = append(journal, undo)
 	for _, c := range []struct {
 		name, says string
@@ -266,6 +259,6 @@ func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: error %v, want one about %q", c.name, err, c.says)
 		}
 	}
-	_, err = Load(journal)
+	_, err := Load(journal)
 	expect.No(t, err, "unspoiled")
 }

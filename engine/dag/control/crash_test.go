@@ -136,8 +136,7 @@ func finish(t testing.TB, c *control.Controller) {
 // settled holds the world against the intents, all of which are over.
 func settled(t testing.TB, c *control.Controller, dir string) {
 	for n := 1; ; n++ {
-		page, err := c.List(context.Background(), acme, core.Filter{Page: n, Size: 100}, false)
-		expect.No(t, err)
+		page := expect.Of(c.List(context.Background(), acme, core.Filter{Page: n, Size: 100}, false))(t)
 		for _, i := range page.Items {
 			want := control.Done
 			if len(i.Steps) == 4 {

@@ -65,8 +65,7 @@ func newQuiet(t *testing.T, tenant string, clock core.Clock, slots int) (*Contro
 func tended(t *testing.T, c *Controller) (begun int) {
 	t.Helper()
 	c.begin = func(*held, context.Context) { begun++ }
-	_, err := c.loop.Step(t.Context())
-	expect.No(t, err)
+	expect.Of(c.loop.Step(t.Context()))(t)
 	return begun
 }
 
@@ -111,8 +110,7 @@ func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
 			}
 		}
 	}
-	_, err = c.loop.Step(t.Context())
-	expect.No(t, err)
+	expect.Of(c.loop.Step(t.Context()))(t)
 	if len(begun) != 2 || begun[0].Err() != nil || begun[1].Err() == nil {
 		t.Errorf("%d begun; of two the withdrawn one is to end", len(begun))
 	}

@@ -44,21 +44,18 @@ func (a *Authority) Certify(t testing.TB, address string) (cert, key []byte) {
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: address}, NotAfter: a.cert.NotAfter,
 		IPAddresses: []net.IP{net.ParseIP(address)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	expect.No(t, err)
+	raw := expect.Of(x509.MarshalPKCS8PrivateKey(private))(t)
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
 // sign signs a certificate, which without a key of ours is our own.
 func (a *Authority) sign(t testing.TB, cert *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	expect.No(t, err)
+	key := expect.Of(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	by := a.key
 	if by == nil {
 		by = key
 	}
-	raw, err := x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, by)
-	expect.No(t, err)
+	raw := expect.Of(x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, by))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), key
 }

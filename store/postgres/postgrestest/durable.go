@@ -25,8 +25,7 @@ func StartDurable(t testing.TB) *Cluster {
 func (c *Cluster) ProcessorTime(t testing.TB) (sum time.Duration) {
 	t.Helper()
 	const tick = time.Second / 100 // of the kernel's figures
-	all, err := filepath.Glob("/proc/[0-9]*/stat")
-	expect.No(t, err)
+	all := expect.Of(filepath.Glob("/proc/[0-9]*/stat"))(t)
 	main := strconv.Itoa(c.server.Process.Pid)
 	for _, name := range all {
 		text, err := os.ReadFile(name)
@@ -45,8 +44,7 @@ func (c *Cluster) ProcessorTime(t testing.TB) (sum time.Duration) {
 			from = fields[11:13]
 		}
 		for _, ticks := range from {
-			n, err := strconv.Atoi(string(ticks))
-			expect.No(t, err)
+			n := expect.Of(strconv.Atoi(string(ticks)))(t)
 			sum += time.Duration(n) * tick
 		}
 	}

@@ -26,10 +26,8 @@ func StartPair(t testing.TB, addresses [2]string, network string) *Pair {
 	first := Start(t, quick, "listen_addresses="+addresses[0])
 	if network != "" {
 		rules := filepath.Join(first.data(), "pg_hba.conf")
-		f, err := os.OpenFile(rules, os.O_APPEND|os.O_WRONLY, 0)
-		expect.No(t, err)
-		_, err = fmt.Fprintf(f, "host all all %s trust\n", network)
-		expect.No(t, err)
+		f := expect.Of(os.OpenFile(rules, os.O_APPEND|os.O_WRONLY, 0))(t)
+		expect.Of(fmt.Fprintf(f, "host all all %s trust\n", network))(t)
 		expect.No(t, f.Close())
 	}
 	p := &Pair{first, prepare(t, []string{quick, "listen_addresses=" + addresses[1]})}

@@ -53,14 +53,11 @@ func (o only) All() []*engine.Engine                              { return []*en
 func newHouse(t *testing.T, name string, others func(*engine.Engine) ssh.Others) *house {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := store.Open(filepath.Join(dir, "data.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(dir, "data.db"), store.Options{}))(t)
 	h := &house{}
-	h.eng, err = engine.Open(t.Context(), engine.Options{Store: db})
-	expect.No(t, err)
+	h.eng = expect.Of(engine.Open(t.Context(), engine.Options{Store: db}))(t)
 	at := filepath.Join(dir, "host-key")
-	h.key, err = serve.HostKey(at)
-	expect.No(t, err)
+	h.key = expect.Of(serve.HostKey(at))(t)
 	var told said
 	end, err := ssh.Serve(t.Context(), &command.Env{Stderr: &told}, command.Start{Engine: h.eng, Engines: only{h.eng}},
 		command.Serve{SSH: "127.0.0.1:0", HostKey: at}, command.Doors{}, others(h.eng))
@@ -78,10 +75,8 @@ func newKey(t *testing.T) (gossh.Signer, operator.Key) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	expect.No(t, err)
-	signer, err := gossh.NewSignerFromKey(key)
-	expect.No(t, err)
-	public, err := operator.ParseKey(string(gossh.MarshalAuthorizedKey(signer.PublicKey())))
-	expect.No(t, err)
+	signer := expect.Of(gossh.NewSignerFromKey(key))(t)
+	public := expect.Of(operator.ParseKey(string(gossh.MarshalAuthorizedKey(signer.PublicKey()))))(t)
 	return signer, public
 }
 
@@ -91,8 +86,7 @@ func (h *house) run(t *testing.T, key gossh.Signer, line string) (code int, out,
 	c, err := gossh.Dial("tcp", h.peer.Address, &gossh.ClientConfig{User: "any", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()})
 	expect.No(t, err)
 	defer c.Close()
-	s, err := c.NewSession()
-	expect.No(t, err)
+	s := expect.Of(c.NewSession())(t)
 	var stdout, stderr bytes.Buffer
 	s.Stdout, s.Stderr = &stdout, &stderr
 	err = s.Run(line)
@@ -148,13 +142,12 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 		}
 	})
 	ctx, admin := t.Context(), core.Caller{Tenant: "t_acme", Name: "root", Kind: core.Operator, Door: core.DoorCLI}
-	_, err := owner.eng.Swarm.CreateTenant(ctx, admin, "t_acme")
-	expect.No(t, err)
+	expect.Of(owner.eng.Swarm.CreateTenant(ctx, admin, "t_acme"))(t)
 
 	if code, _, errs := first.run(t, bob, "session create"); code != 1 || !strings.Contains(errs, "connect again") {
 		t.Errorf("a key that opens nothing there: exit %d, %s", code, errs)
 	}
-	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}})
+	_, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}})
 	expect.No(t, err)
 	if code, _, errs := first.run(t, bob, "session create"); code == 0 || !strings.Contains(errs, "you are viewer") {
 		t.Errorf("the role that the first door believes counts: exit %d, %s", code, errs)

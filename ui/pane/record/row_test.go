@@ -64,8 +64,7 @@ func TestARowOfALargeEventIsShort(t *testing.T) {
 	} {
 		m.CreatedAt = dag.At(time.Unix(0, 0))
 		h := dag.Head{TS: m.CreatedAt, AgentID: "ada", RunID: "r", CorrelationID: "c", Nodes: []dag.Node{dag.NewNode(m)}}
-		e, err := dag.NewEvent(h, b)
-		expect.No(t, err)
+		e := expect.Of(dag.NewEvent(h, b))(t)
 		row := dag.Moment{Recorded: dag.Recorded{Event: e}, Message: m}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

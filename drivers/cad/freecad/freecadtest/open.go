@@ -85,8 +85,7 @@ func Need(t testing.TB) freecad.Installation {
 func Open(t testing.TB, files ...string) map[string]File {
 	t.Helper()
 	i := Need(t)
-	paths, err := json.Marshal(i.Paths)
-	expect.No(t, err)
+	paths := expect.Of(json.Marshal(i.Paths))(t)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), i.Python, append([]string{"-I", "-B", "-c", opener, string(paths)}, files...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + home}

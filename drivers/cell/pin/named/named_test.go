@@ -149,8 +149,7 @@ func TestALinkOutOfTheWorkDirectoryIsNotBound(t *testing.T) {
 	}
 	expect.No(t, os.WriteFile(filepath.Join(dir, "real.sh"), nil, 0o600))
 	expect.No(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	root, err := os.OpenRoot(dir)
-	expect.No(t, err)
+	root := expect.Of(os.OpenRoot(dir))(t)
 	defer root.Close()
 	for script, want := range map[string][]string{"out.sh": {"?out.sh"}, "gone.sh": nil, "in.sh": {"in.sh"}, "pipe": {"?pipe"}} {
 		expect.Same(t, found(root.FS(), Line{Argv: []string{"sh", script}, Dir: dir}), want, script)
