@@ -173,11 +173,7 @@ func (k *Keeper) Fail(reason string) {
 	if k.Stopped || k.Over() {
 		return
 	}
-	wait := lastBackoff
-	if k.failures < 16 {
-		wait = min(firstBackoff<<(k.failures-1), lastBackoff)
-	}
-	k.Later(wait, k.Retry)
+	k.Later(core.Backoff(k.failures-1, firstBackoff, lastBackoff), k.Retry)
 }
 
 // Well ends a row of failures.

@@ -18,3 +18,9 @@ func Outlast(ctx context.Context, d time.Duration) (context.Context, context.Can
 		cancel()
 	}
 }
+
+// Backoff is the pause after failed tries, of which the first is 0: it doubles from
+// first up to last.
+func Backoff(failed int, first, last time.Duration) time.Duration {
+	return min(first<<min(max(failed, 0), 20), last)
+}

@@ -52,24 +52,21 @@ func New(opt Options) *Hosts {
 		Whole: true,
 	}
 	s.crew = loop.Crew[Host]{
-		Component: "hosts", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.work,
+		Component: "hosts", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants,
 		Same: func(h, o *Host) bool {
 			return h.sameWay(o) && h.LeaseS == o.LeaseS && h.Removing == o.Removing && h.CreatedAt.Equal(o.CreatedAt)
 		},
 		Changed: make(chan struct{}, 1),
+	}
+	if opt.Driver != nil {
+		s.crew.Work = s.work
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
 
 // Run keeps the links until ctx ends.
-func (s *Hosts) Run(ctx context.Context) error {
-	if s.opt.Driver == nil {
-		<-ctx.Done()
-		return nil
-	}
-	return s.crew.Run(ctx)
-}
+func (s *Hosts) Run(ctx context.Context) error { return s.crew.Run(ctx) }
 
 // work is what is done for one host.
 func (s *Hosts) work(ctx context.Context, h *Host) error {

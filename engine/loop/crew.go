@@ -26,8 +26,8 @@ type Crew[V any] struct {
 	// Same says that a worker need not be exchanged for another. Without it every
 	// change exchanges it.
 	Same func(old, now *V) bool
-	// Work is a worker. When it returns without an error, it is over until its
-	// record changes; else it begins again after a rest.
+	// Work is a worker; nil are none. When it returns without an error, it is over until
+	// its record changes; else it begins again after a rest.
 	Work func(context.Context, *V) error
 
 	Changed chan struct{} // one slot
@@ -51,6 +51,9 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 		gone chan struct{}
 	}
 	at := map[place]worker{}
+	if c.Work == nil {
+		<-ctx.Done()
+	}
 	for {
 		wanted, err := c.wanted(ctx)
 		switch {
@@ -120,11 +123,11 @@ func (c *Crew[V]) keep(ctx context.Context, at place, v *V) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
+		if err == nil || errors.Is(err, errOver) {
 			c.Health.Clear(at.tenant, c.Component, about)
 			return
 		}
 		c.Health.Report(at.tenant, c.Component, about, err)
-		sleep(ctx, restAfter)
+		Wait(ctx, nil, restAfter)
 	}
 }

@@ -103,7 +103,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-l.bell:
 			if l.opt.Gather > 0 {
-				sleep(ctx, l.opt.Gather)
+				Wait(ctx, nil, l.opt.Gather)
 			}
 		case <-timer.C:
 		}
@@ -173,15 +173,5 @@ func ring(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:
-	}
-}
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

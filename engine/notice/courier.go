@@ -3,7 +3,6 @@ package notice
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +10,8 @@ import (
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/loop"
+	"swarmdeck/engine/record"
 )
 
 // How messages are sent.
@@ -27,27 +28,27 @@ const (
 	longLook   = 10_000                 // events looked at, after which there are more
 )
 
-// errOther ends a courier whose notice is gone or another by now.
-var errOther = errors.New("the notice is another one")
-
 // courier tells what one notice wants told, one message after the other. Each
 // message is on disk before it is sent for the first time, so that after a
 // kill it is sent again as the same.
 type courier struct {
+	loop.Courier[Notice, Standing]
 	s        *Notices
 	n        Notice
 	types    map[string]bool
 	patterns []bus.Pattern
 	trouble  bool // agents' statuses are wanted when they are trouble
 
-	st   Standing
 	at   uint64 // read up to here
 	held digest // read, not yet told
 	sent []time.Time
 }
 
 func (s *Notices) courier(n Notice) *courier {
-	c := &courier{s: s, n: n, types: map[string]bool{}}
+	c := &courier{s: s, n: n, types: map[string]bool{}, Courier: loop.Courier[Notice, Standing]{
+		Ledger: s.ledger, Kind: s.kind, Rows: standings, By: core.Self(n.TenantID, "notice"), ID: n.Name,
+		Same: func(now *Notice) bool { return now.CreatedAt.Equal(n.CreatedAt) },
+	}}
 	for _, e := range n.Events {
 		for _, t := range words[e] {
 			c.types[t] = true
@@ -61,22 +62,19 @@ func (s *Notices) courier(n Notice) *courier {
 }
 
 func (c *courier) run(ctx context.Context) error {
-	err := c.s.ledger.View(ctx, c.n.TenantID, func(tx *audit.Tx) (err error) {
-		c.st, err = standing(tx, c.n.Name)
-		return err
-	})
+	err := c.Load(ctx)
 	if err != nil {
 		return err
 	}
-	c.at = c.st.Cursor
-	if c.st.Pending != nil {
-		c.at = max(c.at, c.st.Pending.Upto)
+	c.at = c.St.Cursor
+	if c.St.Pending != nil {
+		c.at = max(c.at, c.St.Pending.Upto)
 	}
 	defer c.s.stands(c.place(), 0)
 	bell := c.s.opt.Watch(ctx)
 	for ctx.Err() == nil {
 		c.s.stands(c.place(), c.passed())
-		if c.st.Pending != nil {
+		if c.St.Pending != nil {
 			if err := c.send(ctx); err != nil {
 				return err
 			}
@@ -94,7 +92,7 @@ func (c *courier) run(ctx context.Context) error {
 		}
 		c.rest(ctx, bell, wait)
 	}
-	if c.held.empty() && c.st.Pending == nil && c.at > c.st.Cursor {
+	if c.held.empty() && c.St.Pending == nil && c.at > c.St.Cursor {
 		// What was passed over need not be looked at again.
 		err = c.save(context.WithoutCancel(ctx), func(*Standing) {})
 	}
@@ -103,22 +101,8 @@ func (c *courier) run(ctx context.Context) error {
 
 // rest waits for the bell, or until wait is over; both no sooner than a moment.
 func (c *courier) rest(ctx context.Context, bell <-chan struct{}, wait time.Duration) {
-	timer := time.NewTimer(max(wait, lookEvery))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case _, open := <-bell:
-		if !open {
-			<-ctx.Done()
-			return
-		}
-	case <-timer.C:
-		return
-	}
-	select { // many changes are one look
-	case <-ctx.Done():
-	case <-time.After(lookEvery):
+	if loop.Wait(ctx, bell, max(wait, lookEvery)) { // many changes are one look
+		loop.Wait(ctx, nil, lookEvery)
 	}
 }
 
@@ -126,8 +110,8 @@ func (c *courier) place() place { return place{c.n.TenantID, c.n.Name} }
 
 // passed is the newest event up to which nothing is left to tell.
 func (c *courier) passed() uint64 {
-	if c.st.Pending != nil || !c.held.empty() {
-		return c.st.Cursor
+	if c.St.Pending != nil || !c.held.empty() {
+		return c.St.Cursor
 	}
 	return c.at
 }
@@ -159,7 +143,7 @@ func (c *courier) next(ctx context.Context) (_ *Message, wait time.Duration, err
 			c.at = e.Seq
 		}
 		c.at = max(c.at, upto)
-		if c.held.empty() && c.at-c.st.Cursor >= saveEvery {
+		if c.held.empty() && c.at-c.St.Cursor >= saveEvery {
 			if err := c.save(ctx, func(*Standing) {}); err != nil {
 				return nil, 0, err
 			}
@@ -242,14 +226,11 @@ func (c *courier) told(m Message) *Message {
 
 // send tries the pending message once, when its time has come.
 func (c *courier) send(ctx context.Context) error {
-	if wait := c.st.NextAt.Sub(c.now()); wait > 0 {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(min(wait, longAfter)):
-		}
+	loop.Wait(ctx, nil, max(0, min(c.St.NextAt.Sub(c.now()), longAfter)))
+	if ctx.Err() != nil {
+		return nil
 	}
-	m := *c.st.Pending
+	m := *c.St.Pending
 	err := c.s.opt.Sender.Send(ctx, c.n, m)
 	switch {
 	case err == nil:
@@ -261,12 +242,12 @@ func (c *courier) send(ctx context.Context) error {
 }
 
 func (c *courier) arrived(ctx context.Context, m Message) error {
-	event := ""
-	if c.st.Failing {
-		event = "notice.recovered"
+	e := record.Event{Detail: map[string]any{"message_id": m.ID}}
+	if c.St.Failing {
+		e.Type = "notice.recovered"
 	}
 	// Kept though the engine ends just now: it would be sent twice.
-	return c.keep(context.WithoutCancel(ctx), event, map[string]any{"message_id": m.ID}, func(st *Standing) {
+	return c.keep(context.WithoutCancel(ctx), e, func(st *Standing) {
 		st.Cursor, st.Pending, st.Attempts, st.NextAt, st.Failing = m.Upto, nil, 0, time.Time{}, false
 		st.DeliveredAt = c.now()
 		st.Delivered++
@@ -279,19 +260,19 @@ func (c *courier) failed(ctx context.Context, m Message, err error) error {
 	if !errors.As(err, &f) {
 		f = &Failure{Err: err}
 	}
-	now, tries, why := c.now(), c.st.Attempts+1, plain(err.Error())
-	rest := min(firstRest<<min(c.st.Attempts, 20), longRest)
-	rest = max(rest, min(f.After, longAfter))
-	event, detail := "", map[string]any{"message_id": m.ID, "error": why}
-	if !c.st.Failing {
-		event = "notice.failing"
+	now, tries, why := c.now(), c.St.Attempts+1, plain(err.Error())
+	rest := max(core.Backoff(c.St.Attempts, firstRest, longRest), min(f.After, longAfter))
+	detail := map[string]any{"message_id": m.ID, "error": why}
+	e := record.Event{Detail: detail}
+	if !c.St.Failing {
+		e.Type = "notice.failing"
 	}
-	over := f.Final && tries >= finalTries || now.Sub(c.st.BeganAt) >= giveUp
+	over := f.Final && tries >= finalTries || now.Sub(c.St.BeganAt) >= giveUp
 	if over {
-		event = "notice.given_up"
+		e.Type = "notice.given_up"
 		detail["attempts"] = tries
 	}
-	return c.keep(ctx, event, detail, func(st *Standing) {
+	return c.keep(ctx, e, func(st *Standing) {
 		st.Attempts, st.NextAt, st.LastError, st.FailedAt, st.Failing = tries, now.Add(rest), why, now, true
 		if over {
 			st.Cursor, st.Pending, st.Attempts, st.NextAt = m.Upto, nil, 0, time.Time{}
@@ -302,38 +283,14 @@ func (c *courier) failed(ctx context.Context, m Message, err error) error {
 
 // save keeps how far it is.
 func (c *courier) save(ctx context.Context, change func(*Standing)) error {
-	return c.keep(ctx, "", nil, change)
+	return c.keep(ctx, record.Event{}, change)
 }
 
-// keep writes the standing, with an audit event unless that is "".
-func (c *courier) keep(ctx context.Context, event string, detail any, change func(*Standing)) error {
-	next := c.st
-	change(&next)
-	if c.held.empty() && next.Pending == nil {
-		next.Cursor = max(next.Cursor, c.at)
-	}
-	write := c.s.ledger.Append
-	if event != "" {
-		write = c.s.ledger.Update
-	}
-	err := write(ctx, core.Self(c.n.TenantID, "notice"), func(tx *audit.Tx) error {
-		now, err := c.s.kind.Load(tx, c.n.Name)
-		if err != nil {
-			return err
+// keep is Keep; what was passed over need not be looked at again.
+func (c *courier) keep(ctx context.Context, e record.Event, change func(*Standing)) error {
+	return c.Keep(ctx, e, func(next *Standing) {
+		if change(next); c.held.empty() && next.Pending == nil {
+			next.Cursor = max(next.Cursor, c.at)
 		}
-		if now == nil || !now.CreatedAt.Equal(c.n.CreatedAt) {
-			return errOther
-		}
-		if event != "" {
-			if _, err := tx.Record(audit.Entry{Type: event, Subject: "notice", ID: c.n.Name, Prev: now.AuditSeq, Detail: detail}); err != nil {
-				return err
-			}
-		}
-		return putStanding(tx, c.n.Name, next)
 	})
-	if err != nil {
-		return fmt.Errorf("keep how far notice %s is: %w", c.n.Name, err)
-	}
-	c.st = next
-	return nil
 }

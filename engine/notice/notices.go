@@ -13,7 +13,6 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 const standings record.Rows[Standing] = "notice.standing" // by name
@@ -51,6 +50,8 @@ type Options struct {
 	Health *health.Troubles
 }
 
+type place struct{ tenant, name string }
+
 // Notices keeps the notices of every tenant and, while Run does, sends. It is
 // safe for concurrent use.
 type Notices struct {
@@ -72,12 +73,18 @@ func New(opt Options) *Notices {
 		Whole: true,
 	}
 	s.crew = loop.Crew[Notice]{
-		Component: "notices", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Component: "notices", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants,
 		Changed: make(chan struct{}, 1),
+	}
+	if opt.Sender != nil {
+		s.crew.Work = func(ctx context.Context, n *Notice) error { return s.courier(*n).run(ctx) }
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	return s
 }
+
+// Run tells what there is to tell until ctx ends.
+func (s *Notices) Run(ctx context.Context) error { return s.crew.Run(ctx) }
 
 // Standing is how far a notice has come, and how it goes.
 type Standing struct {
@@ -110,7 +117,7 @@ func (s *Notices) Put(ctx context.Context, by core.Caller, n Notice) (_ Notice, 
 	err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		action, err = s.kind.Put(tx, record.Event{}, &n, nil)
 		if err == nil && action == record.Created {
-			err = putStanding(tx, n.Name, Standing{Cursor: n.AuditSeq})
+			err = standings.Put(tx, record.Key(n.Name), Standing{Cursor: n.AuditSeq})
 		}
 		return err
 	})
@@ -190,7 +197,7 @@ func (s *Notices) Test(ctx context.Context, by core.Caller, name string) (Notice
 }
 
 func (s *Notices) statusOf(tx *audit.Tx, n *Notice) (Status, error) {
-	st, err := standing(tx, n.Name)
+	st, _, err := standings.Get(tx, record.Key(n.Name))
 	newest := uint64(tx.Counter("audit"))
 	s.mu.Lock()
 	passed := max(st.Cursor, s.live[place{n.TenantID, n.Name}])
@@ -206,13 +213,4 @@ func (s *Notices) stands(at place, passed uint64) {
 	if s.live[at] = passed; passed == 0 {
 		delete(s.live, at)
 	}
-}
-
-func putStanding(tx *audit.Tx, name string, st Standing) error {
-	return standings.Put(tx, record.Key(name), st)
-}
-
-func standing(tx store.Tx, name string) (Standing, error) {
-	st, _, err := standings.Get(tx, record.Key(name))
-	return st, err
 }

@@ -117,7 +117,7 @@ func (k *Kind[P]) Called() string { return k.Noun }
 // Hold has the ledger hold how many records there are, how many were ever made,
 // and other counters.
 func (k *Kind[P]) Hold(more ...string) {
-	k.Ledger.Hold("", append(more, string(k.Bucket), k.seq())...)
+	k.Ledger.Hold("", append(more, string(k.Bucket), seqOf(k.Bucket))...)
 }
 
 // subject is what the audit log and watchers call the kind.

@@ -18,14 +18,14 @@ type Event struct {
 	Detail any    // nil for nothing
 }
 
-// seq is the counter of the numbers that were given out.
-func (k *Kind[P]) seq() string { return string(k.Bucket) + ".seq" }
+// seqOf is the counter of the numbers that were given out.
+func seqOf(b store.Bucket) string { return string(b) + ".seq" }
 
 // Next takes the number of a record to be made; none is given twice.
-func (k *Kind[P]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(k.seq(), 1)) }
+func (k *Kind[P]) Next(tx *audit.Tx) uint64 { return uint64(tx.Add(seqOf(k.Bucket), 1)) }
 
 // Newest is the number that Next gave last, 0 for none.
-func (k *Kind[P]) Newest(c Counters) uint64 { return uint64(c.Counter(k.seq())) }
+func (k *Kind[P]) Newest(c Counters) uint64 { return uint64(c.Counter(seqOf(k.Bucket))) }
 
 // Save keeps v in place of old, which is the record as it was loaded in this
 // transaction, or nil for a new one. It fills v's head in. More than Limit
@@ -201,6 +201,11 @@ func (k *Kind[P]) Prune(ctx context.Context, by core.Caller, limit Limit, called
 func (k *Kind[P]) record(tx *audit.Tx, e Event, id string, state any, prev uint64) error {
 	_, err := tx.Record(audit.Entry{Type: e.Type, Trace: e.Trace, Subject: k.subject(), ID: id, State: state, Detail: e.Detail, Prev: prev})
 	return err
+}
+
+// Tell records an event about a record that does not change it.
+func (k *Kind[P]) Tell(tx *audit.Tx, e Event, v P) error {
+	return k.record(tx, e, k.ID(v), nil, k.head(v).seq())
 }
 
 // changed tells watchers and the follower, after the commit, that v was saved or

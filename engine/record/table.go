@@ -33,6 +33,7 @@ type Table[T any] interface {
 	Save(tx *audit.Tx, e Event, old, v *T) error
 	Keep(tx *audit.Tx, e Event, v *T) error
 	Write(tx *audit.Tx, old, v *T) error
+	Tell(tx *audit.Tx, e Event, v *T) error
 	Remove(tx *audit.Tx, e Event, old *T) error
 	Leave(tx *audit.Tx, r *Removal, old *T) error
 

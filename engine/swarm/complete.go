@@ -221,11 +221,7 @@ func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Erro
 // backoff doubles from 1 s to 5 min, with up to a quarter more, by task and
 // attempt, so that tasks that failed together do not come back together.
 func backoff(t *task.Task) time.Duration {
-	const first, most = time.Second, 5 * time.Minute
-	d := most
-	if t.Attempt < 9 {
-		d = min(first<<t.Attempt, most)
-	}
+	d := core.Backoff(t.Attempt, time.Second, 5*time.Minute)
 	h := fnv.New32a()
 	fmt.Fprint(h, t.TaskID, t.Attempt)
 	return d + time.Duration(h.Sum32()%256)*d/1024

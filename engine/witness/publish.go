@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -21,23 +22,23 @@ const (
 	maxReason = 500              // bytes of an error that are kept
 )
 
-// errOther ends a publisher whose witness is gone or another by now.
-var errOther = errors.New("the witness is another one")
-
 // publisher publishes to one witness.
 type publisher struct {
-	s  *Witnesses
-	w  Witness
-	st Standing
+	loop.Courier[Witness, Standing]
+	s *Witnesses
+	w Witness
+}
+
+func (s *Witnesses) publisher(w Witness) *publisher {
+	return &publisher{s: s, w: w, Courier: loop.Courier[Witness, Standing]{
+		Ledger: s.ledger, Kind: s.kind, Rows: standings, By: core.Self(w.TenantID, "witness"), ID: w.Name,
+		Same: func(now *Witness) bool { return now.AuditSeq == w.AuditSeq },
+	}}
 }
 
 // run publishes until ctx ends, and then once more what is left.
 func (p *publisher) run(ctx context.Context) error {
-	err := p.s.ledger.View(ctx, p.w.TenantID, func(tx *audit.Tx) (err error) {
-		p.st, err = standing(tx, p.w.Name)
-		return err
-	})
-	if err != nil {
+	if err := p.Load(ctx); err != nil {
 		return err
 	}
 	bell := p.s.opt.Watch(ctx)
@@ -45,49 +46,35 @@ func (p *publisher) run(ctx context.Context) error {
 		wait, err := p.step(ctx)
 		switch {
 		case ctx.Err() != nil:
-			if p.st.Failing {
+			if p.St.Failing {
 				return nil
 			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
 			defer cancel()
-			if l, size, err := p.newest(ctx); err == nil && size != p.st.Size {
+			if l, size, err := p.newest(ctx); err == nil && size != p.St.Size {
 				return p.publish(ctx, l, size)
 			}
 			return nil
 		case err != nil:
 			return err
 		}
-		p.rest(ctx, bell, wait)
+		if wait == untilBell {
+			loop.Wait(ctx, bell, wait)
+		} else {
+			loop.Wait(ctx, nil, wait)
+		}
 	}
 }
 
 // untilBell is a rest that only the bell ends.
 const untilBell time.Duration = -1
 
-// rest waits for a time, or for the bell.
-func (p *publisher) rest(ctx context.Context, bell <-chan struct{}, wait time.Duration) {
-	if wait != untilBell {
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case _, open := <-bell:
-		if !open {
-			<-ctx.Done()
-		}
-	}
-}
-
 // step publishes the newest checkpoint when its time has come. It returns how
 // long to rest, untilBell when there is none that was not published.
 func (p *publisher) step(ctx context.Context) (wait time.Duration, err error) {
 	l, size, err := p.newest(ctx)
 	switch {
-	case err != nil && core.AsError(err).Code == core.NotFound, err == nil && size == p.st.Size:
+	case err != nil && core.AsError(err).Code == core.NotFound, err == nil && size == p.St.Size:
 		return untilBell, nil
 	case err != nil:
 		return 0, err
@@ -95,7 +82,7 @@ func (p *publisher) step(ctx context.Context) (wait time.Duration, err error) {
 	every := time.Duration(p.w.EveryS) * time.Second
 	now := p.s.ledger.Clock().Now()
 	// Bounded, because the clock may have been set back since.
-	wait = max(min(p.st.PublishedAt.Add(every).Sub(now), every), min(p.st.NextAt.Sub(now), longRest))
+	wait = max(min(p.St.PublishedAt.Add(every).Sub(now), every), min(p.St.NextAt.Sub(now), longRest))
 	if wait > 0 {
 		return wait, nil
 	}
@@ -124,57 +111,28 @@ func (p *publisher) publish(ctx context.Context, l Line, size uint64) error {
 		err = p.s.opt.Driver.Publish(try, p.w, l)
 	}
 	if err == nil {
-		event := ""
-		if p.st.Failing {
-			event = "witness.recovered"
+		e := record.Event{}
+		if p.St.Failing {
+			e.Type = "witness.recovered"
 		}
 		// Kept though the engine ends just now.
-		return p.keep(context.WithoutCancel(ctx), event, nil, func(st *Standing) {
+		return p.Keep(context.WithoutCancel(ctx), e, func(st *Standing) {
 			*st = Standing{Published: st.Published + 1, Size: size, PublishedAt: l.At, LastError: st.LastError, FailedAt: st.FailedAt}
 		})
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	event, why := "", brief(err)
-	if !p.st.Failing {
-		event = "witness.failing"
+	why := brief(err)
+	e := record.Event{Detail: map[string]string{"error": why}}
+	if !p.St.Failing {
+		e.Type = "witness.failing"
 	}
-	return p.keep(ctx, event, map[string]string{"error": why}, func(st *Standing) {
+	return p.Keep(ctx, e, func(st *Standing) {
 		now := p.s.ledger.Clock().Now()
-		st.NextAt = now.Add(min(firstRest<<min(st.Attempts, 20), longRest))
+		st.NextAt = now.Add(core.Backoff(st.Attempts, firstRest, longRest))
 		st.Failing, st.Attempts, st.LastError, st.FailedAt = true, st.Attempts+1, why, now
 	})
-}
-
-// keep writes the standing, with an audit event unless that is "".
-func (p *publisher) keep(ctx context.Context, event string, detail any, change func(*Standing)) error {
-	next := p.st
-	change(&next)
-	write := p.s.ledger.Append
-	if event != "" {
-		write = p.s.ledger.Update
-	}
-	err := write(ctx, core.Self(p.w.TenantID, "witness"), func(tx *audit.Tx) error {
-		now, err := p.s.kind.Load(tx, p.w.Name)
-		if err != nil {
-			return err
-		}
-		if now == nil || now.AuditSeq != p.w.AuditSeq {
-			return errOther
-		}
-		if event != "" {
-			if _, err := tx.Record(audit.Entry{Type: event, Subject: "witness", ID: p.w.Name, Prev: now.AuditSeq, Detail: detail}); err != nil {
-				return err
-			}
-		}
-		return standings.Put(tx, record.Key(p.w.Name), next)
-	})
-	if err != nil {
-		return fmt.Errorf("keep how witness %s goes: %w", p.w.Name, err)
-	}
-	p.st = next
-	return nil
 }
 
 // brief is an error as it is kept.

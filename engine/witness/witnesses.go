@@ -13,7 +13,6 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 const standings record.Rows[Standing] = "witness.standing" // by name
@@ -56,14 +55,20 @@ func New(opt Options) *Witnesses {
 		Whole: true,
 	}
 	s.crew = loop.Crew[Witness]{
-		Component: "witnesses", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants, Work: s.tell,
+		Component: "witnesses", Kind: s.kind, Health: opt.Health, Tenants: opt.Tenants,
 		Changed: make(chan struct{}, 1),
+	}
+	if opt.Driver != nil {
+		s.crew.Work = func(ctx context.Context, w *Witness) error { return s.publisher(*w).run(ctx) }
 	}
 	opt.Ledger.Register(s.kind.Auditable())
 	// An event for each checkpoint that was published would make a next one.
 	opt.Ledger.Declare(audit.Volatile, string(standings))
 	return s
 }
+
+// Run publishes what there is to publish until ctx ends.
+func (s *Witnesses) Run(ctx context.Context) error { return s.crew.Run(ctx) }
 
 // Standing is how publishing goes.
 type Standing struct {
@@ -158,7 +163,7 @@ func (s *Witnesses) List(ctx context.Context, tenant string) (all []Status, err 
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		newest := tx.Next() - 1
 		return s.kind.Each(tx, func(w *Witness) error {
-			st, err := standing(tx, w.Name)
+			st, _, err := standings.Get(tx, record.Key(w.Name))
 			all = append(all, Status{Witness: *w, Standing: st, Lag: newest - min(newest, st.Size)})
 			return err
 		})
@@ -201,9 +206,4 @@ func (s *Witnesses) CompareFile(ctx context.Context, tenant string, name string,
 		r.Add(found)
 	}
 	return err
-}
-
-func standing(tx store.Tx, name string) (Standing, error) {
-	st, _, err := standings.Get(tx, record.Key(name))
-	return st, err
 }

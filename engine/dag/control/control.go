@@ -74,7 +74,7 @@ func New(opt Options) *Controller {
 		opt.Owner = "controller-" + strings.ToLower(rand.Text()[:8])
 	}
 	if opt.Backoff == nil {
-		opt.Backoff = backoff
+		opt.Backoff = func(try int) time.Duration { return core.Backoff(try-1, time.Second, time.Minute) }
 	}
 	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
 	c.loop = loop.New(loop.Options{Component: "intents", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: c.tend})
@@ -82,15 +82,6 @@ func New(opt Options) *Controller {
 	c.intents = c.intentKind()
 	c.ledger.Register(c.intents.Auditable())
 	return c
-}
-
-// backoff doubles from 1 s to 1 min.
-func backoff(try int) time.Duration {
-	const most = time.Minute
-	if try > 6 {
-		return most
-	}
-	return min(time.Second<<max(try-1, 0), most)
 }
 
 // Register says what carries an action out. It is called before Run.
