@@ -243,6 +243,11 @@ func has(list []string, part string) bool { return strings.Contains(strings.Join
 
 // What clients see of results.
 type (
+	agentView struct {
+		fleet.Agent
+		State      string `json:"state"`
+		ApprovalID string `json:"approval_id"`
+	}
 	listAgentsAnswer struct {
 		Agents []agentView `json:"agents"`
 		core.PageInfo

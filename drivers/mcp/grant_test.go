@@ -36,8 +36,12 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 				}
 			}
 			var asked struct {
-				Approval approvalView `json:"approval"`
-				Message  string       `json:"message"`
+				Approval struct {
+					judge.Approval
+					Agent    string `json:"agent"`
+					Headline string `json:"headline"`
+				} `json:"approval"`
+				Message string `json:"message"`
 			}
 			use(t, cs, "request_grant", ask(nil), &asked)
 			if a := asked.Approval; a.Status != judge.Open || a.Gate != judge.GateGrant || a.Agent != "Sony" || a.RequestedBy != "Sony" ||
@@ -49,7 +53,7 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 			expect.Of(h.eng.Judge.Answer(t.Context(), by, asked.Approval.ApprovalID, judge.Answer{Approve: true}))(t)
 			use(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}}, nil) // nobody is asked
 			var all struct {
-				Grants []grantView `json:"grants"`
+				Grants []judge.Rule `json:"grants"`
 			}
 			use(t, cs, "list_grants", map[string]any{"agent_name": "Sony"}, &all)
 			if len(all.Grants) != 1 || all.Grants[0].Uses != 1 || all.Grants[0].ApprovalID != asked.Approval.ApprovalID || all.Grants[0].Owner != "olga" {

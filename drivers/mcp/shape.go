@@ -7,10 +7,11 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/op"
 )
 
-// shape is how the result of operations stands in an answer.
+// shape is how the result of an operation stands in an answer.
 type shape struct {
 	of     reflect.Type
 	schema func(o *op.Op) *jsonschema.Schema
@@ -19,68 +20,123 @@ type shape struct {
 
 // shapeOf is the shape of an operation's result.
 func shapeOf(o *op.Op) shape {
-	for _, s := range shapes() {
+	for _, s := range wholes() {
 		if s.of == o.Out {
 			return s
 		}
 	}
-	panic(fmt.Sprintf("operation %s: no shape shows a %s to clients", o.Name, o.Out))
+	return records(o)
 }
 
 // whole shows a result's own members.
-func whole[T, V any](view func(*op.Op, T) V) shape {
+func whole[T, V any](view func(T) V) shape {
 	return shape{
-		of: reflect.TypeFor[T](), schema: func(*op.Op) *jsonschema.Schema { return schemaOf[V]() },
-		show: func(o *op.Op, out any) any { return view(o, out.(T)) },
+		of: reflect.TypeFor[T](), schema: func(*op.Op) *jsonschema.Schema { return schemaOf(reflect.TypeFor[V]()) },
+		show: func(_ *op.Op, out any) any { return view(out.(T)) },
 	}
 }
 
 // records show one record by its noun, with what it came to unless it is a message
-// itself, and many as a list or a page, with what that is of.
-func records[T, V any](one, many string, view func(*op.Op, T) V) []shape {
-	list := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: schemaOf[V]()} }
-	all := func(o *op.Op, items []T) []V { return views(items, func(v T) V { return view(o, v) }) }
-	return []shape{{
-		of: reflect.TypeFor[T](),
-		schema: func(*op.Op) *jsonschema.Schema {
-			s := objectOf("message", &jsonschema.Schema{Type: "string"})
-			s.Properties[one] = schemaOf[V]()
-			return s
-		},
-		show: func(o *op.Op, out any) any {
-			shown := map[string]any{}
-			if o.Effect != op.Reads {
-				shown["message"] = line(o.Sentence(out), 1024)
-			}
-			shown[one] = view(o, out.(T))
-			return shown
-		},
-	}, {
-		of:     reflect.TypeFor[[]T](),
-		schema: func(*op.Op) *jsonschema.Schema { return objectOf(many, list()) },
-		show:   func(o *op.Op, out any) any { return map[string]any{many: all(o, out.([]T))} },
-	}, {
-		of: reflect.TypeFor[core.Page[T]](),
+// itself, and many as a list or a page, with what that is of. Its face says what of a
+// record is seen: what helps to act, and nothing that may be secret, such as an
+// environment.
+func records(o *op.Op) shape {
+	zero := reflect.Zero(o.Out).Interface()
+	_, of := face.Rows(zero)
+	f := op.FaceOf(of)
+	if f == nil || f.Called == "" {
+		panic(fmt.Sprintf("operation %s: no face shows a %s to clients", o.Name, of))
+	}
+	one, many := f.Called, face.Many(f.Called)
+	if one == "history" {
+		many = "tasks"
+	}
+	_, paged := zero.(interface{ Rows() (any, core.PageInfo) })
+	return shape{
 		schema: func(o *op.Op) *jsonschema.Schema {
-			s := schemaOf[core.PageInfo]()
-			s.Properties[many] = list()
+			if o.Out == of {
+				s := objectOf("message", &jsonschema.Schema{Type: "string"})
+				s.Properties[one] = membersOf(f, o.Filter == nil)
+				return s
+			}
+			all := &jsonschema.Schema{Type: "array", Items: membersOf(f, false)}
+			if !paged {
+				return objectOf(many, all)
+			}
+			s := schemaOf(reflect.TypeFor[core.PageInfo]())
+			s.Properties[many] = all
 			for name := range subjects(o) {
 				s.Properties[name] = &jsonschema.Schema{Type: "string"}
 			}
 			return s
 		},
 		show: func(o *op.Op, out any) any {
-			page := out.(core.Page[T])
-			shown := map[string]any{
-				many: all(o, page.Items), "total_count": page.Info.Total, "page": page.Info.Page,
-				"page_size": page.Info.PageSize, "has_next_page": page.Info.Next, "has_previous_page": page.Info.Previous,
-			}
-			for name, value := range subjects(o) {
-				shown[name] = value
+			rows, _ := face.Rows(out)
+			shown := map[string]any{}
+			switch page, is := out.(interface{ Rows() (any, core.PageInfo) }); {
+			case is:
+				_, at := page.Rows()
+				shown["total_count"], shown["page"], shown["page_size"] = at.Total, at.Page, at.PageSize
+				shown["has_next_page"], shown["has_previous_page"] = at.Next, at.Previous
+				for name, value := range subjects(o) {
+					shown[name] = value
+				}
+				fallthrough
+			case o.Out != of:
+				shown[many] = list(f, rows)
+			default:
+				if o.Effect != op.Reads {
+					shown["message"] = line(o.Sentence(out), 1024)
+				}
+				shown[one] = view(f, face.Row(rows, 0), true)
 			}
 			return shown
 		},
-	}}
+	}
+}
+
+// view is what a client sees of a record; one with what only one is shown with.
+func view(f *face.Face, v any, one bool) any {
+	members := f.Members()
+	if len(members) == 0 {
+		return v
+	}
+	shown := map[string]any{}
+	for _, m := range members {
+		if value := m.Value(v); value != nil && (one || !m.One) {
+			shown[m.Name] = value
+		}
+	}
+	return shown
+}
+
+func list(f *face.Face, rows reflect.Value) []any {
+	all := make([]any, rows.Len())
+	for i := range all {
+		all[i] = view(f, face.Row(rows, i), false)
+	}
+	return all
+}
+
+// membersOf is the schema of what view makes.
+func membersOf(f *face.Face, one bool) *jsonschema.Schema {
+	members := f.Members()
+	if len(members) == 0 {
+		return schemaOf(f.Type)
+	}
+	s := &jsonschema.Schema{Type: "object", AdditionalProperties: nothing(), Properties: map[string]*jsonschema.Schema{}}
+	for _, m := range members {
+		if m.One && !one {
+			continue
+		}
+		of := schemaOf(m.Type)
+		of.Description = m.About
+		s.Properties[m.Name], s.PropertyOrder = of, append(s.PropertyOrder, m.Name)
+		if !m.Optional {
+			s.Required = append(s.Required, m.Name)
+		}
+	}
+	return s
 }
 
 // objectOf is the schema of an object with one member.

@@ -26,13 +26,13 @@ type tool struct {
 }
 
 // schemaOf is the schema of a type. Lists are never null.
-func schemaOf[T any]() *jsonschema.Schema {
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+func schemaOf(t reflect.Type) *jsonschema.Schema {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		// What a record holds as JSON is always an object.
 		reflect.TypeFor[core.Raw](): {Type: "object", AdditionalProperties: &jsonschema.Schema{}},
 	}})
 	if err != nil {
-		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(T), err)) // every test of this package would find it first
+		panic(fmt.Sprintf("mcp: the schema of %s: %v", t, err)) // every test of this package would find it first
 	}
 	neverNull(s)
 	return s

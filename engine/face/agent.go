@@ -7,10 +7,19 @@ import (
 	trees "swarmdeck/engine/tree"
 )
 
+// AgentTool is what tools see of an agent.
+const AgentTool = `name workspace_id status role project last_task created_at updated_at runtime session_id tokens=usage.tokens cost_usd=usage.cost_usd
+			state=STATE: starting, idle, working, waiting for you, pausing, paused, offline or failed
+			profile: how much of the machine it reaches: reader, worker or open
+			reason: why it is offline or failed
+			task_id: what it works on
+			attention: why it asks for a person
+			approval_id=waiting: the approval it waits for`
+
 func agents() []*Face {
 	return []*Face{
 		Of[fleet.Agent]{
-			Noun: "agent", ID: "name",
+			Noun: "agent", ID: "name", Tool: AgentTool,
 			Columns: "NAME:name STATE PROJECT:project,20 ROLE:role,20 AGE:created_at,age LAST,48",
 			Wide:    "STATUS:status PROFILE:profile RUNTIME:runtime PID:pid RESTARTS:restarts SESSION:session_id TASK:task_id ENDED:last_status TOKENS:usage.tokens COST:usage.cost_usd,usd COMMAND:command,argv",
 			Cells: Cells[fleet.Agent]{
@@ -30,7 +39,7 @@ func agents() []*Face {
 			},
 		}.Face(),
 		Of[fleet.HistoryItem]{
-			Noun: "task", ID: "task_id", Head: "message",
+			Noun: "task", Called: "history", ID: "task_id", Head: "message",
 			Columns: "TASK:task_id STATUS:status NEEDS_YOU:needs_user_attention AGE:created_at,age MESSAGE:message,60",
 			Wide:    "CREATED:created_at URI:uri",
 		}.Face(),
@@ -49,6 +58,7 @@ func agents() []*Face {
 		}.Face(),
 		Of[fleet.Role]{
 			Noun: "role", ID: "name", Head: "OF",
+			Tool:    "id name project_id project_name runtime profile\ntools: that its agents may ask for; none is all",
 			Columns: "ROLE:name PROJECT:project_name MADE_AS,60",
 			Wide:    "ID:id",
 			Cells: Cells[fleet.Role]{

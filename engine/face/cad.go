@@ -14,7 +14,7 @@ import (
 func cads() []*Face {
 	return []*Face{
 		Of[cad.Agent]{
-			Noun: "CAD agent", ID: "agent_id",
+			Noun: "CAD agent", Called: "agent", ID: "agent_id",
 			Columns: "AGENT:agent_id ROLE:role STATUS WORKSPACE:workspace_id OPERATIONS:operation_count FAILED:error_count VIOLATIONS,right ACTIVE:last_active,age FLEET:fleet_agent LAST_ERROR,48",
 			Wide:    "NOW:operation MADE:created_count TASK:task_id APPROVAL:approval_id CREATED:created_at",
 			Cells: Cells[cad.Agent]{

@@ -8,6 +8,7 @@
 package face
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -46,6 +47,12 @@ type Of[T any] struct {
 	// ID names a record in its tenant, Head says what it is about: each a member, or the
 	// title of a cell. "" is nothing.
 	ID, Head string
+	// Tool is what a tool may see, "" is all that the record's JSON has. Words name
+	// members: "name", "server=action.server" under another name, "state=STATE" a
+	// cell's text, "args,one" only where one record is shown; "*-input" is all but one.
+	// A line may end with what the model reads of its word: "reason: why it failed".
+	Tool   string
+	Called string // what a tool calls one; "" is the noun
 	// Says tells what an operation ("task cancel") came to, where what is told of each
 	// noun ("cancelled task 01…: its title") does not do.
 	Says func(v *T, told, op string) string
@@ -73,15 +80,17 @@ type Face struct {
 	Type reflect.Type
 	Each bool
 
-	columns, wide string
-	cell          func(title string) func(v any, at At) string // nil without such a cell
-	id, head      string
-	says          func(v any, told, op string) string
+	Called string // what a tool calls one
+
+	columns, wide, tool string
+	cell                func(title string) func(v any, at At) string // nil without such a cell
+	id, head            string
+	says                func(v any, told, op string) string
 }
 
 // Face is the declaration without its type.
 func (o Of[T]) Face() *Face {
-	f := &Face{Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, columns: o.Columns, wide: o.Wide, id: o.ID, head: o.Head}
+	f := &Face{Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, Called: cmp.Or(o.Called, o.Noun), columns: o.Columns, wide: o.Wide, tool: o.Tool, id: o.ID, head: o.Head}
 	f.cell = func(title string) func(any, At) string {
 		text := o.Cells[title]
 		if text == nil {
@@ -148,7 +157,15 @@ func (f *Face) Count(n int, verb string) string {
 	if n == 1 {
 		return fmt.Sprintf("%s 1 %s", verb, f.Noun)
 	}
-	return fmt.Sprintf("%s %d %ss", verb, n, f.Noun)
+	return fmt.Sprintf("%s %d %s", verb, n, Many(f.Noun))
+}
+
+// Many is the plural of a noun.
+func Many(noun string) string {
+	if stem, is := strings.CutSuffix(noun, "cy"); is {
+		return stem + "cies"
+	}
+	return noun + "s"
 }
 
 // Find is the face of records of a type, or of pointers to them; nil without one.

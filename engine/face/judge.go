@@ -12,6 +12,10 @@ func judged() []*Face {
 		Of[judge.Approval]{
 			Noun: "approval", Each: true, Says: approvalSays,
 			ID: "approval_id", Head: "subject.headline",
+			Tool: `approval_id status gate kind=action.kind server=action.server tool=action.tool args=action.args,one agent=agent.name task_id
+				trace_id headline=subject.headline intent inquiries risk reason_code rationale rule_id digest requested_by created_at deadline_at
+				answered_by answered_at answer_reason void_reason
+				always: the rule that an approval with always makes of it, if nothing else is asked for`,
 			Columns: "APPROVAL:approval_id STATUS:status RISK:risk AGENT:agent.name AGE:created_at,age LEFT,right WHAT,72,exact",
 			Wide:    "GATE:gate RULE:rule_id TASK:task_id DIGEST:digest BY:answered_by ANSWERED:answered_at REASON:answer_reason",
 			Cells: Cells[judge.Approval]{
@@ -59,7 +63,10 @@ func judged() []*Face {
 			},
 		}.Face(),
 		Of[judge.Rule]{
-			Noun: "rule", ID: "rule_id", Head: "rule",
+			Noun: "rule", Called: "grant", ID: "rule_id", Head: "rule",
+			Tool: `rule_id approval_id gate kind=action.kind server=action.server tool=action.tool agent session_id owner created_at
+				expires_at uses max_uses revoked
+				rule: all that it lets pass, in one line`,
 			Columns: "RULE:rule_id STATE USES,right LEFT,right OWNER:owner WHAT:rule,exact",
 			Wide:    "GATE:gate BACKTEST EXPIRES:expires_at",
 			Cells: Cells[judge.Rule]{

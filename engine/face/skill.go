@@ -11,6 +11,8 @@ func skills() []*Face {
 	return []*Face{
 		Of[skill.Skill]{
 			Noun: "skill", ID: "REF", Head: "description",
+			Tool: `name version description dependencies tags effects runner=runner.kind timeout max_retries digest
+				parameters_schema,one returns_schema,one`,
 			Columns: "SKILL:name VERSION RUNNER:runner.kind EFFECTS:effects NEEDS:dependencies,30 TAGS:tags,24 DESCRIPTION:description,48",
 			Wide:    "TIMEOUT:timeout,s RETRIES:max_retries UPDATED:updated_at DIGEST:digest SOURCE:source",
 			Cells: Cells[skill.Skill]{

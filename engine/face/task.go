@@ -22,6 +22,7 @@ func tasks() []*Face {
 	return []*Face{
 		Of[task.Task]{
 			Noun: "task", ID: "task_id", Head: "title", Says: taskSays,
+			Tool:    "*-input", // who gave it has it
 			Columns: "TASK:task_id STATUS KIND:kind,24 AGENT:agent PRI:priority TRY,right AGE:created_at,age TITLE:title,40",
 			Wide:    "SESSION:session_id TRACE:trace_id PARENT:parent_task_id CREATED:created_at COMPLETED:completed_at APPROVAL:approval_id ERROR:error_code",
 			Cells: Cells[task.Task]{
@@ -51,7 +52,7 @@ func tasks() []*Face {
 			},
 		}.Face(),
 		Of[task.LogLine]{
-			Noun:    "line",
+			Noun: "line", Called: "log",
 			Columns: "TIME:timestamp LEVEL:level MESSAGE:message",
 			Wide:    "SOURCE:source TASK:task_id",
 		}.Face(),

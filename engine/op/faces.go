@@ -26,6 +26,9 @@ func faces() []*face.Face {
 	return []*face.Face{
 		face.Of[Invoked]{
 			Noun: "subagent", ID: "agent_id", Head: "name",
+			Tool: `agent_id name state skill task_id trace_id error
+				approval_id=waiting: the approval it waits for
+				results: by skill name`,
 			Columns: "SUBAGENT:agent_id NAME:name,24 STATE SKILL:skill NOW:step AGE:created_at,age OUTCOME,48",
 			Wide:    "RESULTS:results,len TASK:task_id SESSION:session_id APPROVAL:waiting COMPLETED:completed_at",
 			Cells: face.Cells[Invoked]{
@@ -44,7 +47,14 @@ func faces() []*face.Face {
 			Noun: "secret", ID: "name",
 			Columns: "SECRET:name AGE:created_at,age CHANGED:updated_at,age BY:updated_by,20 AGENTS:agents,60", Wide: "ORIGIN:origin",
 		}.Face(),
-		face.Of[DeletedAgent]{Noun: "agent", ID: "name"}.Face(),
+		face.Of[DeletedAgent]{
+			Noun: "agent", ID: "name", Tool: face.AgentTool,
+			Cells: face.Cells[DeletedAgent]{"STATE": func(a *DeletedAgent, _ face.At) string { return a.State() }},
+		}.Face(),
+		face.Of[ShownAgent]{
+			Noun: "agent", ID: "name", Tool: face.AgentTool,
+			Cells: face.Cells[ShownAgent]{"STATE": func(a *ShownAgent, _ face.At) string { return a.State() }},
+		}.Face(),
 		face.Of[TestedPolicy]{Says: func(t *TestedPolicy, _, _ string) string {
 			if t.Summary.Failed > 0 {
 				return fmt.Sprintf("%d of %d cases fail", t.Summary.Failed, t.Summary.Total)

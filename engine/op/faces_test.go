@@ -29,6 +29,9 @@ func TestEveryWordOfAFaceCanBeRead(t *testing.T) {
 				}
 				titles[col.Title] = true
 			}
+			for _, m := range f.Members() {
+				m.Value(v)
+			}
 			f.ID(v)
 			f.Head(v)
 		}()
