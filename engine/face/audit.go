@@ -15,10 +15,11 @@ func audited() []*Face {
 	return []*Face{
 		Of[audit.Event]{
 			Noun: "event", ID: "event_id", Head: "event_type",
-			Columns: "SEQ:seq EVENT:event_id TYPE:event_type BY:actor,20 DOOR:door AGE:created_at,age PAYLOAD,60",
-			Wide:    "CREATED:created_at TRACE:trace_id",
+			List:    "TIME:8/1 TYPE:16*1 BY:10*1/2 WHAT:16*4/3 EVENT:19/4k",
+			Columns: "SEQ:seq EVENT:event_id TYPE:event_type BY:actor,20 DOOR:door AGE:created_at,age WHAT,60",
+			Wide:    "TIME:created_at TRACE:trace_id",
 			Cells: Cells[audit.Event]{
-				"PAYLOAD": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), string(e.Payload)) },
+				"WHAT": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), string(e.Payload)) },
 			},
 		}.Face(),
 		Of[audit.Key]{

@@ -15,7 +15,8 @@ func cads() []*Face {
 	return []*Face{
 		Of[cad.Agent]{
 			Noun: "CAD agent", Called: "agent", ID: "agent_id",
-			Columns: "AGENT:agent_id ROLE:role STATUS WORKSPACE:workspace_id OPERATIONS:operation_count FAILED:error_count VIOLATIONS,right ACTIVE:last_active,age FLEET:fleet_agent LAST_ERROR,48",
+			List:    "STATUS:11 AGENT:12*2km ROLE:9*1 WORKSPACE:10*2/2m OPS:4/3 OK:5/1r VIOLATIONS:10/1 ACTIVE:6/4 NOW:14*3/5",
+			Columns: "AGENT:agent_id ROLE:role STATUS WORKSPACE:workspace_id OPS:operation_count FAILED:error_count VIOLATIONS,right ACTIVE:last_active,age FLEET:fleet_agent LAST_ERROR,48",
 			Wide:    "NOW:operation MADE:created_count TASK:task_id APPROVAL:approval_id CREATED:created_at",
 			Cells: Cells[cad.Agent]{
 				"STATUS": func(a *cad.Agent, _ At) string {
@@ -53,7 +54,8 @@ func cads() []*Face {
 		}.Face(),
 		Of[cad.Workspace]{
 			Noun: "workspace", ID: "workspace_id",
-			Columns: "WORKSPACE:workspace_id BASE:base_workspace_id KERNEL:kernel ENTITIES:entity_count SOLIDS:solid_count CONFLICTS:conflict_count OPERATIONS:seq CHANGED:updated_at,age BY:agent_id",
+			List:    "WORKSPACE:12*3km BASE:6*1/4m BY:8*2/3m SOLIDS:6 ENTITIES:8/2 OPS:4/2 CONFLICTS:9 KERNEL:8/5 CHANGED:7/1",
+			Columns: "WORKSPACE:workspace_id BASE:base_workspace_id KERNEL:kernel ENTITIES:entity_count SOLIDS:solid_count CONFLICTS:conflict_count OPS:seq CHANGED:updated_at,age BY:agent_id",
 			Wide:    "NAME:workspace_name CREATED:created_at DIRECTORY:directory",
 		}.Face(),
 		Of[model.Entity]{
@@ -70,7 +72,8 @@ func cads() []*Face {
 			},
 		}.Face(),
 		Of[model.Conflict]{
-			Columns: "ENTITY:entity_id CONFLICT:conflict_type SOURCE:source_workspace_id WITH:with_entity_id DESCRIPTION:description,80",
+			List:    "CONFLICT:18 ENTITY:12*2km WITH:8*1/3m SOURCE:10*2/1m INTO:10*2m DESCRIPTION:20*4/2",
+			Columns: "ENTITY:entity_id CONFLICT:conflict_type SOURCE:source_workspace_id INTO:target_workspace_id WITH:with_entity_id DESCRIPTION:description,80",
 		}.Face(),
 		Of[cad.Done]{
 			Noun: "workspace", ID: "workspace_id",
@@ -100,8 +103,9 @@ func cads() []*Face {
 		Of[cad.Workflow]{
 			Noun: "workflow", Says: WorkflowSays,
 			ID: "workflow_id", Head: "GOAL",
+			List:    "STATE:17 DONE:16/2 SCENARIO:16*3km TASKS:6 FAILED:6 AGENTS:6/3 OPS:4/4 ROUNDS:6/5 TOOK:6/3 AGE:4/1",
 			Columns: "WORKFLOW:workflow_id SCENARIO:scenario_name STATE:execution_state DONE,right TASKS,right OPS:metrics.total_operations AGENTS:metrics.agents_used TOOK,right FAILURE,60",
-			Wide:    "STARTED:started_at FILES",
+			Wide:    "AGE:created_at,age ROUNDS:metrics.rework_rounds STARTED:started_at FILES",
 			Cells: Cells[cad.Workflow]{
 				"GOAL":  func(w *cad.Workflow, _ At) string { return cmp.Or(w.Goal, w.ScenarioName) },
 				"DONE":  func(w *cad.Workflow, _ At) string { return fmt.Sprintf("%.0f%%", w.Completion) },

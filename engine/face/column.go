@@ -16,6 +16,7 @@ type Column struct {
 	Title string
 	Right bool
 	Exact bool                      // see Of
+	Time  bool                      // a time, or an age
 	Most  int                       // cells at most; 0 is no limit
 	Text  func(v any, at At) string // of a pointer to a record
 }
@@ -65,6 +66,7 @@ func (f *Face) column(word string) Column {
 		return col
 	}
 	read, t, optional := f.member(member)
+	col.Time = when(t)
 	col.Right = col.Right || how == "age" || how == "len" || how == "usd" || numeric(t)
 	col.Text = func(v any, at At) string {
 		m := read(v)
@@ -135,6 +137,10 @@ func numeric(t reflect.Type) bool {
 	return false
 }
 
+func when(t reflect.Type) bool {
+	return t == reflect.TypeFor[time.Time]() || t.Implements(reflect.TypeFor[interface{ Time() time.Time }]())
+}
+
 // form is how a member is written.
 type form string
 
@@ -198,6 +204,9 @@ func length(v reflect.Value, unit time.Duration) time.Duration {
 func (how form) time(t time.Time, at At) string {
 	if how == "age" {
 		return at.Age(t)
+	}
+	if at.Clock != nil {
+		return at.Clock(at.Now, t)
 	}
 	return Stamp(t)
 }

@@ -43,7 +43,13 @@ type Of[T any] struct {
 	Noun    string // what one is called: "task"; "" for rows that have no name
 	Columns string
 	Wide    string // stand before the last column of a table that is asked for in full
-	Cells   Cells[T]
+	// List lays the columns out for a cockpit, the first first: "TITLE:28*5/2" needs 28
+	// cells, takes 5 shares of what is left over, and goes before those of a lower number
+	// where there is no room; without a number it stays. After that k marks the column
+	// that names the row, m one that is cut in its middle, r one at the right. Columns that aren't here
+	// follow where there is room.
+	List  string
+	Cells Cells[T]
 	// ID names a record in its tenant, Head says what it is about: each a member, or the
 	// title of a cell. "" is nothing.
 	ID, Head string
@@ -67,6 +73,8 @@ type Cells[T any] map[string]func(v *T, at At) string
 type At struct {
 	Now time.Time
 	Dir string // paths below it are shown from there; "" is where the process is
+	// Clock writes times; nil is RFC 3339 in UTC.
+	Clock func(now, t time.Time) string
 	// Newest says whether no version of the skill is newer, Degraded whether a tenant
 	// does not work as it should; nil where that isn't known.
 	Newest   func(*skill.Skill) bool
@@ -82,15 +90,15 @@ type Face struct {
 
 	Called string // what a tool calls one
 
-	columns, wide, tool string
-	cell                func(title string) func(v any, at At) string // nil without such a cell
-	id, head            string
-	says                func(v any, told, op string) string
+	columns, wide, list, tool string
+	cell                      func(title string) func(v any, at At) string // nil without such a cell
+	id, head                  string
+	says                      func(v any, told, op string) string
 }
 
 // Face is the declaration without its type.
 func (o Of[T]) Face() *Face {
-	f := &Face{Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, Called: cmp.Or(o.Called, o.Noun), columns: o.Columns, wide: o.Wide, tool: o.Tool, id: o.ID, head: o.Head}
+	f := &Face{Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, Called: cmp.Or(o.Called, o.Noun), columns: o.Columns, wide: o.Wide, list: o.List, tool: o.Tool, id: o.ID, head: o.Head}
 	f.cell = func(title string) func(any, At) string {
 		text := o.Cells[title]
 		if text == nil {
@@ -180,6 +188,9 @@ func Find(all []*Face, t reflect.Type) *Face {
 	}
 	return nil
 }
+
+// For is the face of what the engine keeps as a T.
+func For[T any]() *Face { return Find(All(), reflect.TypeFor[T]()) }
 
 // Rows are records as a slice, of what is one record, a slice or a page of them, and
 // the type of each.

@@ -66,6 +66,7 @@ func wall() []*Face {
 		}.Face(),
 		Of[cluster.Engine]{
 			Noun: "engine", ID: "name",
+			List:    "ENGINE:14*2km STATE:12 HERE:4/5 COUNT:5 TENANTS:12*4/1 ADDRESS:12*2/2 VERSION:8*1/4 AGE:4/6",
 			Columns: "ENGINE:name STATE:state SEEN:silent_ms,ms HERE:here COUNT:tenant_count TENANTS:tenants,60 ADDRESS:address,60 VERSION:version AGE:started_at,age",
 			Wide:    "HOST:host",
 		}.Face(),

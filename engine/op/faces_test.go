@@ -32,6 +32,11 @@ func TestEveryWordOfAFaceCanBeRead(t *testing.T) {
 			for _, m := range f.Members() {
 				m.Value(v)
 			}
+			for _, col := range f.List() {
+				if col.Text != nil {
+					col.Text(v, face.At{})
+				}
+			}
 			f.ID(v)
 			f.Head(v)
 		}()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -260,12 +259,4 @@ func details(w io.Writer, data []byte) error {
 		}
 	}
 	return nil
-}
-
-// age is how long ago at was, "" for no time.
-func (c *call) age(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return face.Span(max(0, c.now().Sub(at)))
 }

@@ -2,8 +2,11 @@ package pane
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
 )
@@ -14,13 +17,13 @@ import (
 //	func NewSessions(s Sessions) *pane.Table[session.Session] {
 //		return pane.NewTable(pane.Spec[session.Session]{
 //			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
-//			Cols: []grid.Column{{Title: "STATE", Min: 10}, {Title: "ID", Min: 19, Key: true}},
-//			ID:   func(s *session.Session) string { return s.SessionID },
-//			Row: func(env *pane.Env, s *session.Session, set func(int, string, screen.Role)) {
-//				st := pane.SessionState(s)
-//				set(0, st.Label(env.Glyphs), st.Role())
-//				set(1, s.SessionID, screen.Accent)
+//			Face: face.For[session.Session](),
+//			Cells: map[string]pane.Cell[session.Session]{
+//				"STATE": func(env *pane.Env, s *session.Session) (string, screen.Role) {
+//					return pane.SessionState(s).Cell(env)
+//				},
 //			},
+//			ID:    func(s *session.Session) string { return s.SessionID },
 //			Item:  func(s *session.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
 //			Fetch: s.List,
 //		})
@@ -31,10 +34,15 @@ type Spec[T any] struct {
 	Name  string
 	Title string
 	Empty string // said when there are no rows
-	Cols  []grid.Column
-	ID    func(*T) string
-	Row   func(env *Env, t *T, set func(col int, text string, role screen.Role))
-	Item  func(t *T) Item
+	// Face lays out the list of a noun, and Cells have what the cockpit shows otherwise
+	// than a table does, by the titles of the columns: with a colour, or a sign.
+	Face  *face.Face
+	Cells map[string]Cell[T]
+	// Cols and Row are those of a list that is of no one noun.
+	Cols []grid.Column
+	Row  func(env *Env, t *T, set func(col int, text string, role screen.Role))
+	ID   func(*T) string
+	Item func(t *T) Item
 	// Fetch reads pages of a list that is too long to hold; a method of a
 	// service does.
 	Fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
@@ -48,4 +56,47 @@ type Spec[T any] struct {
 	// that are not Forward: those grow at their end, and rows keep their numbers.
 	NewestFirst bool
 	Forward     bool
+}
+
+// Cell is a cell of a list, and its colour.
+type Cell[T any] func(env *Env, v *T) (string, screen.Role)
+
+// faced makes the columns and rows of a noun's list.
+func faced[T any](f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*Env, *T, func(int, string, screen.Role))) {
+	laid := f.List()
+	cols, own := make([]grid.Column, len(laid)), make([]Cell[T], len(laid))
+	for i := range laid {
+		l := &laid[i]
+		cols[i] = grid.Column{Title: l.Title, Min: l.Min, Weight: l.Weight, Priority: l.Need, Key: l.Key, Right: l.Right, Middle: l.Middle}
+		if own[i] = cells[l.Title]; own[i] == nil && l.Text == nil {
+			panic(fmt.Sprintf("list of %s: nothing says what %s is", f.Type, l.Title))
+		}
+	}
+	pointers := reflect.TypeFor[T]().Kind() == reflect.Pointer
+	return cols, func(env *Env, v *T, set func(int, string, screen.Role)) {
+		var record any = v
+		if pointers {
+			record = *v
+		}
+		at := face.At{Now: env.Now, Clock: Clock}
+		for i := range laid {
+			if own[i] != nil {
+				text, role := own[i](env, v)
+				set(i, text, role)
+				continue
+			}
+			set(i, laid[i].Text(record, at), role(&laid[i]))
+		}
+	}
+}
+
+// role is the colour of a cell that has none of its own.
+func role(l *face.Listed) screen.Role {
+	switch {
+	case l.Key || l.Title == "AGENT":
+		return screen.Accent
+	case l.Time || l.Right:
+		return screen.Dim
+	}
+	return screen.Text
 }

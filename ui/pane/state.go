@@ -28,6 +28,9 @@ type State struct {
 // Label is the sign and the word.
 func (s State) Label(g *screen.Glyphs) string { return s.Glyph(g) + " " + s.Word }
 
+// Cell is the label and its colour.
+func (s State) Cell(env *Env) (string, screen.Role) { return s.Label(env.Glyphs), s.Role() }
+
 // Frozen reports whether the emergency stop has stopped a task's work: it is
 // on, and neither the task nor its agent is among those that have not
 // acknowledged it.

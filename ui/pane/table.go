@@ -31,6 +31,9 @@ type Table[T any] struct {
 
 // NewTable makes the list of a spec.
 func NewTable[T any](spec Spec[T]) *Table[T] {
+	if spec.Face != nil {
+		spec.Cols, spec.Row = faced(spec.Face, spec.Cells)
+	}
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)

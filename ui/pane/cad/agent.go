@@ -11,7 +11,7 @@ import (
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
-	"swarmdeck/ui/grid"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -121,18 +121,31 @@ func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
 func NewAgents(of CAD) *pane.Table[cad.Agent] {
 	return pane.NewTable(pane.Spec[cad.Agent]{
 		Name: "cad-agents", Title: "CAD agents", Empty: "no CAD agents: press : and type cad scenario run NAME",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 11},
-			{Title: "AGENT", Min: 12, Weight: 2, Key: true, Middle: true},
-			{Title: "ROLE", Min: 9, Weight: 1},
-			{Title: "WORKSPACE", Min: 10, Weight: 2, Priority: 2, Middle: true},
-			{Title: "OPS", Min: 4, Priority: 3, Right: true},
-			{Title: "OK", Min: 5, Priority: 1, Right: true},
-			{Title: "BREACHES", Min: 8, Priority: 1, Right: true},
-			{Title: "ACTIVE", Min: 6, Priority: 4, Right: true},
-			{Title: "NOW", Min: 14, Weight: 3, Priority: 5},
+		Face: face.For[cad.Agent](),
+		Cells: map[string]pane.Cell[cad.Agent]{
+			"STATUS": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
+				return pane.CADAgentState(a).Cell(env)
+			},
+			"OK": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
+				if a.OperationCount == 0 {
+					return "", screen.Dim
+				}
+				return rate(a.SuccessCount, a.OperationCount)
+			},
+			"VIOLATIONS": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
+				if a.RoleViolations == 0 {
+					return "", screen.Dim
+				}
+				return breaches(a)
+			},
+			"NOW": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
+				if a.Operation == "" && a.Status == cad.Failing && len(a.ErrorLog) > 0 {
+					return a.ErrorLog[len(a.ErrorLog)-1], screen.Bad
+				}
+				return a.Operation, screen.Busy
+			},
 		},
-		ID: func(a *cad.Agent) string { return a.AgentID }, Row: agentRow, Item: pane.CADAgentItem,
+		ID: func(a *cad.Agent) string { return a.AgentID }, Item: pane.CADAgentItem,
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[cad.Agent], error) {
 			return fetchAgents(ctx, of, tenant, f)
 		},
@@ -145,30 +158,6 @@ func fetchAgents(ctx context.Context, of CAD, tenant string, f core.Filter) (cor
 		f.Kind = role
 	}
 	return of.Agents(ctx, tenant, f)
-}
-
-func agentRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
-	st := pane.CADAgentState(a)
-	set(0, st.Label(env.Glyphs), st.Role())
-	set(1, a.AgentID, screen.Accent)
-	set(2, a.Role, screen.Text)
-	set(3, a.WorkspaceID, screen.Text)
-	set(4, fmt.Sprint(a.OperationCount), screen.Text)
-	if a.OperationCount > 0 {
-		text, role := rate(a.SuccessCount, a.OperationCount)
-		set(5, text, role)
-	}
-	if a.RoleViolations > 0 {
-		text, role := breaches(a)
-		set(6, text, role)
-	}
-	set(7, pane.Age(env.Now, a.LastActive.Time()), screen.Dim)
-	switch {
-	case a.Operation != "":
-		set(8, a.Operation, screen.Busy)
-	case a.Status == cad.Failing && len(a.ErrorLog) > 0:
-		set(8, a.ErrorLog[len(a.ErrorLog)-1], screen.Bad)
-	}
 }
 
 // rate is how much went well.

@@ -6,7 +6,7 @@ import (
 
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
-	"swarmdeck/ui/grid"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -15,25 +15,15 @@ import (
 func NewConflicts(of CAD) *pane.Table[model.Conflict] {
 	return pane.NewTable(pane.Spec[model.Conflict]{
 		Name: "conflicts", Title: "conflicts", Empty: "no merge has left anything undecided",
-		Cols: []grid.Column{
-			{Title: "WHY", Min: 18},
-			{Title: "ENTITY", Min: 12, Weight: 2, Key: true, Middle: true},
-			{Title: "WITH", Min: 8, Weight: 1, Priority: 3, Middle: true},
-			{Title: "FROM", Min: 10, Weight: 2, Priority: 1, Middle: true},
-			{Title: "INTO", Min: 10, Weight: 2, Middle: true},
-			{Title: "WHAT", Min: 20, Weight: 4, Priority: 2},
+		Face: face.For[model.Conflict](),
+		Cells: map[string]pane.Cell[model.Conflict]{
+			"CONFLICT": func(env *pane.Env, c *model.Conflict) (string, screen.Role) {
+				return screen.Waiting.Glyph(env.Glyphs) + " " + conflictWhy(c), screen.Warn
+			},
 		},
 		ID: conflictID, Item: conflictItem,
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[model.Conflict], error) {
 			return fetchConflicts(ctx, of, tenant, f)
-		},
-		Row: func(env *pane.Env, c *model.Conflict, set func(int, string, screen.Role)) {
-			set(0, screen.Waiting.Glyph(env.Glyphs)+" "+conflictWhy(c), screen.Warn)
-			set(1, c.EntityID, screen.Accent)
-			set(2, c.WithID, screen.Text)
-			set(3, c.Source, screen.Text)
-			set(4, c.Target, screen.Text)
-			set(5, c.Description, screen.Dim)
 		},
 	})
 }

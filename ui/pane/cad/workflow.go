@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/cad"
-	"swarmdeck/ui/grid"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -169,38 +169,29 @@ func failures(env pane.Env, w *cad.Workflow, out *pane.Paras) {
 func NewWorkflows(of CAD) *pane.Table[cad.Workflow] {
 	return pane.NewTable(pane.Spec[cad.Workflow]{
 		Name: "workflows", Title: "workflows", Empty: "no workflows: press + to run a scenario",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 17},
-			{Title: "DONE", Min: 16, Priority: 2},
-			{Title: "SCENARIO", Min: 16, Weight: 3, Key: true, Middle: true},
-			{Title: "TASKS", Min: 6, Right: true},
-			{Title: "FAILED", Min: 6, Right: true},
-			{Title: "AGENTS", Min: 6, Priority: 3, Right: true},
-			{Title: "OPS", Min: 4, Priority: 4, Right: true},
-			{Title: "ROUNDS", Min: 6, Priority: 5, Right: true},
-			{Title: "TOOK", Min: 6, Priority: 3, Right: true},
-			{Title: "AGE", Min: 4, Priority: 1, Right: true},
+		Face: face.For[cad.Workflow](),
+		Cells: map[string]pane.Cell[cad.Workflow]{
+			"STATE": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
+				return workflowState(w).Cell(env)
+			},
+			"DONE": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
+				return bar(w.Completion, 10, env.ASCII()), workflowState(w).Role()
+			},
+			"SCENARIO": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
+				return workflowLabel(w), screen.Accent
+			},
+			"FAILED": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
+				if n := w.Metrics.FailedNow; n > 0 {
+					return fmt.Sprint(n), screen.Bad
+				}
+				return "", screen.Dim
+			},
+			"TOOK": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
+				return workflowTook(env, w), screen.Text
+			},
 		},
 		ID: func(w *cad.Workflow) string { return w.WorkflowID }, Item: workflowItem,
 		Fetch: of.Workflows,
-		Row: func(env *pane.Env, w *cad.Workflow, set func(int, string, screen.Role)) {
-			st := workflowState(w)
-			set(0, st.Label(env.Glyphs), st.Role())
-			set(1, bar(w.Completion, 10, env.ASCII()), st.Role())
-			set(2, workflowLabel(w), screen.Accent)
-			m := &w.Metrics
-			set(3, fmt.Sprintf("%d/%d", m.Completed, m.Tasks), screen.Text)
-			role := screen.Dim
-			if m.FailedNow > 0 {
-				role = screen.Bad
-			}
-			set(4, fmt.Sprint(m.FailedNow), role)
-			set(5, fmt.Sprint(m.AgentsUsed), screen.Text)
-			set(6, fmt.Sprint(m.TotalOperations), screen.Dim)
-			set(7, fmt.Sprint(m.Rounds), screen.Dim)
-			set(8, workflowTook(env, w), screen.Text)
-			set(9, pane.Age(env.Now, w.CreatedAt.Time()), screen.Dim)
-		},
 	})
 }
 

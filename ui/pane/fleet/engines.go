@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/cluster"
-	"swarmdeck/ui/grid"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -24,30 +24,13 @@ const (
 func NewEngines() *pane.Table[cluster.Engine] {
 	return pane.NewTable(pane.Spec[cluster.Engine]{
 		Name: EnginesName, Title: "engines", Empty: "a data file has no engines that share it",
-		Cols: []grid.Column{
-			{Title: "ENGINE", Min: 14, Weight: 2, Key: true, Middle: true},
-			{Title: "STATE", Min: 12},
-			{Title: "HERE", Min: 4, Priority: 5},
-			{Title: "COUNT", Min: 5, Right: true},
-			{Title: "TENANTS", Min: 12, Weight: 4, Priority: 1},
-			{Title: "ADDRESS", Min: 12, Weight: 2, Priority: 2},
-			{Title: "VERSION", Min: 8, Weight: 1, Priority: 4},
-			{Title: "AGE", Min: 4, Priority: 6, Right: true},
+		Face: face.For[cluster.Engine](),
+		Cells: map[string]pane.Cell[cluster.Engine]{
+			"STATE": func(env *pane.Env, e *cluster.Engine) (string, screen.Role) {
+				return engineState(env, e).Cell(env)
+			},
 		},
-		ID: func(e *cluster.Engine) string { return e.Name },
-		Row: func(env *pane.Env, e *cluster.Engine, set func(int, string, screen.Role)) {
-			st := engineState(env, e)
-			set(0, e.Name, screen.Accent)
-			set(1, st.Label(env.Glyphs), st.Role())
-			if e.Here {
-				set(2, "here", screen.Good)
-			}
-			set(3, strconv.Itoa(e.Count), screen.Text)
-			set(4, strings.Join(e.Tenants, " "), screen.Text)
-			set(5, e.Address, screen.Text)
-			set(6, e.Version, screen.Dim)
-			set(7, pane.Age(env.Now, e.Since), screen.Dim)
-		},
+		ID:   func(e *cluster.Engine) string { return e.Name },
 		Item: func(e *cluster.Engine) pane.Item { return pane.Item{Kind: engineName, ID: e.Name} },
 		Rows: func(env pane.Env) []cluster.Engine {
 			if c := env.Snap.Cluster; c.Shared {

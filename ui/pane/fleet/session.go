@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/session"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -64,26 +64,19 @@ func sessionText(env pane.Env, s *session.Session, out *pane.Paras) {
 func NewSessions(of Sessions) *pane.Table[session.Session] {
 	return pane.NewTable(pane.Spec[session.Session]{
 		Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 10},
-			{Title: "ID", Min: 19, Key: true},
-			{Title: "NAME", Min: 10, Weight: 2, Priority: 1},
-			{Title: "AGE", Min: 4, Priority: 3, Right: true},
-			{Title: "ACKS", Min: 8, Priority: 4, Right: true},
-			{Title: "REASON", Min: 10, Weight: 3, Priority: 2},
+		Face: face.For[session.Session](),
+		Cells: map[string]pane.Cell[session.Session]{
+			"STATE": func(env *pane.Env, s *session.Session) (string, screen.Role) {
+				return pane.SessionState(s).Cell(env)
+			},
+			"ACKS": func(env *pane.Env, s *session.Session) (string, screen.Role) {
+				if n := len(s.Pausing); n > 0 {
+					return strconv.Itoa(n) + " to go", screen.Warn
+				}
+				return "", screen.Text
+			},
 		},
-		ID: func(s *session.Session) string { return s.SessionID },
-		Row: func(env *pane.Env, s *session.Session, set func(int, string, screen.Role)) {
-			st := pane.SessionState(s)
-			set(0, st.Label(env.Glyphs), st.Role())
-			set(1, s.SessionID, screen.Accent)
-			set(2, s.Name, screen.Text)
-			set(3, pane.Age(env.Now, s.CreatedAt), screen.Dim)
-			if n := len(s.Pausing); n > 0 {
-				set(4, strconv.Itoa(n)+" to go", screen.Warn)
-			}
-			set(5, s.Reason, screen.Text)
-		},
+		ID:    func(s *session.Session) string { return s.SessionID },
 		Item:  sessionItem,
 		Fetch: of.List,
 	})

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -8,11 +9,11 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -171,17 +172,16 @@ func began(t *task.Task) time.Time {
 func NewTasks(of Tasks) *pane.Table[task.Task] {
 	return pane.NewTable(pane.Spec[task.Task]{
 		Name: "tasks", Title: "tasks", Empty: "no tasks: press d to dispatch one",
-		Cols: []grid.Column{
-			{Title: "STATUS", Min: 11},
-			{Title: "PRI", Min: 3, Priority: 4, Right: true},
-			{Title: "KIND", Min: 12, Weight: 1, Priority: 3},
-			{Title: "TITLE", Min: 28, Weight: 5},
-			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
-			{Title: "AGE", Min: 4, Priority: 1, Right: true},
-			{Title: "ID", Min: 19, Priority: 1, Key: true},
+		Face: face.For[task.Task](),
+		Cells: map[string]pane.Cell[task.Task]{
+			"STATUS": func(env *pane.Env, t *task.Task) (string, screen.Role) {
+				return pane.TaskState(env, t).Cell(env)
+			},
+			"TITLE": func(env *pane.Env, t *task.Task) (string, screen.Role) {
+				return cmp.Or(t.Title, t.Kind), screen.Text
+			},
 		},
 		ID:    func(t *task.Task) string { return t.TaskID },
-		Row:   taskRow,
 		Item:  taskItem,
 		Fetch: of.List,
 		Total: func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
@@ -194,19 +194,4 @@ func taskItem(t *task.Task) pane.Item {
 		Kind: "task", ID: t.TaskID, Task: t.TaskID, Agent: t.Agent, Session: t.SessionID,
 		Trace: t.TraceID, Approval: t.ApprovalID, Paused: t.Paused,
 	}
-}
-
-func taskRow(env *pane.Env, t *task.Task, set func(int, string, screen.Role)) {
-	st := pane.TaskState(env, t)
-	set(0, st.Label(env.Glyphs), st.Role())
-	set(1, strconv.Itoa(t.Priority), screen.Dim)
-	set(2, t.Kind, screen.Dim)
-	title := t.Title
-	if title == "" {
-		title = t.Kind
-	}
-	set(3, title, screen.Text)
-	set(4, t.Agent, screen.Accent)
-	set(5, pane.Age(env.Now, t.CreatedAt), screen.Dim)
-	set(6, t.TaskID, screen.Accent)
 }

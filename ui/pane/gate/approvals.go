@@ -3,8 +3,10 @@
 package gate
 
 import (
+	"cmp"
+
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -17,17 +19,25 @@ const ApprovalsName = "approvals"
 func NewApprovals() *pane.Table[*judge.Approval] {
 	return pane.NewTable(pane.Spec[*judge.Approval]{
 		Name: ApprovalsName, Title: "approvals", Empty: "nothing waits for you",
-		Cols: []grid.Column{
-			{Title: "RISK", Min: 8},
-			{Title: "LEFT", Min: 6, Priority: 1, Right: true},
-			{Title: "WHAT", Min: 28, Weight: 5, Key: true},
-			{Title: "AGENT", Min: 8, Weight: 1, Priority: 2},
-			{Title: "STATE", Min: 10, Priority: 4},
-			{Title: "AGE", Min: 4, Priority: 5, Right: true},
-			{Title: "ID", Min: 19, Priority: 6, Middle: true},
+		Face: face.For[judge.Approval](),
+		Cells: map[string]pane.Cell[*judge.Approval]{
+			"RISK": func(env *pane.Env, p **judge.Approval) (string, screen.Role) {
+				return string((*p).Risk), pane.RiskRole((*p).Risk)
+			},
+			"LEFT": func(env *pane.Env, p **judge.Approval) (string, screen.Role) {
+				return approvalLeft(env, *p)
+			},
+			"WHAT": func(env *pane.Env, p **judge.Approval) (string, screen.Role) {
+				return pane.Headline(*p), screen.Text
+			},
+			"AGENT": func(env *pane.Env, p **judge.Approval) (string, screen.Role) {
+				return approvalAgent(*p)
+			},
+			"STATUS": func(env *pane.Env, p **judge.Approval) (string, screen.Role) {
+				return pane.ApprovalState(*p).Cell(env)
+			},
 		},
 		ID:   func(a **judge.Approval) string { return (*a).ApprovalID },
-		Row:  approvalRow,
 		Item: func(a **judge.Approval) pane.Item { return ApprovalItem(*a) },
 		Rows: func(env pane.Env) []*judge.Approval { return env.Snap.Approvals },
 	})
@@ -41,29 +51,20 @@ func ApprovalItem(a *judge.Approval) pane.Item {
 	}
 }
 
-func approvalRow(env *pane.Env, p **judge.Approval, set func(int, string, screen.Role)) {
-	a := *p
-	set(0, string(a.Risk), pane.RiskRole(a.Risk))
-	role := screen.Text
+// approvalLeft is how long there is to answer; the last quarter stands out.
+func approvalLeft(env *pane.Env, a *judge.Approval) (string, screen.Role) {
 	ends, _ := a.Ends()
 	if ends.Sub(env.Now) < ends.Sub(a.CreatedAt)/4 {
-		role = screen.Bad
+		return pane.Left(env.Now, ends), screen.Bad
 	}
-	set(1, pane.Left(env.Now, ends), role)
-	set(2, pane.Headline(a), screen.Text)
-	who := a.Agent.Name
-	if who == "" {
-		who = a.RequestedBy
+	return pane.Left(env.Now, ends), screen.Text
+}
+
+// approvalAgent is who asks; an agent that reaches all of the machine stands out.
+func approvalAgent(a *judge.Approval) (string, screen.Role) {
+	who := cmp.Or(a.Agent.Name, a.RequestedBy)
+	if reach, how := pane.Profile(a.Agent.Profile); how == screen.Danger {
+		return who + " " + reach, how
 	}
-	reach, how := pane.Profile(a.Agent.Profile)
-	if how != screen.Danger {
-		how = screen.Accent
-	} else {
-		who += " " + reach
-	}
-	set(3, who, how)
-	st := pane.ApprovalState(a)
-	set(4, st.Label(env.Glyphs), st.Role())
-	set(5, pane.Age(env.Now, a.CreatedAt), screen.Dim)
-	set(6, a.ApprovalID, screen.Accent)
+	return who, screen.Accent
 }

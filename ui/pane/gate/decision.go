@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -89,30 +89,19 @@ func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
 func NewDecisions(of Judge) *pane.Table[judge.GateDecision] {
 	return pane.NewTable(pane.Spec[judge.GateDecision]{
 		Name: "decisions", Title: "decisions", Empty: "no decisions",
-		Cols: []grid.Column{
-			{Title: "TIME", Min: 8, Priority: 1},
-			{Title: "DECISION", Min: 9},
-			{Title: "GATE", Min: 10, Priority: 2},
-			{Title: "WHY", Min: 16, Weight: 3},
-			{Title: "BY", Min: 8, Weight: 1, Priority: 3},
-			{Title: "TASK", Min: 19, Priority: 4},
-			{Title: "ID", Min: 19, Priority: 5, Key: true},
+		Face: face.For[judge.GateDecision](),
+		Cells: map[string]pane.Cell[judge.GateDecision]{
+			"DECISION": func(env *pane.Env, d *judge.GateDecision) (string, screen.Role) {
+				return pane.DecisionState(d).Cell(env)
+			},
+			"REASON": func(env *pane.Env, d *judge.GateDecision) (string, screen.Role) {
+				if d.Rationale == "" {
+					return d.ReasonCode, screen.Text
+				}
+				return d.ReasonCode + ": " + d.Rationale, screen.Text
+			},
 		},
-		ID: func(d *judge.GateDecision) string { return d.DecisionID },
-		Row: func(env *pane.Env, d *judge.GateDecision, set func(int, string, screen.Role)) {
-			set(0, pane.Clock(env.Now, d.CreatedAt), screen.Dim)
-			st := pane.DecisionState(d)
-			set(1, st.Label(env.Glyphs), st.Role())
-			set(2, string(d.Gate), screen.Text)
-			why := d.ReasonCode
-			if d.Rationale != "" {
-				why += ": " + d.Rationale
-			}
-			set(3, why, screen.Text)
-			set(4, d.DecidedBy, screen.Accent)
-			set(5, d.TaskID, screen.Accent)
-			set(6, d.DecisionID, screen.Accent)
-		},
+		ID:    func(d *judge.GateDecision) string { return d.DecisionID },
 		Item:  decisionItem,
 		Fetch: of.Decisions,
 	})

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -29,33 +29,24 @@ type Policies struct {
 func NewPolicies(of Judge) *Policies {
 	return &Policies{judge: of, reader: pane.NewReader[judge.Standing](policiesName), Table: pane.NewTable(pane.Spec[judge.Policy]{
 		Name: policiesName, Title: "policies", Empty: "no policies",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 11},
-			{Title: "NAME", Min: 14, Weight: 3, Key: true},
-			{Title: "KIND", Min: 8, Priority: 3},
-			{Title: "TESTS", Min: 14, Priority: 1},
-			{Title: "JAIL", Min: 11, Priority: 2},
-			{Title: "BY", Min: 14, Weight: 1},
-			{Title: "AGE", Min: 4, Priority: 4, Right: true},
-			{Title: "ID", Min: 19, Priority: 5},
+		Face: face.For[judge.Policy](),
+		Cells: map[string]pane.Cell[judge.Policy]{
+			"STATUS": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
+				return policyState(p).Cell(env)
+			},
+			"TESTS": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
+				return tests(p)
+			},
+			"JAIL": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
+				return jail(p)
+			},
+			"BY": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
+				return proposer(p)
+			},
 		},
 		ID: func(p *judge.Policy) string { return p.PolicyID }, Item: policyItem,
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error) {
 			return policiesOf(ctx, of, tenant, f)
-		},
-		Row: func(env *pane.Env, p *judge.Policy, set func(int, string, screen.Role)) {
-			st := policyState(p)
-			set(0, st.Label(env.Glyphs), st.Role())
-			set(1, p.Name, screen.Accent)
-			set(2, string(p.Kind), screen.Dim)
-			tests, role := tests(p)
-			set(3, tests, role)
-			jail, role := jail(p)
-			set(4, jail, role)
-			by, role := proposer(p)
-			set(5, by, role)
-			set(6, pane.Age(env.Now, p.CreatedAt), screen.Dim)
-			set(7, p.PolicyID, screen.Dim)
 		},
 	})}
 }

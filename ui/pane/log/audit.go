@@ -8,8 +8,8 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/operator"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -27,21 +27,16 @@ type Audit interface {
 func NewAudit(of Audit) *pane.Table[audit.Event] {
 	return pane.NewTable(pane.Spec[audit.Event]{
 		Name: AuditName, Title: "audit", Empty: "no events",
-		Cols: []grid.Column{
-			{Title: "TIME", Min: 8, Priority: 1},
-			{Title: "TYPE", Min: 16, Weight: 1},
-			{Title: "ACTOR", Min: 10, Weight: 1, Priority: 2},
-			{Title: "WHAT", Min: 16, Weight: 4, Priority: 3},
-			{Title: "EVENT", Min: 19, Priority: 4, Key: true},
+		Face: face.For[audit.Event](),
+		Cells: map[string]pane.Cell[audit.Event]{
+			"BY": func(env *pane.Env, e *audit.Event) (string, screen.Role) {
+				return e.Actor + " (" + string(e.Door) + ")", screen.Text
+			},
+			"WHAT": func(env *pane.Env, e *audit.Event) (string, screen.Role) {
+				return subject(e), screen.Text
+			},
 		},
-		ID: func(e *audit.Event) string { return e.EventID },
-		Row: func(env *pane.Env, e *audit.Event, set func(int, string, screen.Role)) {
-			set(0, pane.Clock(env.Now, e.CreatedAt), screen.Dim)
-			set(1, e.EventType, screen.Accent)
-			set(2, e.Actor+" ("+string(e.Door)+")", screen.Text)
-			set(3, subject(e), screen.Text)
-			set(4, e.EventID, screen.Accent)
-		},
+		ID:    func(e *audit.Event) string { return e.EventID },
 		Item:  eventItem,
 		Fetch: of.List,
 	})

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/skill"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -65,30 +65,22 @@ func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
 func NewExecutions(of Skills) *pane.Table[skill.Execution] {
 	return pane.NewTable(pane.Spec[skill.Execution]{
 		Name: "executions", Title: "executions", Empty: "no skill has run",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 11},
-			{Title: "SKILL", Min: 16, Weight: 2, Key: true, Middle: true},
-			{Title: "STEP", Min: 12, Weight: 2, Priority: 5, Middle: true},
-			{Title: "TOOK", Min: 6, Priority: 1, Right: true},
-			{Title: "TRIES", Min: 5, Priority: 4, Right: true},
-			{Title: "AGE", Min: 4, Priority: 3, Right: true},
-			{Title: "OUTCOME", Min: 16, Weight: 4, Priority: 2},
+		Face: face.For[skill.Execution](),
+		Cells: map[string]pane.Cell[skill.Execution]{
+			"STATUS": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
+				return pane.ExecutionState(e).Cell(env)
+			},
+			"TOOK": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
+				return executionTook(env, e), screen.Text
+			},
+			"OUTCOME": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
+				return outcome(e)
+			},
 		},
 		ID:   func(e *skill.Execution) string { return e.ExecutionID },
 		Item: executionItem,
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Execution], error) {
 			return fetchExecutions(ctx, of, tenant, f)
-		},
-		Row: func(env *pane.Env, e *skill.Execution, set func(int, string, screen.Role)) {
-			st := pane.ExecutionState(e)
-			set(0, st.Label(env.Glyphs), st.Role())
-			set(1, e.SkillName+"@"+e.SkillVersion, screen.Accent)
-			set(2, e.Step, screen.Dim)
-			set(3, executionTook(env, e), screen.Text)
-			set(4, fmt.Sprint(e.RetryCount+1), screen.Dim)
-			set(5, pane.Age(env.Now, e.StartedAt), screen.Dim)
-			text, role := outcome(e)
-			set(6, text, role)
 		},
 	})
 }

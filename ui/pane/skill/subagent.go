@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/skill"
-	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -112,25 +112,19 @@ func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 func NewSubagents(of Skills) *pane.Table[skill.Subagent] {
 	return pane.NewTable(pane.Spec[skill.Subagent]{
 		Name: "subagents", Title: "subagents", Empty: "no subagents: invoke a skill in the skills pane",
-		Cols: []grid.Column{
-			{Title: "STATE", Min: 11},
-			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
-			{Title: "SKILL", Min: 14, Weight: 2, Priority: 1},
-			{Title: "NOW", Min: 10, Weight: 1, Priority: 4, Middle: true},
-			{Title: "AGE", Min: 4, Priority: 3, Right: true},
-			{Title: "WHY", Min: 16, Weight: 3, Priority: 2},
+		Face: face.For[skill.Subagent](),
+		Cells: map[string]pane.Cell[skill.Subagent]{
+			"STATE": func(env *pane.Env, a *skill.Subagent) (string, screen.Role) {
+				return pane.SubagentState(env, a).Cell(env)
+			},
+			"NAME": func(env *pane.Env, a *skill.Subagent) (string, screen.Role) {
+				return a.Label(), screen.Accent
+			},
+			"ERROR": func(env *pane.Env, a *skill.Subagent) (string, screen.Role) {
+				return pane.SubagentWhy(env, a)
+			},
 		},
-		ID: func(a *skill.Subagent) string { return a.AgentID },
-		Row: func(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
-			st := pane.SubagentState(env, a)
-			set(0, st.Label(env.Glyphs), st.Role())
-			set(1, a.Label(), screen.Accent)
-			set(2, a.Skill, screen.Text)
-			set(3, a.Step, screen.Dim)
-			set(4, pane.Age(env.Now, a.CreatedAt), screen.Dim)
-			text, role := pane.SubagentWhy(env, a)
-			set(5, text, role)
-		},
+		ID:    func(a *skill.Subagent) string { return a.AgentID },
 		Item:  pane.SubagentItem,
 		Fetch: of.Subagents,
 	})
