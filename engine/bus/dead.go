@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (b *Bus) deadKind() record.Table[DeadLetter] {
 	return &record.Kind[*DeadLetter]{
 		Noun: "dead letter", Bucket: "message.dead", Quiet: true, Ledger: b.ledger,
 		ID:    func(d *DeadLetter) string { return d.MessageID },
-		Place: (*DeadLetter).key, Personal: eraseRefusal,
+		Place: (*DeadLetter).key, Personal: eraseRefusal, Fits: (*DeadLetter).fits, Statuses: DeadReasons(),
 		Indexes: []record.Index[*DeadLetter]{
 			{Bucket: bGrave, Count: string(bGrave), Word: (*DeadLetter).grave},
 			{Count: countDead, Word: func(d *DeadLetter) string {
@@ -188,22 +187,8 @@ func (b *Bus) lose(ctx context.Context, tenant, name string, messages []*Message
 // a reason, f.Agent a sender, recipient or subscription, f.Kind a type; Match
 // looks into ids, topic, names and detail. With f.Status "resent" it lists
 // only what was sent again; without, also that.
-func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (page core.Page[DeadLetter], err error) {
-	f, err = f.Check()
-	if err != nil {
-		return page, err
-	}
-	if !slices.Contains(append(DeadReasons(), ""), f.Status) {
-		return page, core.Invalid("status", f.Status, strings.Join(DeadReasons(), ", "))
-	}
-	q := record.Query[*DeadLetter]{Filter: f}
-	if f.Narrows() {
-		q.Match = func(d *DeadLetter) (bool, error) { return d.fits(f), nil }
-	}
-	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err = record.Paged(b.dead.Page(ctx, tx, q))
-		return err
-	})
+func (b *Bus) Dead(ctx context.Context, tenant string, f core.Filter) (core.Page[DeadLetter], error) {
+	page, err := record.Paged(b.dead.Find(ctx, tenant, record.Query[*DeadLetter]{Filter: f}))
 	return page, explain("list the dead letters", err)
 }
 

@@ -1,7 +1,6 @@
 package cad
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,7 +32,7 @@ func (c *Controller) workflowKind() record.Table[Workflow] {
 	return &record.Kind[*Workflow]{
 		Noun: "workflow", Subject: "cad.workflow", Bucket: "cad.workflow", Ledger: c.ledger,
 		ID: func(w *Workflow) string { return w.WorkflowID }, Number: record.Numbers(core.WorkflowPrefix), Name: record.NumberedName(core.WorkflowPrefix),
-		Says: "execution_state metrics cancelled",
+		Says: "execution_state metrics cancelled", Fits: (*Workflow).fits, Statuses: core.Strings(ExecutionStates()...),
 		Indexes: []record.Index[*Workflow]{{Bucket: bLive, Word: func(w *Workflow) string {
 			if w.State == Initializing || w.State == WorkflowRunning {
 				return live
@@ -215,19 +214,7 @@ func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole 
 // one of ExecutionStates, Agent an agent of it, Kind a scenario; Match looks into
 // id, scenario and goal.
 func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter) (core.Page[Workflow], error) {
-	f, err := f.Check()
-	if err = cmp.Or(err, oneOf("status", f.Status, ExecutionStates())); err != nil {
-		return core.Page[Workflow]{}, err
-	}
-	q := record.Query[*Workflow]{Filter: core.Filter{Page: f.Page, Size: f.Size}}
-	if f.Narrows() {
-		q.Match = func(w *Workflow) (bool, error) { return w.fits(f), nil }
-	}
-	var page core.Page[Workflow]
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		page, err = record.Paged(c.kinds.workflow.Page(ctx, tx, q))
-		return err
-	})
+	page, err := record.Paged(c.kinds.workflow.Find(ctx, tenant, record.Query[*Workflow]{Filter: f}))
 	return page, explain("list the workflows", err)
 }
 

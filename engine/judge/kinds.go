@@ -39,7 +39,7 @@ func (j *Judge) approvalKind() record.Table[Approval] {
 	return &record.Kind[*Approval]{
 		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger, Follow: j.live.Follow,
 		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
-		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval, Ended: askedAt,
+		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval, Ended: askedAt, Fits: (*Approval).matches, Statuses: core.Strings(Open, Approved, Refused, Expired, Voided),
 		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
 			if a.Status == Approved || a.Status == Refused {
 				return a.shape()

@@ -81,25 +81,20 @@ func (j *Judge) Urgent(ctx context.Context, tenant string, f core.Filter) (core.
 	if err != nil {
 		return core.Page[Approval]{}, err
 	}
-	var found []*Approval
+	var found []Approval
 	for _, a := range j.Live(tenant) {
 		at := a.CreatedAt
-		if a.matches(&f) && (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) {
-			found = append(found, a)
+		if a.matches(f) && (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) {
+			found = append(found, *a)
 		}
 	}
-	slices.SortFunc(found, MoreUrgent)
-	from := min(f.Offset(), len(found))
-	items := make([]Approval, 0, f.Size)
-	for _, a := range found[from:min(from+f.Size, len(found))] {
-		items = append(items, *a)
-	}
-	return core.NewPage(items, f, len(found)), nil
+	core.Sort(found, func(a, b Approval) int { return MoreUrgent(&a, &b) })
+	return core.PageOf(found, f), nil
 }
 
 // matches says whether an approval is among those that a filter asks for, whatever its
 // time.
-func (a *Approval) matches(f *core.Filter) bool {
+func (a *Approval) matches(f core.Filter) bool {
 	return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Agent, a.Agent.Name) && core.Wants(f.Kind, a.Action.Kind) &&
 		core.Wants(f.Session, a.Session) && core.Wants(f.Trace, a.TraceID) && core.Wants(f.Task, a.TaskID) &&
 		f.Finds(a.ApprovalID, a.TaskID, a.Subject.Headline, a.Intent, string(a.Action.Args), a.Action.Tool, a.Agent.Name,
@@ -126,11 +121,6 @@ func (j *Judge) Read(ctx context.Context, tenant string) error {
 // Kind the action's kind, Agent the agent that would act, Match a part of the
 // id, intent, arguments, requester or answer.
 func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
-	switch ApprovalStatus(f.Status) {
-	case "", Open, Approved, Refused, Expired, Voided:
-	default:
-		return core.Page[Approval]{}, core.Invalid("status", f.Status, "open, approved, denied, expired, void")
-	}
 	if ApprovalStatus(f.Status) == Open {
 		return j.Urgent(ctx, tenant, f)
 	}
@@ -138,15 +128,7 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 	if err != nil {
 		return core.Page[Approval]{}, err
 	}
-	if narrows(f) {
-		q.Match = func(a *Approval) (bool, error) { return a.matches(&f), nil }
-	}
-	var page core.Page[Approval]
-	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		page, err = record.Paged(j.approvals.Page(ctx, tx, q))
-		return err
-	})
-	return page, err
+	return record.Paged(j.approvals.Find(ctx, tenant, q))
 }
 
 // Decision returns one decision.

@@ -69,6 +69,11 @@ type Kind[P any] struct {
 	// lies beside one that leaves by Prune.
 	Ended  func(tx *audit.Tx, v P) (time.Time, error)
 	Leaves func(tx *audit.Tx, v P) error
+	// Fits says whether a filter asks for a record, whatever the times if the kind is
+	// numbered and has when a record was made. Statuses are what the filter's may be,
+	// if they are few.
+	Fits     func(v P, f core.Filter) bool
+	Statuses []string
 	// Limit is the most a tenant may have; 0 is any number.
 	Limit   int
 	Indexes []Index[P]
@@ -109,6 +114,8 @@ type Index[P any] struct {
 	// Count begins the names of the counters that say how many records have each
 	// word: COUNT.WORD. "" counts none.
 	Count string
+	// By is the field of a filter that is a word, of an index that counts.
+	By func(*core.Filter) *string
 }
 
 // Called is the Noun.

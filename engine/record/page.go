@@ -2,8 +2,11 @@ package record
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
 )
@@ -11,25 +14,71 @@ import (
 // Query is what a page of a kind shows. The greatest keys come first: of
 // numbered kinds the newest records.
 type Query[P any] struct {
-	// Filter is checked. Its page counts, and of a numbered kind its times: those
-	// of a record's making.
+	// Filter narrows the page as Fits says, and by times where the kind is numbered:
+	// those of a record's making.
 	Filter core.Filter
-	// Along is the bucket of an index, "" for none, and Word the word by which it
-	// finds the records.
+	// Along is the bucket of an index, "" for the first that the filter names a word
+	// of, and Word the word by which it finds the records.
 	Along store.Bucket
 	Word  string
 	// Among are the numbers that are looked at, in order; nil is all.
 	Among []uint64
-	// Match lets a record pass; nil lets all, and the total needs no look at them.
+	// Match lets a record pass that fits; nil lets all. Where nothing else narrows,
+	// the total needs no look at them.
 	Match func(P) (bool, error)
 	// Raw is a look at a stored record, before Match; nil lets all pass.
 	Raw func(data []byte) bool
+}
+
+// narrow checks the filter, and leaves to Match what no index and no number tells.
+func (q *Query[P]) narrow(k *Kind[P]) (err error) {
+	if q.Filter, err = q.Filter.Check(); err != nil || k.Fits == nil {
+		return err
+	}
+	f, also := q.Filter, q.Match
+	if f.Status != "" && k.Statuses != nil && !slices.Contains(k.Statuses, f.Status) {
+		return core.Invalid("status", f.Status, strings.Join(k.Statuses, ", "))
+	}
+	rest := f
+	if k.Number != nil && k.head(fresh[P]()).Created != nil {
+		rest.Since, rest.Until = time.Time{}, time.Time{}
+	} else {
+		q.Filter.Since, q.Filter.Until = time.Time{}, time.Time{}
+	}
+	for i := range k.Indexes {
+		if x := &k.Indexes[i]; x.By != nil && q.Along == "" {
+			if word := x.By(&rest); *word != "" {
+				q.Along, q.Word, *word = x.Bucket, *word, ""
+			}
+		}
+	}
+	if rest.Narrows() {
+		q.Match = func(v P) (bool, error) {
+			if fits := k.Fits(v, f); !fits || also == nil {
+				return fits, nil
+			}
+			return also(v)
+		}
+	}
+	return nil
+}
+
+// Find is Page in a transaction of its own.
+func (k *Kind[P]) Find(ctx context.Context, tenant string, q Query[P]) (page core.Page[P], err error) {
+	err = k.Ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		page, err = k.Page(ctx, tx, q)
+		return err
+	})
+	return page, err
 }
 
 // Page reads one page. Records that can't be read are left out, and the ledger is
 // told of them. What it costs without Match and Along does not depend on
 // how many records there are.
 func (k *Kind[P]) Page(ctx context.Context, tx store.Tx, q Query[P]) (core.Page[P], error) {
+	if err := q.narrow(k); err != nil {
+		return core.Page[P]{}, err
+	}
 	p := pager[P]{k: k, tx: tx, q: &q, total: -1, skip: q.Filter.Offset()}
 	bucket, under := k.Bucket, Key(nil)
 	if q.Along != "" {
@@ -49,7 +98,7 @@ func (k *Kind[P]) Page(ctx context.Context, tx store.Tx, q Query[P]) (core.Page[
 		from, to = append(Key(nil), under...).Seq(lo), append(Key(nil), under...).Seq(hi)
 	} else if q.Match == nil {
 		if p.total = int(k.Count(tx)); q.Along != "" {
-			p.total = int(k.Counted(tx, k.counter(q.Along), q.Word))
+			p.total = int(k.Counted(tx, countOf(k.Indexes, q.Along), q.Word))
 		}
 	}
 	visit := func(key, data []byte) (bool, error) {
@@ -119,11 +168,11 @@ func (p *pager[P]) take(key Key, data []byte) (more bool, err error) {
 	return p.total < 0 || p.n < p.skip+p.q.Filter.Size, nil
 }
 
-// counter begins the names of an index's counters.
-func (k *Kind[P]) counter(index store.Bucket) string {
-	for i := range k.Indexes {
-		if k.Indexes[i].Bucket == index {
-			return k.Indexes[i].Count
+// countOf begins the names of an index's counters.
+func countOf[P any](indexes []Index[P], index store.Bucket) string {
+	for i := range indexes {
+		if indexes[i].Bucket == index {
+			return indexes[i].Count
 		}
 	}
 	return ""

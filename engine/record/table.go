@@ -25,6 +25,7 @@ type Table[T any] interface {
 	Under(tx store.Tx, under Key, visit func(*T) error) error
 	Along(tx store.Tx, index store.Bucket, word string, visit func(*T) error) error
 	Page(ctx context.Context, tx store.Tx, q Query[*T]) (core.Page[*T], error)
+	Find(ctx context.Context, tenant string, q Query[*T]) (core.Page[*T], error)
 	Span(tx store.Tx, f core.Filter) (lo, hi uint64, err error)
 
 	Next(tx *audit.Tx) uint64

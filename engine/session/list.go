@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -23,22 +22,7 @@ func (s *Sessions) Get(ctx context.Context, tenant, id string) (Session, error) 
 
 // List lists sessions, newest first; f.Status filters by state.
 func (s *Sessions) List(ctx context.Context, tenant string, f core.Filter) (core.Page[Session], error) {
-	if f.Status != "" && !slices.Contains(states, State(f.Status)) {
-		return core.Page[Session]{}, core.Invalid("status", f.Status, "created, running, paused or stopped")
-	}
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Session]{}, err
-	}
-	q := record.Query[*Session]{Filter: f}
-	if f.Narrows() {
-		q.Match = func(ses *Session) (bool, error) { return ses.matches(f), nil }
-	}
-	var page core.Page[Session]
-	err = s.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
-		page, err = record.Paged(s.kind.Page(ctx, tx, q))
-		return err
-	})
+	page, err := record.Paged(s.kind.Find(ctx, tenant, record.Query[*Session]{Filter: f}))
 	for i := range page.Items {
 		page.Items[i].Pausing = s.opt.Work.Unpaused(tenant, page.Items[i].SessionID)
 	}

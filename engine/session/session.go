@@ -87,7 +87,7 @@ func (s *Sessions) declared() record.Table[Session] {
 		Noun: "session", Bucket: "session", Ledger: s.opt.Ledger, Follow: s.follow,
 		ID:     func(ses *Session) string { return ses.SessionID },
 		Number: record.Numbers(core.SessionPrefix), Name: record.NumberedName(core.SessionPrefix),
-		Says: "state",
+		Says: "state", Fits: (*Session).matches, Statuses: core.Strings(states...),
 		Indexes: []record.Index[*Session]{{Bucket: store.Bucket(names), Keys: func(ses *Session) []record.Key {
 			if ses.Name == "" || ses.State == Stopped {
 				return nil

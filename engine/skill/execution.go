@@ -95,11 +95,11 @@ func (s *Skills) execKind() record.Table[Execution] {
 		Head: func(e *Execution) record.Head {
 			return record.Head{Tenant: &e.TenantID, Created: &e.StartedAt, Seq: &e.AuditSeq}
 		},
-		Says: "status retry_count", Personal: eraseExecution, Ended: s.ended,
+		Says: "status retry_count", Personal: eraseExecution, Ended: s.ended, Fits: (*Execution).fits, Statuses: core.Strings(Statuses()...),
 		Indexes: []record.Index[*Execution]{
-			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }},
+			{Bucket: bExecAgent, Count: string(bExecAgent), Word: func(e *Execution) string { return e.AgentID }, By: func(f *core.Filter) *string { return &f.Agent }},
 			{Bucket: bExecSkill, Count: string(bExecSkill), Word: func(e *Execution) string { return e.SkillName }, Value: outcomeOf},
-			{Bucket: bExecStatus, Count: string(bExecStatus), Word: func(e *Execution) string { return string(e.Status) }},
+			{Bucket: bExecStatus, Count: string(bExecStatus), Word: func(e *Execution) string { return string(e.Status) }, By: func(f *core.Filter) *string { return &f.Status }},
 			{Bucket: bExecTask, Word: func(e *Execution) string { return e.TaskID }},
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -36,24 +35,12 @@ func (s *Skills) Subagent(ctx context.Context, tenant, id string) (Subagent, err
 // State, Kind the name of the assigned skill, Task, Trace, Session, Agent (the
 // id), Since and Until (of its creation) and Match narrow it.
 func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (core.Page[Subagent], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Subagent]{}, err
-	}
 	if f.Status != "" && !slices.Contains(States(), State(f.Status)) {
 		return core.Page[Subagent]{}, core.Invalid("state", f.Status, fmt.Sprint("one of ", States()))
 	}
-	q, rest := record.Query[*Subagent]{Filter: f}, f
-	rest.Since, rest.Until = time.Time{}, time.Time{}
-	if f.Status != "" {
-		q.Along, q.Word, rest.Status = bAgentState, f.Status, ""
-	}
-	if rest.Narrows() {
-		q.Match = func(a *Subagent) (bool, error) { return a.fits(f), nil }
-	}
 	var page core.Page[Subagent]
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if page, err = record.Paged(s.agents.Page(ctx, tx, q)); err != nil {
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		if page, err = record.Paged(s.agents.Page(ctx, tx, record.Query[*Subagent]{Filter: f})); err != nil {
 			return err
 		}
 		for i := range page.Items {
@@ -86,43 +73,24 @@ func (s *Skills) Execution(ctx context.Context, tenant, id string) (Execution, e
 // Executions lists executions, newest first: of one skill when skill is not
 // "", of a subagent (Agent), with a Status, of a Task, Session or Trace, whose
 // runner is of a Kind, started within Since and Until.
-func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Filter) (core.Page[Execution], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Execution]{}, err
-	}
-	if f.Status != "" && !slices.Contains(Statuses(), Status(f.Status)) {
-		return core.Page[Execution]{}, core.Invalid("status", f.Status, fmt.Sprint("one of ", Statuses()))
-	}
+func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Filter) (page core.Page[Execution], err error) {
 	if f.Agent != "" {
 		if _, err := core.LocalUUID("agent_id", tenant, f.Agent); err != nil {
-			return core.Page[Execution]{}, s.foreign(ctx, core.Self(tenant, "reader"), f.Agent, err)
+			return page, s.foreign(ctx, core.Self(tenant, "reader"), f.Agent, err)
 		}
 	}
+	q := record.Query[*Execution]{Filter: f}
 	if skill != "" {
 		if skill, _, err = SplitRef(skill); err != nil {
-			return core.Page[Execution]{}, err
+			return page, err
+		}
+		if f.Agent == "" {
+			q.Along, q.Word = bExecSkill, skill
+		} else {
+			q.Match = func(e *Execution) (bool, error) { return skill == e.SkillName, nil }
 		}
 	}
-	q, rest, of := record.Query[*Execution]{Filter: f}, f, skill
-	rest.Since, rest.Until = time.Time{}, time.Time{}
-	switch {
-	case f.Agent != "":
-		q.Along, q.Word, rest.Agent = bExecAgent, f.Agent, ""
-	case skill != "":
-		q.Along, q.Word, of = bExecSkill, skill, ""
-	case f.Status != "":
-		q.Along, q.Word, rest.Status = bExecStatus, f.Status, ""
-	}
-	if of != "" || rest.Narrows() {
-		q.Match = func(e *Execution) (bool, error) { return core.Wants(skill, e.SkillName) && e.fits(f), nil }
-	}
-	var page core.Page[Execution]
-	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err = record.Paged(s.execs.Page(ctx, tx, q))
-		return err
-	})
-	if err != nil {
+	if page, err = record.Paged(s.execs.Find(ctx, tenant, q)); err != nil {
 		return page, fmt.Errorf("list executions: %w", err)
 	}
 	for i := range page.Items {

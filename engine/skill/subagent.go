@@ -162,8 +162,8 @@ func (s *Skills) agentKind() record.Table[Subagent] {
 			kept.Results = nil // beside it
 			return &kept
 		},
-		Says: "state task_id assigned_skill waiting", Personal: eraseSubagent,
-		Indexes: []record.Index[*Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }}},
+		Says: "state task_id assigned_skill waiting", Personal: eraseSubagent, Fits: (*Subagent).fits,
+		Indexes: []record.Index[*Subagent]{{Bucket: bAgentState, Count: string(bAgentState), Word: func(a *Subagent) string { return string(a.State) }, By: func(f *core.Filter) *string { return &f.Status }}},
 	}
 }
 
