@@ -52,9 +52,7 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	c := &cadProcess{t: t, in: in, out: bufio.NewReader(out)}
-	if h := c.ask("system.hello", "{}"); h["kernel"] != "embedded" {
-		t.Error(h)
-	}
+	expect.Row(t, c.ask("system.hello", "{}"), "kernel", "embedded")
 	c.ask("solid.primitive", `{"entity_id":"a","primitive_type":"box","width":10,"depth":10,"height":10}`)
 	c.ask("solid.primitive", `{"entity_id":"b","primitive_type":"cylinder","radius":3,"height":10,"axis_point":[5,5,0]}`)
 	cut := c.ask("solid.boolean", `{"operation":"subtract","entity_ids":["a","b"]}`)

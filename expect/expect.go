@@ -53,6 +53,16 @@ func Has(t testing.TB, text, part string, about ...any) {
 	}
 }
 
+// Row fails the test, which goes on, for members of an object that aren't as named.
+func Row[V any](t testing.TB, row map[string]V, want ...any) {
+	t.Helper()
+	for pair := range slices.Chunk(want, 2) {
+		if got := any(row[pair[0].(string)]); got != pair[1] {
+			t.Errorf("%s: got %v, want %v, of %v", pair[0], got, pair[1], row)
+		}
+	}
+}
+
 // Err fails the test, which goes on, if an error isn't of the kind that is wanted.
 func Err(t testing.TB, err, want error, about ...any) {
 	t.Helper()

@@ -29,16 +29,17 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 			expect.Has(t, "abc", "b")
 			expect.Err(t, io.EOF, io.EOF)
 		},
-		"fatal: EOF":                    func(t testing.TB) { expect.No(t, io.EOF) },
-		"fatal: row: 2: EOF":            func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
-		"fatal: unexpected EOF":         func(t testing.TB) { expect.Of(3, io.ErrUnexpectedEOF)(t) },
-		"got 1, want 2":                 func(t testing.TB) { expect.Is(t, 1, 2) },
-		`a name: got "a", want "b"`:     func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
-		`any: got "a", want "b"`:        func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },
-		"got [1 2], want [2 1]":         func(t testing.TB) { expect.Same(t, []int{1, 2}, []int{2, 1}) },
-		`got "ab", want it to have "c"`: func(t testing.TB) { expect.Has(t, "ab", "c") },
-		"got error EOF, want canceled":  func(t testing.TB) { expect.Err(t, io.EOF, errCanceled) },
-		"a lie: got no error":           func(t testing.TB) { expect.Fails(t, nil, "a lie") },
+		"fatal: EOF":                        func(t testing.TB) { expect.No(t, io.EOF) },
+		"fatal: row: 2: EOF":                func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
+		"b: got 2, want 3, of map[a:1 b:2]": func(t testing.TB) { expect.Row(t, map[string]any{"a": 1, "b": 2}, "a", 1, "b", 3) },
+		"fatal: unexpected EOF":             func(t testing.TB) { expect.Of(3, io.ErrUnexpectedEOF)(t) },
+		"got 1, want 2":                     func(t testing.TB) { expect.Is(t, 1, 2) },
+		`a name: got "a", want "b"`:         func(t testing.TB) { expect.Is(t, "a", "b", "a name") },
+		`any: got "a", want "b"`:            func(t testing.TB) { expect.Is[any](t, "a", "b", "any") },
+		"got [1 2], want [2 1]":             func(t testing.TB) { expect.Same(t, []int{1, 2}, []int{2, 1}) },
+		`got "ab", want it to have "c"`:     func(t testing.TB) { expect.Has(t, "ab", "c") },
+		"got error EOF, want canceled":      func(t testing.TB) { expect.Err(t, io.EOF, errCanceled) },
+		"a lie: got no error":               func(t testing.TB) { expect.Fails(t, nil, "a lie") },
 	} {
 		var heard told
 		if fail(&heard); heard.text != want {

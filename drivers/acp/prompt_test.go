@@ -129,9 +129,7 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 	for _, e := range s.of("tool_result") {
 		results[e.CallID] += e.Status + " " + e.Tool + " " + e.Text + " " + e.Error
 	}
-	if results["c1"] != "ok edit change a " || results["c2"] != "error execute never ends the agent told no end of it" {
-		t.Errorf("results %q", results)
-	}
+	expect.Row(t, results, "c1", "ok edit change a ", "c2", "error execute never ends the agent told no end of it")
 }
 
 func TestTwoQuestionsAboutOneCallHaveIDsOfTheirOwn(t *testing.T) {

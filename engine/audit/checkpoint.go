@@ -158,17 +158,6 @@ func (l *Ledger) Checkpoint(ctx context.Context, tenant string) ([]byte, error) 
 	return data, nil
 }
 
-// Verifiers are the verifier keys that might ever sign a tenant's log, oldest first.
-func (l *Ledger) Verifiers(ctx context.Context, tenant string) ([]string, error) {
-	var keys []string
-	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
-		named, err := readNamed(tx)
-		keys = verifiersOf(tenant, named)
-		return err
-	})
-	return keys, err
-}
-
 // signedCheckpoint reads a checkpoint of a tenant's log, which a key has to have signed
 // that might when the log had that size.
 func (l *Ledger) signedCheckpoint(ctx context.Context, tenant string, text []byte) (c Checkpoint, err error) {

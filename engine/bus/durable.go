@@ -129,43 +129,6 @@ func (b *Bus) makeDurable(tx *audit.Tx, s *Subscription) error {
 	return nil
 }
 
-// SubscribeIn makes a durable subscription without a reader, inside a
-// transaction that changes something else. It must be its last step.
-func (b *Bus) SubscribeIn(tx *audit.Tx, name, pattern string) error {
-	opt := SubscribeOptions{Name: name, Pattern: pattern}
-	p, err := opt.check()
-	if err != nil {
-		return err
-	}
-	all, err := b.durables(tx)
-	if err != nil {
-		return err
-	}
-	if all[name] != nil {
-		return core.Errorf(core.Conflict, "name: there is a subscription %s already", name).With("field", "name")
-	}
-	s := &Subscription{b: b, t: b.of(tx.Tenant()), opt: opt, pattern: p}
-	if err := b.makeDurable(tx, s); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	s.durable.open = nil
-	b.mu.Unlock()
-	return nil
-}
-
-// UnsubscribeIn removes a durable subscription inside a transaction that
-// changes something else. It must be its last step. A reader may have it open:
-// what that reads from then on counts for nothing. One that is not there is
-// none to remove.
-func (b *Bus) UnsubscribeIn(tx *audit.Tx, name string) error {
-	all, err := b.durables(tx)
-	if err != nil || all[name] == nil {
-		return err
-	}
-	return b.removeDurable(tx, &all[name].rec)
-}
-
 func (b *Bus) removeDurable(tx *audit.Tx, rec *subscription) error {
 	name := rec.Name
 	if err := errors.Join(b.subs.Remove(tx, record.Event{Type: "subscription.removed"}, rec), cursors.Delete(tx, record.Key(name))); err != nil {

@@ -308,9 +308,7 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 			agents[a.Node.ID] = a.Depth
 		}
 	}
-	if agents["ada-2"] != 1 || agents["ada"] != 2 {
-		t.Errorf("%+v", all)
-	}
+	expect.Row(t, agents, "ada-2", 1, "ada", 2)
 	if branch, err := r.Ancestry(t.Context(), acme, "ada/try"); err != nil || len(branch) != 2 {
 		t.Errorf("%+v %v", branch, err)
 	}

@@ -152,9 +152,7 @@ func TestWhatLooksLikeACredentialIsTaken(t *testing.T) {
 			t.Errorf("%q, want %s", out, want)
 		}
 	}
-	if got := w.resolved(map[string]string{"A": "@task_API_KEY", "B": "@task_API_KEY_2", "C": "@my_bot_API_KEY"}); got["A"] != "of-task-1" || got["B"] != "of-task-2" || got["C"] != "value-number-2" {
-		t.Errorf("%q", got)
-	}
+	expect.Row(t, w.resolved(map[string]string{"A": "@task_API_KEY", "B": "@task_API_KEY_2", "C": "@my_bot_API_KEY"}), "A", "of-task-1", "B", "of-task-2", "C", "value-number-2")
 }
 
 func TestCredentialsAreToldByNameOrShape(t *testing.T) {

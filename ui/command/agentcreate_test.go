@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestAnAgentIsMadeLikeAnother(t *testing.T) {
@@ -39,7 +41,5 @@ func TestAnAgentIsMadeLikeAnother(t *testing.T) {
 		t.Errorf("like nobody: %s", code)
 	}
 	d.write("table", "schema: 1\nname: tiny\nrules:\n  - {id: all, gates: [tool.call], when: \"true\", decision: approve, reason_code: tiny.all, risk: low}\n")
-	if got := d.object("policy propose table --kind rules"); got["kind"] != "rules" || got["name"] != "tiny" {
-		t.Errorf("a table without an ending: %v", got)
-	}
+	expect.Row(t, d.object("policy propose table --kind rules"), "kind", "rules", "name", "tiny")
 }

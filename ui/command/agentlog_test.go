@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // TestOfAnAgentsLogTheNewestIsKept and it says what was dropped: a flood is not more
@@ -16,9 +18,7 @@ func TestOfAnAgentsLogTheNewestIsKept(t *testing.T) {
 			t.Errorf("%s: %s %v", bad, code, details)
 		}
 	}
-	if got := d.object("tenant retention set logs --mib 1"); got["bytes"] != float64(1<<20) {
-		t.Errorf("%v", got)
-	}
+	expect.Row(t, d.object("tenant retention set logs --mib 1"), "bytes", float64(1<<20))
 	d.line(`agent create bob --project p --shell 'i=0; while [ $i -lt 12000 ]; do i=$((i+1)); echo "line $i of a flood that goes on and on"; done; echo last'`)
 	const size = 12000 + 2 // lines, with what it was told
 	for range 2 {

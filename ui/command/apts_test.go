@@ -117,16 +117,12 @@ func authority(t *testing.T, d *deck) {
 	d.worker("grave", asker[len("#!/bin/sh\n"):])
 	d.line("agent assign grave go")
 	grave := str(d.until("approval list --open --agent grave", "status", "open")["approval_id"])
-	if got := d.object("approval approve " + grave + " --reason one" + ann); got["status"] != "open" {
-		t.Error("one was enough at critical risk")
-	}
+	expect.Row(t, d.object("approval approve "+grave+" --reason one"+ann), "status", "open")
 	if code, _, _ := d.fails(1, "approval approve "+grave+" --reason again"+ann); code != "DENIED" {
 		t.Error("one person counted twice")
 	}
 	d.line("operator away --to viv --for 1h" + bob)
-	if got := d.object("approval approve " + grave + " --reason two" + bob); got["status"] != "approved" {
-		t.Error(got)
-	}
+	expect.Row(t, d.object("approval approve "+grave+" --reason two"+bob), "status", "approved")
 }
 
 func log(t *testing.T, d *deck) {
@@ -208,9 +204,7 @@ func irreversible(t *testing.T, d *deck) {
 	for _, argv := range [][]string{{"rm", "-r", "x"}, {"git", "push"}, {"sudo", "ls"}} {
 		_, id := d.destructive("", argv...)
 		a := d.object("approval show " + id)
-		if a["risk"] != "high" || a["status"] != "open" {
-			t.Errorf("%v: %v", argv, a)
-		}
+		expect.Row(t, a, "risk", "high", "status", "open")
 	}
 }
 
@@ -219,9 +213,7 @@ func unsure(t *testing.T, d *deck) {
 	task := str(d.object("agent assign unsure go")["task_id"])
 	id := str(d.until("approval list --open", "status", "open")["approval_id"])
 	a := d.object("approval show " + id)
-	if a["gate"] != "result" || a["task_id"] != task || a["confidence"] != 0.74 {
-		t.Errorf("%v", a)
-	}
+	expect.Row(t, a, "gate", "result", "task_id", task, "confidence", 0.74)
 }
 
 func lastEvents(t *testing.T, d *deck) {

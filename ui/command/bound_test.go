@@ -50,9 +50,7 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 	d.job("echo one\necho \x1b[31mevil\n")
 	d.line("approval approve " + second + " --reason fine")
 	d.until("approval show "+second, "status", "void")
-	if void := d.object("approval show " + second); void["void_reason"] != "job.sh is not what was approved" {
-		t.Errorf("void because %v", void["void_reason"])
-	}
+	expect.Row(t, d.object("approval show "+second), "void_reason", "job.sh is not what was approved")
 	d.until("task show "+task, "status", "queued")
 	third := d.asked(task, second)
 	card = d.line("approval show " + third)

@@ -37,9 +37,7 @@ func (w *walk) messages() {
 	w.do("bus topics")
 	w.text("bus topics", "nav.failed", "LAG")
 	w.text("bus subscriptions", "indexer", "nav.>", "closed")
-	if got := w.do("bus subscriptions"); got["name"] != "indexer" || got["lag"] != 2.0 || got["durable"] != true {
-		t.Errorf("subscriptions: %v", got)
-	}
+	expect.Row(t, w.do("bus subscriptions"), "name", "indexer", "lag", 2.0, "durable", true)
 	expect.Has(t, w.line("bus consume indexer --count 1"), `nav.complete event ann: {"location":"kitchen"}`, "consume")
 	if all := w.objects("bus consume indexer"); len(all) != 1 || all[0]["topic"] != "nav.failed" {
 		t.Errorf("consume: %v", all)
@@ -64,9 +62,7 @@ func (w *walk) messages() {
 
 	ask := w.do(`bus send bob '{}' --type request --from ann`)
 	w.text("bus list --status unanswered", "no answer for")
-	if got := w.do(fmt.Sprintf(`bus reply %s '{"ok":true}'`, ask["message_id"])); got["message_type"] != "response" || got["correlation_id"] != ask["correlation_id"] {
-		t.Errorf("reply: %v", got)
-	}
+	expect.Row(t, w.do(fmt.Sprintf(`bus reply %s '{"ok":true}'`, ask["message_id"])), "message_type", "response", "correlation_id", ask["correlation_id"])
 	if code, _, _ := w.fails(1, fmt.Sprintf(`bus reply %s '{}' --error`, ask["message_id"])); code != "CONFLICT" {
 		t.Errorf("answered twice: %s", code)
 	}
@@ -75,16 +71,12 @@ func (w *walk) messages() {
 
 	short := str(w.do(`bus send bob '{}' --ttl 1`)["message_id"])
 	w.until("bus show "+short, "status", "expired")
-	if got := w.do("bus dead --status expired --agent bob"); got["message_id"] != short || got["recipient_id"] != "bob" || got["reason"] != "expired" {
-		t.Errorf("dead: %v", got)
-	}
+	expect.Row(t, w.do("bus dead --status expired --agent bob"), "message_id", short, "recipient_id", "bob", "reason", "expired")
 	w.text("bus dead", short, "expired", "@bob")
 	if got := w.complete("bus resend "); !slices.Contains(got, short) {
 		t.Errorf("resend offers %v", got)
 	}
-	if got := w.do("bus resend " + short); got["resend_of"] != short {
-		t.Errorf("resend: %v", got)
-	}
+	expect.Row(t, w.do("bus resend "+short), "resend_of", short)
 	w.text("bus dead --status resent", short)
 	w.line("bus read bob")
 	w.line("agent delete ann --yes")
@@ -194,9 +186,7 @@ func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
 		cancel()
 		expect.Is(t, <-done, 130, line, "exit")
 	}
-	if got := d.object("bus subscriptions"); got["name"] != "reader" || got["lag"] != 0.0 || got["open"] != false {
-		t.Errorf("%v", got)
-	}
+	expect.Row(t, d.object("bus subscriptions"), "name", "reader", "lag", 0.0, "open", false)
 }
 
 func TestCompletionKnowsTheBus(t *testing.T) {

@@ -15,13 +15,9 @@ func (w *walk) cads() {
 	if all := w.objects("cad roles"); len(all) != 6 || all[0]["name"] != "designer" || all[0]["allowed_operations"] == nil {
 		t.Errorf("roles: %v", all)
 	}
-	if got := w.do("cad roles validator"); got["name"] != "validator" || got["builtin"] != true {
-		t.Errorf("role: %v", got)
-	}
+	expect.Row(t, w.do("cad roles validator"), "name", "validator", "builtin", true)
 	w.text("cad roles", "integrator", "built in")
-	if got := w.do("cad agent create mona --role modeler --workspace ws_part"); got["agent_id"] != "mona" || got["status"] != "idle" || got["workspace_id"] != "ws_part" || got["operation_count"] != 0.0 {
-		t.Errorf("create: %v", got)
-	}
+	expect.Row(t, w.do("cad agent create mona --role modeler --workspace ws_part"), "agent_id", "mona", "status", "idle", "workspace_id", "ws_part", "operation_count", 0.0)
 	w.do("cad agent create vera --role validator")
 	for line, want := range map[string]string{
 		"cad agent create mona --role modeler":                            "CONFLICT agent_id",
@@ -63,53 +59,39 @@ func (w *walk) cads() {
 	if got := w.do("cad agent show mona"); got["success_count"] != 4.0 || got["error_count"] != 2.0 || fmt.Sprint(got["created_entities"]) != "[ws_part_circle_1 ws_part_solid_1]" {
 		t.Errorf("show: %v", got)
 	}
-	if got := w.do("cad agent list --kind modeler"); got["agent_id"] != "mona" {
-		t.Errorf("list: %v", got)
-	}
+	expect.Row(t, w.do("cad agent list --kind modeler"), "agent_id", "mona")
 	w.text("cad agent list", "mona", "modeler", "ws_part", "VIOLATIONS")
 	if got := w.do("cad metrics mona"); got["success_rate"] == nil || got["learning_status"] != "insufficient_data" || len(got["operations"].([]any)) < 3 {
 		t.Errorf("metrics: %v", got)
 	}
 
 	w.do("agent create archie --project p --role r --task x -- sh -c 'exec cat'")
-	if got := w.do("cad agent bind mona --fleet archie"); got["fleet_agent"] != "archie" {
-		t.Errorf("bind: %v", got)
-	}
+	expect.Row(t, w.do("cad agent bind mona --fleet archie"), "fleet_agent", "archie")
 	w.text("cad agent list", "FLEET", "archie")
 	w.refuses("cad agent bind vera --fleet archie", "CONFLICT fleet")
 	w.refuses("cad agent bind vera --fleet nobody", "NOT_FOUND agent")
 	w.refuses("cad agent bind vera", "INVALID_INPUT fleet")
-	if got := w.do("cad agent bind mona --free"); got["fleet_agent"] != nil {
-		t.Errorf("unbind: %v", got)
-	}
+	expect.Row(t, w.do("cad agent bind mona --free"), "fleet_agent", nil)
 	w.do("cad agent bind vera --fleet archie")
 	w.do("agent delete archie --yes")
-	if got := w.do("cad agent show vera"); got["fleet_agent"] != nil {
-		t.Errorf("bound to an agent that is deleted: %v", got)
-	}
+	expect.Row(t, w.do("cad agent show vera"), "fleet_agent", nil)
 	w.refuses("cad agent bind mona --free", "CONFLICT agent_id")
 
 	asked := w.do(`cad message mona vera request '{"request_type":"validate_component","component_id":"ws_part_solid_1"}'`)
-	if asked["from_agent_id"] != "mona" || asked["message_type"] != "request" || asked["read"] != false {
-		t.Errorf("message: %v", asked)
-	}
+	expect.Row(t, asked, "from_agent_id", "mona", "message_type", "request", "read", false)
 	w.do(`cad message vera mona response '{"request_id":"` + str(asked["message_id"]) + `","status":"success"}'`)
 	w.do(`cad message vera broadcast broadcast '{"announcement":"status_update"}'`)
 	if got := w.objects("cad messages mona"); len(got) != 2 || got[0]["message_type"] != "broadcast" {
 		t.Errorf("messages: %v", got)
 	}
-	if got := w.do("cad messages vera --mark-read"); got["message_id"] != asked["message_id"] || got["read"] != true {
-		t.Errorf("marked: %v", got)
-	}
+	expect.Row(t, w.do("cad messages vera --mark-read"), "message_id", asked["message_id"], "read", true)
 	if got := w.objects("cad messages vera --status unread"); len(got) != 0 {
 		t.Errorf("unread: %v", got)
 	}
 	w.text("cad messages vera", "validate_component", "read")
 
 	w.do("cad workspace create ws_copy --base ws_part --name 'A copy'")
-	if got := w.do("cad workspace show ws_copy"); got["base_workspace_id"] != "ws_part" || got["entity_count"] != 2.0 || got["solid_count"] != 1.0 {
-		t.Errorf("workspace: %v", got)
-	}
+	expect.Row(t, w.do("cad workspace show ws_copy"), "base_workspace_id", "ws_part", "entity_count", 2.0, "solid_count", 1.0)
 	w.do("cad workspace list")
 	w.text("cad workspace list", "ws_part", "ws_copy", "default")
 	if got := w.do("cad workspace entities ws_copy --kind solid"); got["entity_id"] != "ws_part_solid_1" || got["shape"] == nil {
@@ -126,15 +108,9 @@ func (w *walk) cads() {
 		t.Errorf("directory: %v", got)
 	}
 	w.do(`cad op mona file.export '{"file_path":"part.stl","format":"STL"}'`)
-	if got := w.do("cad controller show"); got["max_concurrent_agents"] != 10.0 || got["agent_count"] != 2.0 {
-		t.Errorf("controller: %v", got)
-	}
-	if got := w.do("cad controller max-concurrent 4"); got["max_concurrent_agents"] != 4.0 {
-		t.Errorf("max-concurrent: %v", got)
-	}
-	if got := w.do("cad agent shutdown vera"); got["status"] != "terminated" {
-		t.Errorf("shutdown: %v", got)
-	}
+	expect.Row(t, w.do("cad controller show"), "max_concurrent_agents", 10.0, "agent_count", 2.0)
+	expect.Row(t, w.do("cad controller max-concurrent 4"), "max_concurrent_agents", 4.0)
+	expect.Row(t, w.do("cad agent shutdown vera"), "status", "terminated")
 }
 
 // refuses wants a line to fail with a code and a field.

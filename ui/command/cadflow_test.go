@@ -51,20 +51,12 @@ func (w *walk) flows() {
 	w.text("cad decompose 'shaft diameter 20 length 100'", "shaft_modeler", "unassigned")
 	w.do("cad agent create moe --role modeler")
 	w.do("cad agent create ivy --role integrator")
-	if got := w.do("cad assign box moe --wait"); got["status"] != "completed" || got["agent_id"] != "moe" {
-		t.Errorf("assign: %v", got)
-	}
-	if got := w.do("cad assign merge ivy"); got["status"] != "blocked" {
-		t.Errorf("assign: %v", got)
-	}
+	expect.Row(t, w.do("cad assign box moe --wait"), "status", "completed", "agent_id", "moe")
+	expect.Row(t, w.do("cad assign merge ivy"), "status", "blocked")
 	plan := tasks[0]["workflow_id"].(string)
 	w.do("cad agent create max --role modeler")
-	if got := w.do("cad assign lid max --wait"); got["status"] != "completed" {
-		t.Errorf("assign: %v", got)
-	}
-	if got := w.do("cad workflow wait " + plan); got["execution_state"] != "completed" {
-		t.Errorf("plan: %v", got)
-	}
+	expect.Row(t, w.do("cad assign lid max --wait"), "status", "completed")
+	expect.Row(t, w.do("cad workflow wait "+plan), "execution_state", "completed")
 	own := w.do(`cad assign '{"description":"A point","operations":[{"method":"entity.create_point","params":{"entity_id":"lone","coordinates":[1,2]}}],"check":"size(entities) > 3"}' max --wait`)
 	if own["status"] != "completed" || own["swarm_task_id"] == "" {
 		t.Errorf("assign: %v", own)
@@ -137,9 +129,7 @@ func TestASwarmFileBringsRolesAndScenarios(t *testing.T) {
 		}
 	}
 	out := filepath.Join(d.dir, "out")
-	if flow := d.object("cad scenario run turning --wait --out " + out); flow["execution_state"] != "completed" {
-		t.Errorf("%v", flow)
-	}
+	expect.Row(t, d.object("cad scenario run turning --wait --out "+out), "execution_state", "completed")
 	expect.Of(os.Stat(filepath.Join(out, "shaft.step")))(t)
 	for change, want := range map[string]string{
 		"role_name: turner>role_name: cook":                     `:11: scenarios[0].agent_assignments[0].role_name: "cook" is not allowed`,
@@ -175,9 +165,7 @@ runner: {kind: cad, method: entity.create_circle}
 	if result, _ := got["result"].(map[string]any); got["state"] != "completed" || result["entity_id"] != "ws_part_circle_1" {
 		t.Errorf("%v", got)
 	}
-	if a := d.object("cad agent show mona"); a["success_count"] != 1.0 {
-		t.Errorf("%v", a)
-	}
+	expect.Row(t, d.object("cad agent show mona"), "success_count", 1.0)
 	marks := 0 // by which it would have happened once, had it been tried again
 	d.no(d.eng.Audit.View(t.Context(), "t_default", func(tx *audit.Tx) error {
 		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) (bool, error) { marks++; return true, nil })
@@ -188,9 +176,7 @@ runner: {kind: cad, method: entity.create_circle}
 	if code, out, _ := d.run(args...); code != command.ExitFailed || !strings.Contains(out, "INVALID_GEOMETRY") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	if a := d.object("cad agent show mona"); a["error_count"] != 1.0 {
-		t.Errorf("%v", a)
-	}
+	expect.Row(t, d.object("cad agent show mona"), "error_count", 1.0)
 	d.no(os.WriteFile(file, []byte("name: bad-one\nversion: 1.0.0\ndescription: x\nparameters_schema: {}\nrunner: {kind: cad, method: entity.dream}\n"), 0o600))
 	if _, message, _ := d.fails(1, "skill check "+file); !strings.Contains(message, "runner.method") {
 		t.Error(message)
@@ -225,7 +211,5 @@ runner: {kind: cad, method: entity.create_circle}
 		d.no(err)
 		expect.Has(t, string(core.MustEncode(made)), c.want, c.params)
 	}
-	if a := d.object("cad agent show vera"); a["operation_count"] != 0.0 {
-		t.Errorf("%v", a)
-	}
+	expect.Row(t, d.object("cad agent show vera"), "operation_count", 0.0)
 }

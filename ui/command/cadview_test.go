@@ -75,9 +75,7 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 	if all := d.object("cad view ws_ann --view all"); all["view"] != "all" || !strings.Contains(fmt.Sprint(all["picture"]), "front") {
 		t.Errorf("four views: %v", all)
 	}
-	if got := d.object("cad view ws_ann --angle 30,20"); got["view"] != "yaw 30 pitch 20" {
-		t.Errorf("an angle: %v", got["view"])
-	}
+	expect.Row(t, d.object("cad view ws_ann --angle 30,20"), "view", "yaw 30 pitch 20")
 	expect.Is(t, d.line("cad view ws_bob"), "workspace ws_bob has no solid\n", "an empty workspace")
 	env := d.env
 	env.Getenv = func(name string) string {

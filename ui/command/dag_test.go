@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // record is the part of the walk that uses every command of the agents'
@@ -17,9 +19,7 @@ func (w *walk) record() {
 	}
 	head := `"ts":"2026-01-02T03:04:05Z","run_id":"r-1","agent_id":"ada"`
 	started := emit(`{"kind":"run_started",` + head + `,"nodes":[{"type":"Message","id":"m-1","role":"user","content":[{"type":"text","text":"\u001b]0;owned\u0007\u202e"}],"created_at":"2026-01-02T03:04:05Z"}]}`)
-	if started["seq"] != 1.0 || started["new"] != true || started["kind"] != "run_started" || started["run_id"] != "r-1" {
-		t.Errorf("emit: %v", started)
-	}
+	expect.Row(t, started, "seq", 1.0, "new", true, "kind", "run_started", "run_id", "r-1")
 	id := str(started["event_id"])
 	w.no(os.WriteFile(filepath.Join(w.dir, "events.jsonl"), []byte(
 		`{"kind":"tool_call",`+head+`,"server":"sh","tool":"exec","call_id":"c-1","args":{"cmd":"ls"},"requested_by":{"event_id":"`+id+`"}}`+"\n\n"+
@@ -77,13 +77,9 @@ func (w *walk) record() {
 	}
 	w.do("dag mounts --at 1m")
 	w.text("dag mounts", "vol-1", "Run:r-1", "/data")
-	if got := w.do("dag policies"); got["policy_id"] != "p-1" || got["change"] != "activated" || got["active"] != true {
-		t.Errorf("policies: %v", got)
-	}
+	expect.Row(t, w.do("dag policies"), "policy_id", "p-1", "change", "activated", "active", true)
 	w.text("dag policies", "p-1", "activated", "now")
-	if got := w.do("dag forks --agent ada"); got["agent_id"] != "ada" || got["to_branch"] != "try" {
-		t.Errorf("forks: %v", got)
-	}
+	expect.Row(t, w.do("dag forks --agent ada"), "agent_id", "ada", "to_branch", "try")
 	if all := w.objects("dag forks --of ada/try"); len(all) != 2 {
 		t.Errorf("ancestry: %v", all)
 	}
@@ -94,9 +90,7 @@ func (w *walk) record() {
 	}
 	w.text("dag at "+id, "running")
 	// Beside these are the runs of the agents so far.
-	if got := w.do("dag emit --stream @events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
-		t.Errorf("emit as a stream: %v", got)
-	}
+	expect.Row(t, w.do("dag emit --stream @events.jsonl"), "events", 4.0, "new", 0.0)
 	exported := w.do("dag export jsonl record.jsonl")
 	if n, ok := exported["events"].(float64); !ok || n < 5 || exported["format"] != "jsonl" {
 		t.Errorf("export: %v", exported)
@@ -104,14 +98,10 @@ func (w *walk) record() {
 	if code, _, _ := w.fails(1, "dag export jsonl record.jsonl"); code != "CONFLICT" {
 		t.Error(code)
 	}
-	if got := w.do("dag import jsonl record.jsonl"); got["events"] != exported["events"] || got["new"] != 0.0 {
-		t.Errorf("import: %v", got)
-	}
+	expect.Row(t, w.do("dag import jsonl record.jsonl"), "events", exported["events"], "new", 0.0)
 	w.no(os.WriteFile(filepath.Join(w.dir, "spans.json"), []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"0000000000000001","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000001000000000","attributes":[{"key":"gen_ai.tool.name","value":{"stringValue":"weather"}},{"key":"gen_ai.agent.name","value":{"stringValue":"forecaster"}}]}]}]}]}`), 0o600))
 	for _, n := range []float64{4, 0} {
-		if got := w.do("dag import otlp spans.json"); got["events"] != 4.0 || got["new"] != n {
-			t.Errorf("import of spans: %v", got)
-		}
+		expect.Row(t, w.do("dag import otlp spans.json"), "events", 4.0, "new", n)
 	}
 	w.text("dag events --run 0af7651916cd43dd8448eb211c80319c", "weather", "run_finished")
 	if got := w.do("dag compare run:r-1 run:0af7651916cd43dd8448eb211c80319c"); got["b"].(map[string]any)["agent_id"] != "forecaster" {
@@ -123,9 +113,7 @@ func (w *walk) record() {
 	}
 	w.text("dag replay forecaster --policy default --all", "weather", "1 calls", "no decision")
 	w.text("dag compare run:r-1 forecaster", "A", "forecaster", "+ weather {}")
-	if got := w.do("dag import events events.jsonl"); got["events"] != 4.0 || got["new"] != 0.0 {
-		t.Errorf("import of events: %v", got)
-	}
+	expect.Row(t, w.do("dag import events events.jsonl"), "events", 4.0, "new", 0.0)
 	for line, word := range map[string]string{
 		"dag import otlp events.jsonl":                 "resourceSpans",
 		"dag compare r-1 run:r-1":                      "run:ID",

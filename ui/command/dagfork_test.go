@@ -39,9 +39,7 @@ func (w *walk) forks() {
 		t.Errorf("probe: %v", got)
 	}
 	snap := w.do("dag resource snapshot " + id)
-	if snap["method"] != "fs_copy" || snap["restorable"] != true {
-		t.Errorf("snapshot: %v", snap)
-	}
+	expect.Row(t, snap, "method", "fs_copy", "restorable", true)
 	w.no(os.WriteFile(filepath.Join(work, "a"), []byte("two"), 0o600))
 	w.do("dag resource snapshots " + id)
 	w.text("dag resource snapshots "+id, str(snap["id"]), "fs_copy")
@@ -56,14 +54,10 @@ func (w *walk) forks() {
 	}
 	started := w.do(`dag emit '{"kind":"run_started","ts":"2126-01-02T03:04:05Z","run_id":"r-fork","agent_id":"forker"}'`)
 	at := str(started["event_id"])
-	if got := w.do("dag fork forker --at " + at[:10] + " --dry-run --task ''"); got["name"] != "forker-2" || got["continued"] != "record" {
-		t.Errorf("dry run: %v", got)
-	}
+	expect.Row(t, w.do("dag fork forker --at "+at[:10]+" --dry-run --task ''"), "name", "forker-2", "continued", "record")
 	w.no(os.WriteFile(filepath.Join(w.dir, "plan.json"), []byte(`[{"resource":"`+id+`","mode":"snapshot"}]`), 0o600))
 	forked := w.do("dag fork forker --at " + at + " --to other --name forked --task '' --plan plan.json")
-	if forked["name"] != "forked" || forked["to_branch"] != "other" || forked["from_branch"] != "main" {
-		t.Errorf("fork: %v", forked)
-	}
+	expect.Row(t, forked, "name", "forked", "to_branch", "other", "from_branch", "main")
 	if data, err := os.ReadFile(filepath.Join(str(forked["dir"]), "a")); string(data) != "one" {
 		t.Errorf("the fork has %q: %v", data, err)
 	}

@@ -39,9 +39,7 @@ func (w *walk) intents() {
 		return i.IntentID
 	}
 	one := intend(`{}`)
-	if got := w.do("dag intent wait " + one + " --timeout 20s"); got["status"] != "done" {
-		t.Errorf("wait: %v", got)
-	}
+	expect.Row(t, w.do("dag intent wait "+one+" --timeout 20s"), "status", "done")
 	if got := w.do("dag intent show " + one); got["steps"].([]any)[0].(map[string]any)["result"].(map[string]any)["made"] != 1.0 {
 		t.Errorf("show: %v", got)
 	}

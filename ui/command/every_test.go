@@ -145,9 +145,7 @@ func TestExamplesInHelpAreLinesOfTheirCommand(t *testing.T) {
 
 func (w *walk) sessionsAndTasks() {
 	t := w.t
-	if got := w.do("tenant create t_test"); got["tenant_id"] != "t_test" {
-		t.Errorf("tenant: %v", got)
-	}
+	expect.Row(t, w.do("tenant create t_test"), "tenant_id", "t_test")
 	w.do("tenant list --match TEST")
 	w.do("tenant troubles")
 	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
@@ -155,9 +153,7 @@ func (w *walk) sessionsAndTasks() {
 	}
 	session := str(w.do("session create --name day --budget tasks=50,wall=1h,tokens=9,cost=1.5")["session_id"])
 	for _, step := range []struct{ verb, state string }{{"start", "running"}, {"pause", "paused"}, {"resume", "running"}} {
-		if got := w.do("session " + step.verb + " " + session); got["state"] != step.state {
-			t.Errorf("session %s: %v", step.verb, got)
-		}
+		expect.Row(t, w.do("session "+step.verb+" "+session), "state", step.state)
 	}
 	w.do("session list --status running")
 	w.do("session show " + session)
@@ -166,22 +162,16 @@ func (w *walk) sessionsAndTasks() {
 	made := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --priority 70 --timeout 1m --start-within 1h --max-attempts 2 --session ` +
 		session + ` --trace 0af7651916cd43dd8448eb211c80319c --idempotency-key k1 --wait`)
 	id := str(made["task_id"])
-	if made["status"] != "succeeded" || made["priority"] != 70.0 || made["timeout_s"] != 60.0 || made["start_timeout_s"] != 3600.0 || made["session_id"] != session {
-		t.Errorf("dispatch: %v", made)
-	}
+	expect.Row(t, made, "status", "succeeded", "priority", 70.0, "timeout_s", 60.0, "start_timeout_s", 3600.0, "session_id", session)
 	if again := w.do(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo one; echo two"]}' --idempotency-key k1 --session ` + session +
 		` --priority 70 --timeout 1m --max-attempts 2 --trace 0af7651916cd43dd8448eb211c80319c`); again["task_id"] != id {
 		t.Errorf("the same key made another task: %v", again)
 	}
 	child := str(w.do(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}' --parent ` + id)["task_id"])
 	w.do("task wait " + child + " --status running --timeout 10s")
-	if got := w.do("task pause " + child); got["paused"] != true {
-		t.Errorf("task pause: %v", got)
-	}
+	expect.Row(t, w.do("task pause "+child), "paused", true)
 	w.do("task resume " + child)
-	if got := w.do("task why " + child); got["task_id"] != child || got["status"] != "running" {
-		t.Errorf("why: %v", got)
-	}
+	expect.Row(t, w.do("task why "+child), "task_id", child, "status", "running")
 	if tree := w.objects("task tree " + id); len(tree) != 2 || tree[1]["task_id"] != child {
 		t.Errorf("tree: %v", tree)
 	}
@@ -197,9 +187,7 @@ func (w *walk) sessionsAndTasks() {
 	w.do("session pause " + session + " --reason 'a look'")
 	queued := str(w.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --session ` + session)["task_id"])
 	w.text("task why "+queued, "pause")
-	if got := w.do("task undo " + queued); got["status"] != "cancelled" {
-		t.Errorf("undo: %v", got)
-	}
+	expect.Row(t, w.do("task undo "+queued), "status", "cancelled")
 	if lines := w.objects("task log " + id); len(lines) != 2 || lines[0]["message"] != "one" || lines[1]["seq"] != 2.0 {
 		t.Errorf("log: %v", lines)
 	}
@@ -213,9 +201,7 @@ func (w *walk) sessionsAndTasks() {
 	w.do("result list --status succeeded")
 	w.text("result list", id)
 	w.text("result show "+id, "completed_at")
-	if got := w.do("session stop " + session + " --reason done"); got["state"] != "stopped" {
-		t.Errorf("stop: %v", got)
-	}
+	expect.Row(t, w.do("session stop "+session+" --reason done"), "state", "stopped")
 }
 
 const asking = `#!/bin/sh
@@ -295,9 +281,7 @@ func (w *walk) agentsAndApprovals() {
 	w.do("approval defer " + id + " --for 20m" + uma)
 	w.do(fmt.Sprintf(`approval approve %s --reason fine --edit '{"path":"y","content":"z"}' --digest %s --shown 2026-01-02T03:04:05Z`, id, shown["digest"]) + uma)
 	w.do("approval list --status approved")
-	if got := w.do("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
-		t.Errorf("approved: %v", got)
-	}
+	expect.Row(t, w.do("task wait "+task+" --timeout 20s"), "status", "succeeded")
 	if code, _, _ := w.fails(1, "approval deny "+id+" --reason late"); code != "CONFLICT" {
 		t.Errorf("answered twice: %s", code)
 	}
@@ -312,9 +296,7 @@ func (w *walk) agentsAndApprovals() {
 	w.do("task wait " + task + " --timeout 20s")
 	rule := str(w.do("policy rules list --status active")["rule_id"])
 	w.text("policy rules list", rule, "agent", "fs.write")
-	if got := w.do("policy rules revoke " + rule); got["revoked"] != true {
-		t.Errorf("revoke: %v", got)
-	}
+	expect.Row(t, w.do("policy rules revoke "+rule), "revoked", true)
 	w.until("agent show asker", "status", "idle")
 	w.do("agent assign asker 'last one'")
 	w.approval()
@@ -331,12 +313,8 @@ func (w *walk) agentsAndApprovals() {
 	w.do("agent delete quoted --yes")
 
 	decided := w.do("decision list --status hitl")
-	if got := w.do("decision show " + str(decided["decision_id"])); got["gate"] != "tool.call" {
-		t.Errorf("decision: %v", got)
-	}
-	if why := w.do("decision why " + str(decided["decision_id"])); why["gone"] != "the arguments were edited since" || why["rule_id"] != "tool.write" {
-		w.t.Errorf("why: %v", why)
-	}
+	expect.Row(t, w.do("decision show "+str(decided["decision_id"])), "gate", "tool.call")
+	expect.Row(w.t, w.do("decision why "+str(decided["decision_id"])), "gone", "the arguments were edited since", "rule_id", "tool.write")
 	w.text("decision list --page-size 100", "hitl", "tool.call")
 }
 
@@ -347,18 +325,12 @@ func (w *walk) approval() string {
 
 func (w *walk) auditAndBudgets() {
 	t := w.t
-	if got := w.do("budget set agent:asker --tasks 90 --cost 2.5"); got["subject"] != "agent:asker" || got["tasks"] != 90.0 {
-		t.Errorf("budget: %v", got)
-	}
-	if got := w.do("budget set agent:asker --wall 2h"); got["tasks"] != 90.0 || got["wall_s"] != 7200.0 {
-		t.Errorf("a limit that was not named has changed: %v", got)
-	}
+	expect.Row(t, w.do("budget set agent:asker --tasks 90 --cost 2.5"), "subject", "agent:asker", "tasks", 90.0)
+	expect.Row(t, w.do("budget set agent:asker --wall 2h"), "tasks", 90.0, "wall_s", 7200.0)
 	w.do("budget list --agent asker")
 	w.text("budget list", "agent:asker", "/90", "/2h")
 	w.do("estop on --reason 'smoke'")
-	if got := w.do("estop show"); got["on"] != true || got["reason"] != "smoke" {
-		t.Errorf("estop: %v", got)
-	}
+	expect.Row(t, w.do("estop show"), "on", true, "reason", "smoke")
 	w.text("estop show", "ON", "smoke")
 	w.do("estop off --reason clear")
 
@@ -366,9 +338,7 @@ func (w *walk) auditAndBudgets() {
 	w.do("audit show " + event)
 	w.text("audit list", "SEQ", "TYPE")
 	w.text("audit show "+event, "payload")
-	if got := w.do("audit verify"); got["ok"] != true {
-		t.Errorf("verify: %v", got)
-	}
+	expect.Row(t, w.do("audit verify"), "ok", true)
 	w.do("audit checkpoint")
 	w.no(os.WriteFile(filepath.Join(w.dir, "checkpoint"), []byte(w.line("audit checkpoint")), 0o600))
 	w.line("session create")
@@ -376,15 +346,11 @@ func (w *walk) auditAndBudgets() {
 	proof := w.line("audit prove " + event)
 	w.do("audit prove " + event)
 	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(proof), 0o600))
-	if got := w.do("audit check-proof proof"); got["event_id"] != event {
-		t.Errorf("check-proof: %v", got)
-	}
+	expect.Row(t, w.do("audit check-proof proof"), "event_id", event)
 	w.no(os.WriteFile(filepath.Join(w.dir, "checkpoint"), []byte(w.line("-o json audit checkpoint")), 0o600))
 	w.line("audit verify --checkpoint checkpoint")
 	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(w.line("-o json audit prove "+event)), 0o600))
-	if got := w.object("audit check-proof proof"); got["event_id"] != event {
-		t.Errorf("check-proof of JSON: %v", got)
-	}
+	expect.Row(t, w.object("audit check-proof proof"), "event_id", event)
 	if _, message, _ := w.fails(1, "audit check-proof checkpoint"); !strings.Contains(message, `{"proof": TEXT}`) {
 		t.Errorf("a checkpoint for a proof: %s", message)
 	}
@@ -411,9 +377,7 @@ func (w *walk) auditAndBudgets() {
 
 func (w *walk) filesAndLooks() {
 	t := w.t
-	if got := w.do("store check"); got["ok"] != true {
-		t.Errorf("check: %v", got)
-	}
+	expect.Row(t, w.do("store check"), "ok", true)
 	w.do("store backup copy.db")
 	w.fails(1, "store backup copy.db")
 	if got := w.do("store copy --to copied.db --keep"); got["kept"] != true || got["root_hash"] == "" {

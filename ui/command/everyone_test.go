@@ -19,21 +19,15 @@ func (w *walk) operators() {
 	w.t.Helper()
 	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8pn0rDDZVUOQRPLpNBIwGvXhBbNKQkcDgY0UlPpUQG"
 	w.no(os.WriteFile(filepath.Join(w.env.Dir, "bob.pub"), []byte("# of Bob\n"+key+" bob@home\n"), 0o600))
-	if o := w.do("operator set bob --role approver --key @bob.pub"); o["role"] != "approver" {
-		w.t.Errorf("%v", o)
-	}
+	expect.Row(w.t, w.do("operator set bob --role approver --key @bob.pub"), "role", "approver")
 	w.slots()
 	w.do("operator set ann --role approver --uid 4242")
 	w.do("operator list")
 	w.do("operator here")
-	if o := w.do("operator away --to bob --for 1h --of ann"); o["delegate"] != "bob" {
-		w.t.Errorf("%v", o)
-	}
+	expect.Row(w.t, w.do("operator away --to bob --for 1h --of ann"), "delegate", "bob")
 	w.do("operator away --end --of ann")
 	w.text("operator list", "bob", "approver", "SHA256:")
-	if o := w.do("operator show bob"); o["name"] != "bob" {
-		w.t.Errorf("%v", o)
-	}
+	expect.Row(w.t, w.do("operator show bob"), "name", "bob")
 	w.do("operator remove ann")
 	w.do("operator remove bob")
 }
@@ -68,9 +62,7 @@ func (w *walk) signedAnswer() {
 	sam := w.person("sam", operator.Approver)
 	id := str(w.do("grant request --server exec --tool fs.write --any '*' --agent asker --expires 1d --max-uses 5 --reason 'a long night'")["approval_id"])
 	said := w.do("approval statement " + id + " --answer deny --reason no" + sam)
-	if said["approval_id"] != id || said["answer"] != "deny" {
-		w.t.Errorf("%v", said)
-	}
+	expect.Row(w.t, said, "approval_id", id, "answer", "deny")
 	statement := w.line("approval statement " + id + " --answer deny --reason no" + sam)
 	ring, err := keyring.Open(filepath.Join(w.dir, "sam.key"), "")
 	w.no(err)
@@ -78,9 +70,7 @@ func (w *walk) signedAnswer() {
 	w.no(err)
 	signature, err := ring.Sign(judge.SignNamespace, statement, []operator.Key{key})
 	w.no(err)
-	if a := w.do("approval answer '" + strings.TrimSpace(statement) + "' --signature '" + string(signature) + "'" + sam); a["status"] != "denied" || a["answered_by"] != "sam" {
-		w.t.Errorf("%v", a)
-	}
+	expect.Row(w.t, w.do("approval answer '"+strings.TrimSpace(statement)+"' --signature '"+string(signature)+"'"+sam), "status", "denied", "answered_by", "sam")
 	if all := w.do("decision export " + id)["answers"].([]any); len(all) != 1 || all[0].(map[string]any)["principal"] != "sam" {
 		w.t.Errorf("%v", all)
 	}
@@ -112,16 +102,12 @@ func (w *walk) grants() {
 	}
 	w.do("approval approve " + id + ` --edit '{"max_uses":2}'`)
 	granted := w.do("grant list --status active")
-	if granted["approval_id"] != id || granted["max_uses"] != 2.0 || granted["agent"] != "asker" {
-		w.t.Errorf("%v", granted)
-	}
+	expect.Row(w.t, granted, "approval_id", id, "max_uses", 2.0, "agent", "asker")
 	w.text("grant list", str(granted["rule_id"]), "asker", "0/2")
 	if all := w.objects("policy rules list --status active"); len(all) != 1 || all[0]["rule_id"] != granted["rule_id"] {
 		w.t.Errorf("the rules are others than what is granted: %v", all)
 	}
-	if got := w.do("grant revoke " + str(granted["rule_id"])); got["revoked"] != true {
-		w.t.Errorf("%v", got)
-	}
+	expect.Row(w.t, w.do("grant revoke "+str(granted["rule_id"])), "revoked", true)
 	if code, _, _ := w.fails(1, "grant request --tool fs.write --agent nobody --expires 1h --max-uses 1 --reason x"); code != "NOT_FOUND" {
 		w.t.Error(code)
 	}
@@ -149,9 +135,7 @@ func (w *walk) signing() {
 		t.Fatalf("another key: %v", err)
 	}
 	key := w.do("audit key trust " + untrusted.Request)
-	if key["trusted"] != true || key["key_id"] != untrusted.KeyID {
-		t.Errorf("trust: %v", key)
-	}
+	expect.Row(t, key, "trusted", true, "key_id", untrusted.KeyID)
 	if key := w.do("audit key retire " + untrusted.KeyID); key["retired"] == nil {
 		t.Errorf("retire: %v", key)
 	}
@@ -163,12 +147,8 @@ func (w *walk) signing() {
 func (w *walk) witnesses() {
 	t := w.t
 	// Once published, nothing more comes until the file is looked at below.
-	if got := w.do("audit witness add kept.log --every 1h"); got["name"] != "file" || got["kind"] != "file" || got["every_s"] != 3600.0 || got["path"] != filepath.Join(w.dir, "kept.log") {
-		t.Errorf("%v", got)
-	}
-	if got := w.do("audit witness add file kept.log --every 2h"); got["name"] != "file" || got["every_s"] != 7200.0 {
-		t.Errorf("the same place is another witness: %v", got)
-	}
+	expect.Row(t, w.do("audit witness add kept.log --every 1h"), "name", "file", "kind", "file", "every_s", 3600.0, "path", filepath.Join(w.dir, "kept.log"))
+	expect.Row(t, w.do("audit witness add file kept.log --every 2h"), "name", "file", "every_s", 7200.0)
 	w.do("audit witness add git kept.git --name repo")
 	w.do("audit witness add command --name far -- sh -c 'cat >> far.log'")
 	w.do("audit witness add --name broken -- sh -c 'echo no room >&2; exit 1'")
@@ -258,9 +238,7 @@ func (w *walk) hosts() {
 	if code, _, _ := w.fails(1, "host add box ssh://elsewhere.example"); code != "CONFLICT" {
 		w.t.Error(code)
 	}
-	if h := w.do("host drain box"); h["draining"] != true {
-		w.t.Errorf("%v", h)
-	}
+	expect.Row(w.t, w.do("host drain box"), "draining", true)
 	w.do("host drain box --undo")
 	w.do("host remove box --force")
 	if code, _, _ := w.fails(1, "host show box"); code != "NOT_FOUND" {
@@ -281,21 +259,15 @@ func (w *walk) egress() {
 		w.t.Errorf("%v", r)
 	}
 	w.do("egress remove github-read --role coder")
-	if r := w.do("egress allow 127.0.0.1:8080"); r["private"] != true {
-		w.t.Errorf("a named address may be reached: %v", r)
-	}
-	if r := w.do("egress deny '*.evil.example'"); r["effect"] != "deny" || r["host"] != "*.evil.example" {
-		w.t.Errorf("%v", r)
-	}
+	expect.Row(w.t, w.do("egress allow 127.0.0.1:8080"), "private", true)
+	expect.Row(w.t, w.do("egress deny '*.evil.example'"), "effect", "deny", "host", "*.evil.example")
 	if r := w.do("egress allow git.example --read --path '/acme/*'"); fmt.Sprint(r["methods"]) != "[GET HEAD OPTIONS git-upload-pack]" || r["path"] != "/acme/*" {
 		w.t.Errorf("%v", r)
 	}
 	if r := w.do("egress deny git.example --method PUT,git-receive-pack"); fmt.Sprint(r["methods"]) != "[PUT git-receive-pack]" || r["effect"] != "deny" {
 		w.t.Errorf("%v", r)
 	}
-	if r := w.do("egress allow pins.example --inspect=false"); r["opaque"] != true {
-		w.t.Errorf("%v", r)
-	}
+	expect.Row(w.t, w.do("egress allow pins.example --inspect=false"), "opaque", true)
 	w.text("egress list", "GET,HEAD,OPTIONS,git-upload-pack /acme/*", "PUT,git-receive-pack", "unread")
 	w.do("egress remove git.example --method git-receive-pack,PUT")
 	w.do("egress list")
@@ -325,9 +297,7 @@ func (w *walk) egress() {
 
 func (w *walk) files() {
 	w.t.Helper()
-	if r := w.do("files read /usr/local/share/x --role coder"); r["path"] != "/usr/local/share/x" || r["effect"] != "read" || r["role"] != "coder" {
-		w.t.Errorf("%v", r)
-	}
+	expect.Row(w.t, w.do("files read /usr/local/share/x --role coder"), "path", "/usr/local/share/x", "effect", "read", "role", "coder")
 	if r := w.do("files write shared/../shared"); !strings.HasSuffix(fmt.Sprint(r["path"]), "/shared") || r["effect"] != "write" {
 		w.t.Errorf("a path is that of the one who gives it: %v", r)
 	}
@@ -364,9 +334,7 @@ func (w *walk) erasure() {
 		}
 	}
 	w.text("tenant erase alice --yes", "erased of alice", "store compact")
-	if got := w.do("audit verify"); got["ok"] != true {
-		t.Errorf("verify: %v", got)
-	}
+	expect.Row(t, w.do("audit verify"), "ok", true)
 	w.do("audit reconcile")
 	w.do("store compact")
 }
@@ -383,13 +351,9 @@ func (w *walk) retention() {
 	w.no(os.WriteFile(filepath.Join(w.dir, "before.txt"), []byte(w.line("audit checkpoint")), 0o600))
 	events := w.do("audit list --page 1 --page-size 1")["total_count"].(float64)
 	for _, kind := range []string{"tasks", "logs", "messages", "executions", "decisions"} {
-		if got := w.do("tenant retention set " + kind + " --count 3"); got["kind"] != kind || got["count"] != 3.0 {
-			t.Errorf("%v", got)
-		}
+		expect.Row(t, w.do("tenant retention set "+kind+" --count 3"), "kind", kind, "count", 3.0)
 	}
-	if got := w.do("tenant retention set audit --count 100 --age 30d --export left"); got["age_s"] != 30*86400.0 || got["export"] != filepath.Join(w.dir, "left") {
-		t.Errorf("%v", got)
-	}
+	expect.Row(t, w.do("tenant retention set audit --count 100 --age 30d --export left"), "age_s", 30*86400.0, "export", filepath.Join(w.dir, "left"))
 	w.do("tenant retention list")
 	w.text("tenant retention list", "tasks", "720h0m0s", "left")
 	w.do("tenant retention apply")
@@ -402,9 +366,7 @@ func (w *walk) retention() {
 	if len(files) != 1 {
 		t.Fatal(files)
 	}
-	if got := w.do("audit check-segment " + files[0]); got["from"] != 1.0 {
-		t.Errorf("%v", got)
-	}
+	expect.Row(t, w.do("audit check-segment "+files[0]), "from", 1.0)
 	whole, err := os.ReadFile(files[0])
 	w.no(err)
 	w.no(os.WriteFile(filepath.Join(w.dir, "changed.jsonl"), bytes.Replace(whole, []byte(`"actor":"`), []byte(`"actor":"X`), 1), 0o600))
@@ -420,9 +382,7 @@ func (w *walk) retention() {
 
 func (w *walk) slots() {
 	w.do("tenant slots set --slots 3")
-	if got := w.do("tenant slots show"); got["slots"] != 3.0 {
-		w.t.Errorf("tenant slots: %v", got)
-	}
+	expect.Row(w.t, w.do("tenant slots show"), "slots", 3.0)
 	w.do("tenant slots delete")
 }
 

@@ -17,18 +17,12 @@ func (w *walk) policies() {
 	w.do("policy backtest " + p + " --last 50")
 	w.text("policy backtest "+p+" --last 50", "decisions would change")
 	w.do("policy terms --jailed on")
-	if got := w.do("policy activate " + p); got["status"] != "active" {
-		w.t.Errorf("activate: %v", got)
-	}
+	expect.Row(w.t, w.do("policy activate "+p), "status", "active")
 	w.do("policy list --status active")
 	w.do("policy show " + p)
 	w.text("policy list --status active", p, "writes")
 	w.text("policy show "+p, "prod.closed")
-	if got := w.do(`policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/srv/prod/x"}}}'`); got["decision"] != "deny" || got["rule_id"] != "prod" {
-		w.t.Errorf("decide: %v", got)
-	}
+	expect.Row(w.t, w.do(`policy decide --input '{"action":{"tool":"fs.write","args":{"path":"/srv/prod/x"}}}'`), "decision", "deny", "rule_id", "prod")
 	w.do("policy restore default")
-	if got := w.do("policy withdraw " + p); got["status"] != "withdrawn" {
-		w.t.Errorf("withdraw: %v", got)
-	}
+	expect.Row(w.t, w.do("policy withdraw "+p), "status", "withdrawn")
 }

@@ -22,9 +22,7 @@ func (w *walk) project() {
 	w.do("project tree trees --env DATABASE=db_{n}")
 	w.text("project tree trees", "DATABASE=db_{n}")
 	w.do("role set tidy --project trees --prompt 'Be short.' --profile reader --tool 'read*' --tasks 9 -- cat")
-	if r := w.do("role list --project trees --match tidy"); r["prompt"] != "Be short." || r["profile"] != "reader" {
-		w.t.Errorf("%v", r)
-	}
+	expect.Row(w.t, w.do("role list --project trees --match tidy"), "prompt", "Be short.", "profile", "reader")
 	w.text("role list", "cat (reader)")
 	w.fails(2, "role set tidy --project trees --shell a --command b")
 	w.fails(2, "role set tidy --project trees --runtime acp")
@@ -151,13 +149,9 @@ func TestAgentsAreMadeFromARole(t *testing.T) {
 		if err != nil || !strings.Contains(string(said), "Answer in one line.") {
 			t.Errorf("%s was told %s, %v", name, said, err)
 		}
-		if b := d.object("budget list --agent " + name); b["tokens"] != 1000.0 || b["tasks"] != 5.0 {
-			t.Errorf("budget of %s: %v", name, b)
-		}
+		expect.Row(t, d.object("budget list --agent "+name), "tokens", 1000.0, "tasks", 5.0)
 	}
-	if h := d.object("agent history fix-1"); h["message"] != "make it pass" {
-		t.Errorf("its history has %v", h["message"])
-	}
+	expect.Row(t, d.object("agent history fix-1"), "message", "make it pass")
 	for line, part := range map[string]string{
 		"agent create x --project web --from painter":                            "allowed: coder",
 		"agent create x --project none --from coder":                             "not found",

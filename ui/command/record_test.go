@@ -12,9 +12,7 @@ func TestWhoOnlyLooksReadsTheTermsOfPolicies(t *testing.T) {
 	d := newDeck(t)
 	d.line("tenant create t_acme")
 	d.env.Role, d.env.ReadOnly = command.Viewer, true
-	if got := d.object("policy terms"); got["two_persons"] != false {
-		t.Errorf("terms: %v", got)
-	}
+	expect.Row(t, d.object("policy terms"), "two_persons", false)
 	if code, _, _ := d.fails(1, "policy terms --jailed on"); code != "DENIED" {
 		t.Errorf("a viewer changed the terms: %s", code)
 	}
@@ -43,9 +41,7 @@ func TestAViolationNamesWhoTried(t *testing.T) {
 	for _, line := range []string{"task show " + task, "audit show " + event, "audit prove " + event} {
 		d.fails(1, line)
 		got := d.objects("audit list --kind tenant.violation")[0]
-		if got["actor"] != "alice" || got["door"] != "script" {
-			t.Errorf("%s: %v by %v", line, got["actor"], got["door"])
-		}
+		expect.Row(t, got, "actor", "alice", "door", "script")
 	}
 }
 

@@ -116,9 +116,7 @@ func (w *walk) trees() {
 	w.text("merge queue", "take tess over into main")
 	open := w.objects("approval list --open")
 	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
-	if done := w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", part["task_id"])); done["status"] != "failed" {
-		w.t.Errorf("merged against its checks: %v", done)
-	}
+	expect.Row(w.t, w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", part["task_id"])), "status", "failed")
 	w.approved(w.do("review accept tess a --message 'Only a' --no-checks"))
 	w.text("review show tess", "changed   2 files")
 	merged := w.do("merge tess --message 'The rest'")
@@ -127,9 +125,7 @@ func (w *walk) trees() {
 		w.t.Errorf("%s\n%s", log, w.git("status", "--short"))
 	}
 	w.fails(1, "merge tess") // nothing is left to merge
-	if l := w.do("review show tess"); l["behind"] != nil {
-		w.t.Errorf("it is behind what was taken over from it: %v", l)
-	}
+	expect.Row(w.t, w.do("review show tess"), "behind", nil)
 	w.fails(1, fmt.Sprintf("merge undo %v", part["task_id"])) // which failed
 	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
 	w.fails(1, fmt.Sprintf("merge undo %v", merged["task_id"]))
@@ -152,9 +148,7 @@ func (w *walk) trees() {
 	w.do("project guard trees --path justfile --path 'scripts/*.sh'")
 	w.text("project guard trees", "justfile scripts/*.sh", "origin="+url)
 	w.do("project guard trees --none")
-	if c := w.do("project guard trees"); c["guarded"] != nil {
-		w.t.Errorf("%v", c)
-	}
+	expect.Row(w.t, w.do("project guard trees"), "guarded", nil)
 	w.approved(w.do("push tess --to fix"))
 	if log := w.git("ls-remote", "origin", "fix"); log == "" {
 		w.t.Error("nothing was pushed")

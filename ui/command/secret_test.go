@@ -13,18 +13,14 @@ import (
 func (w *walk) secrets() {
 	w.no(os.WriteFile(filepath.Join(w.dir, "value"), []byte("a-long-enough-value\n"), 0o600))
 	made := w.do("secret set CI --from-file value")
-	if made["name"] != "CI" || made["created_by"] != "alice" {
-		w.t.Errorf("secret set: %v", made)
-	}
+	expect.Row(w.t, made, "name", "CI", "created_by", "alice")
 	w.do("agent create keeper --project tools --env CI=@CI -- true")
 	w.do("secret list")
 	w.text("secret list", "CI", "alice", "keeper")
 	if all := w.objects("secret list --match ci"); len(all) != 1 || fmt.Sprint(all[0]["agents"]) != "[keeper]" {
 		w.t.Errorf("secret list: %v", all)
 	}
-	if gone := w.do("secret delete CI"); gone["name"] != "CI" {
-		w.t.Errorf("secret delete: %v", gone)
-	}
+	expect.Row(w.t, w.do("secret delete CI"), "name", "CI")
 	w.do("agent delete keeper --yes")
 }
 

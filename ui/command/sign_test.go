@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 )
 
 // asker asks for something at critical risk for each task, and does as it is told.
@@ -95,9 +96,7 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 	}
 	d.line("approval deny " + second + " --reason 'not that'" + ann)
 
-	if report := d.object("audit verify"); report["ok"] != true || report["signed_answers"] != 3.0 {
-		t.Errorf("%v", report)
-	}
+	expect.Row(t, d.object("audit verify"), "ok", true, "signed_answers", 3.0)
 	// From the export alone, with a stock ssh-keygen.
 	lines := strings.TrimSpace(d.line("decision export " + id + " --out proof"))
 	for line := range strings.Lines(lines) {

@@ -22,9 +22,7 @@ func (w *walk) skills() {
 	w.write("skills/sub/detect.yaml", skillText("detect", "0.2.0", "navigate"))
 	w.write("newer.yaml", skillText("navigate", "1.10.0", ""))
 	w.used["skill check"] = true
-	if got := w.object("skill check skills newer.yaml"); got["ok"] != true {
-		t.Errorf("check: %v", got)
-	}
+	expect.Row(t, w.object("skill check skills newer.yaml"), "ok", true)
 	if got := w.do("skill list"); got != nil {
 		t.Errorf("checking loaded %v", got)
 	}
@@ -73,14 +71,10 @@ func (w *walk) skills() {
 	if code, message, details := w.fails(1, "skill unload navigate"); code != "CONFLICT" || !strings.Contains(message, "needed by detect@0.2.0") {
 		t.Errorf("unload: %s %s %v", code, message, details)
 	}
-	if got := w.do("skill unload navigate@1.10.0"); got["action"] != "unloaded" || got["version"] != "1.10.0" {
-		t.Errorf("unload: %v", got)
-	}
+	expect.Row(t, w.do("skill unload navigate@1.10.0"), "action", "unloaded", "version", "1.10.0")
 	w.write("skills/bad.yaml", skillText("bad", "1", ""))
 	w.fails(1, "skill load skills")
-	if got := w.do("skill problems"); got["field"] != "version" || got["line"] != 2.0 || got["value"] != "1" || got["file"] != w.dir+"/skills/bad.yaml" {
-		t.Errorf("problems: %v", got)
-	}
+	expect.Row(t, w.do("skill problems"), "field", "version", "line", 2.0, "value", "1", "file", w.dir+"/skills/bad.yaml")
 	w.text("skill problems", "skills/bad.yaml:2", "version", "is not allowed")
 	w.text("help skill-file", "parameters_schema", "X.Y.Z")
 }
@@ -141,9 +135,7 @@ func TestASwarmFileBringsSkills(t *testing.T) {
 	for _, x := range d.objects("up deck") {
 		expect.Is(t, x["action"], "unchanged", "again", x)
 	}
-	if got := d.object("skill show look"); got["source"] != d.dir+"/deck/swarm.yaml" {
-		t.Errorf("%v", got)
-	}
+	expect.Row(t, d.object("skill show look"), "source", d.dir+"/deck/swarm.yaml")
 
 	// One mistake anywhere, and nothing is applied.
 	d.write("bad/lib/grab.yaml", skillText("grab", "1.0.0", "nowhere"))

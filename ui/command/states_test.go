@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
+	"swarmdeck/expect"
 )
 
 // held keeps files as another driver does, but no state before it is let go.
@@ -87,8 +88,6 @@ func TestACardIsOpenWhileTheStateBeforeItsCallIsCopied(t *testing.T) {
 	}
 	d.line("approval approve " + str(asked["approval_id"]) + " --reason fine")
 	close(h.free)
-	if got := d.object("task wait " + task + " --timeout 60s"); got["status"] != "succeeded" {
-		t.Errorf("the task: %v", got)
-	}
+	expect.Row(t, d.object("task wait "+task+" --timeout 60s"), "status", "succeeded")
 	copying("")
 }

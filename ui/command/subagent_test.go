@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 )
 
@@ -45,36 +46,22 @@ func (w *walk) subagents() {
 	}
 	w.do("skill executions")
 	w.text("skill executions", "EXECUTION", "reach@1.0.0", "success", `{"to":"there"}`)
-	if got := w.do("skill execution " + str(all[0]["execution_id"])); got["agent_id"] != id {
-		t.Errorf("execution: %v", got)
-	}
-	if got := w.do("skill figures reach"); got["skill"] != "reach" || got["counted"] != 1.0 || got["failure_rate"] != 0.0 {
-		t.Errorf("figures: %v", got)
-	}
+	expect.Row(t, w.do("skill execution "+str(all[0]["execution_id"])), "agent_id", id)
+	expect.Row(t, w.do("skill figures reach"), "skill", "reach", "counted", 1.0, "failure_rate", 0.0)
 	w.text("skill figures", "reach", "P95", "0%")
 
 	idle := str(w.do("subagent spawn --name Arm-2")["agent_id"])
-	if got := w.do("subagent assign " + idle + ` reach --params '{"to":"here"}' --wait`); got["agent_id"] != idle || got["state"] != "completed" {
-		t.Errorf("assign: %v", got)
-	}
+	expect.Row(t, w.do("subagent assign "+idle+` reach --params '{"to":"here"}' --wait`), "agent_id", idle, "state", "completed")
 	if got := w.do("subagent show " + idle); fmt.Sprint(got["results"]) != "map[reach:map[to:here]]" {
 		t.Errorf("show: %v", got)
 	}
 	busy := str(w.do("skill invoke for-ever")["agent_id"])
 	w.until("subagent show "+busy, "state", "running")
-	if got := w.do("subagent pause " + busy); got["state"] != "paused" {
-		t.Errorf("pause: %v", got)
-	}
+	expect.Row(t, w.do("subagent pause "+busy), "state", "paused")
 	w.text("subagent list --state paused", "SUBAGENT", "paused", "for-ever@1.0.0")
-	if got := w.do("subagent resume " + busy); got["state"] != "running" {
-		t.Errorf("resume: %v", got)
-	}
-	if got := w.do("subagent cancel " + busy + " --reason enough"); got["state"] != "failed" || got["error"] != "cancelled: enough" {
-		t.Errorf("cancel: %v", got)
-	}
-	if got := w.do("subagent stop " + str(w.object("subagent spawn")["agent_id"])); got["state"] != "failed" || got["error"] != "stopped" {
-		t.Errorf("stop: %v", got)
-	}
+	expect.Row(t, w.do("subagent resume "+busy), "state", "running")
+	expect.Row(t, w.do("subagent cancel "+busy+" --reason enough"), "state", "failed", "error", "cancelled: enough")
+	expect.Row(t, w.do("subagent stop "+str(w.object("subagent spawn")["agent_id"])), "state", "failed", "error", "stopped")
 	for line, want := range map[string]int{
 		"subagent list": 4, "subagent list --state completed": 2, "subagent list --status failed": 2, "subagent list --match arm-": 2, "subagent list --kind for-ever": 1,
 	} {

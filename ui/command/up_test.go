@@ -177,9 +177,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	d.quickstart()
 	for name, want := range map[string]string{"todo": `"notes":`, "large": `"kib":`, "changed": `"files_changed_within_a_day":`} {
 		task := str(d.object("agent history " + name)["task_id"])
-		if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
-			t.Errorf("%s: %v", name, got)
-		}
+		expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded")
 		expect.Has(t, d.line("result show "+task+" -o json"), want, name)
 	}
 	expect.Has(t, d.line("agent log todo --page-size 20"), "main.go:1:package main // TODO: say more", "todo's log")
@@ -193,9 +191,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 		t.Fatal("the scribe wrote before it was allowed to")
 	}
 	d.line("approval deny " + str(open["approval_id"]) + " --reason 'not now'")
-	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" || got["denials"] != 1.0 {
-		t.Errorf("denied: %v", got)
-	}
+	expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded", "denials", 1.0)
 	_, err := os.Stat(note)
 	expect.Fails(t, err, "the scribe wrote although it was denied")
 
@@ -205,9 +201,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	content := "It's \"quoted\" \\ and é 日本 😀\ttabbed\n\nlast line\n"
 	edit := string(core.MustEncode(map[string]string{"path": "my notes.txt", "content": content}))
 	d.line("approval approve " + id + " --reason fine --edit " + core.Quote(edit))
-	if got := d.object("task wait " + task + " --timeout 20s"); got["status"] != "succeeded" {
-		t.Errorf("approved: %v", got)
-	}
+	expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded")
 	if got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt")); err != nil || string(got) != content {
 		t.Errorf("wrote %q, %v; approved was %q", got, err, content)
 	}

@@ -112,12 +112,3 @@ func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) 
 		c.Paint(screen.Rect{X: rest, Y: y, W: r.X + r.W - rest, H: 1}, role)
 	}
 }
-
-// RowAt is the row drawn at line y of the last Draw's rectangle (0 is the line
-// of titles), or -1: for the mouse.
-func (g *Grid) RowAt(y int) int {
-	if i := g.top + y - 1; y >= 1 && y <= g.page && i < g.Len() {
-		return i
-	}
-	return -1
-}

@@ -50,17 +50,6 @@ func (g *Grid) Marked(id string) bool {
 // its row is filtered out of sight; call KeepMarks to forget such rows.
 func (g *Grid) Marks() []string { return slices.Clone(g.order) }
 
-// KeepMarks takes the mark from every row that keep refuses.
-func (g *Grid) KeepMarks(keep func(id string) bool) {
-	g.order = slices.DeleteFunc(g.order, func(id string) bool {
-		if keep(id) {
-			return false
-		}
-		delete(g.marks, id)
-		return true
-	})
-}
-
 // Targets are the marked ids, or the selected one when nothing is marked: what
 // a command acts on.
 func (g *Grid) Targets() []string {

@@ -185,9 +185,7 @@ func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
 			seen[k.String()] = b.What()
 		}
 	}
-	if seen["d"] != "agent assign {agent} {?Work…}" || seen["j"] != "down" || seen["?"] != "help" {
-		t.Errorf("bindings are %v", seen)
-	}
+	expect.Row(t, seen, "d", "agent assign {agent} {?Work…}", "j", "down", "?", "help")
 	hints := m.Hints(scopes)
 	if len(hints) < 5 || hints[0].Binding.Scope != "fleet" {
 		t.Errorf("hints are %v", hints)

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/expect"
 )
 
 func TestTheSameRefusalsForTheSameBadInput(t *testing.T) {
@@ -118,9 +119,7 @@ func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
-		if o := r.do("system.cancel", obj{"id": id}); o["cancelled"] != true {
-			r.Errorf("%v, want it cancelled", o)
-		}
+		expect.Row(r, r.do("system.cancel", obj{"id": id}), "cancelled", true)
 		<-heavy.Done
 		var refused *jsonrpc.Error
 		if !errors.As(heavy.Err, &refused) || env.Code(refused.Code) != env.OperationInvalid {
@@ -129,9 +128,7 @@ func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
 		if s := r.do("workspace.status", nil); s.number("entity_count") != balls {
 			r.Errorf("%v, want the balls alone", s)
 		}
-		if o := r.do("system.cancel", obj{"id": id}); o["cancelled"] != false {
-			r.Errorf("%v, want nothing to cancel", o)
-		}
+		expect.Row(r, r.do("system.cancel", obj{"id": id}), "cancelled", false)
 		r.box("after", [3]float64{}, [3]float64{1, 1, 1})
 		r.do("system.shutdown", nil)
 	})

@@ -88,9 +88,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 	if i := slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }); i >= 0 || len(left) != 6 {
 		t.Error(left)
 	}
-	if out := c.do("file.export", `{"file_path":"out/all.stl","entity_ids":["a"]}`); out["replaced"] != true {
-		t.Error(out)
-	}
+	expect.Row(t, c.do("file.export", `{"file_path":"out/all.stl","entity_ids":["a"]}`), "replaced", true)
 	c.fails(env.WorkspaceConflict, "file_path", "file.export", `{"file_path":"out/all.stl","overwrite":false}`)
 }
 
@@ -127,9 +125,7 @@ func TestASolidThatSTEPCanNotTakeCostsNoKernel(t *testing.T) {
 	expect.No(t, os.WriteFile(filepath.Join(c.dir, "odd.json"), []byte(odd), 0o600))
 	c.do("file.import", `{"file_path":"odd.json","entity_id":"odd"}`)
 	c.fails(env.InvalidParameter, "entity_ids", "file.export", `{"file_path":"odd.step"}`)
-	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 0.0 {
-		t.Error(m)
-	}
+	expect.Row(t, c.do("agent.metrics", `{}`), "kernels_lost", 0.0)
 }
 
 func TestFilesStayInTheirDirectory(t *testing.T) {

@@ -83,9 +83,7 @@ func TestNotificationsGetNoAnswer(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","method":"entity.create_point","params":{"entity_id":"p","coordinates":[1,2]}}`)
 	c.send(`{"jsonrpc":"2.0","method":"no.such.method"}`)
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":99}}`)
-	if out := c.do("entity.query", `{"entity_id":"p"}`); out["entity_type"] != "point" {
-		t.Error(out)
-	}
+	expect.Row(t, c.do("entity.query", `{"entity_id":"p"}`), "entity_type", "point")
 }
 
 func TestABatchIsAnsweredAsOne(t *testing.T) {
@@ -179,9 +177,7 @@ func TestADeadlineGivesTheKernelUp(t *testing.T) {
 	if !e.Data.Recoverable {
 		t.Error(e)
 	}
-	if out := c.do("entity.list", "{}"); out["total_count"] != 0.0 {
-		t.Error(out)
-	}
+	expect.Row(t, c.do("entity.list", "{}"), "total_count", 0.0)
 	c.do("solid.primitive", aBox) // by another kernel
 	select {
 	case <-closed:
@@ -307,15 +303,9 @@ func TestCancelAndProgress(t *testing.T) {
 		}
 		c.notes = append(c.notes, note.Params)
 	}
-	if out := c.do("system.cancel", `{"id":"next"}`); out["cancelled"] != true {
-		t.Error(out)
-	}
-	if out := c.do("system.cancel", `{"id":"odd"}`); out["cancelled"] != true {
-		t.Error(out)
-	}
-	if out := c.do("system.cancel", `{"id":"none"}`); out["cancelled"] != false {
-		t.Error(out)
-	}
+	expect.Row(t, c.do("system.cancel", `{"id":"next"}`), "cancelled", true)
+	expect.Row(t, c.do("system.cancel", `{"id":"odd"}`), "cancelled", true)
+	expect.Row(t, c.do("system.cancel", `{"id":"none"}`), "cancelled", false)
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"long"}}`)
 	for _, id := range []string{`"long"`, `"next"`} {
 		if r := c.receive(); string(r.ID) != id || r.Error == nil || r.Error.Code != env.OperationInvalid || !strings.Contains(r.Error.Message, "cancelled") {
@@ -334,9 +324,7 @@ func TestCancelAndProgress(t *testing.T) {
 	if len(c.notes) == 0 || !strings.Contains(string(c.notes[0]), `"id":"long"`) {
 		t.Errorf("no progress: %s", c.notes)
 	}
-	if out := c.do("entity.list", "{}"); out["total_count"] != 0.0 {
-		t.Error(out)
-	}
+	expect.Row(t, c.do("entity.list", "{}"), "total_count", 0.0)
 }
 
 func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
@@ -369,7 +357,5 @@ func TestAKernelOutOfMemoryRefusesAndGoesOn(t *testing.T) {
 	c.fails(env.InsufficientMemory, "", "solid.pattern", `{"base_entity_id":"ball","direction":[1,0,0],"spacing":3,"count":200}`)
 	expect.Is(t, c.state("main"), before, "something changed")
 	c.do("solid.transform", `{"entity_id":"ball","translate":[1,0,0]}`)
-	if m := c.do("agent.metrics", `{}`); m["kernels_lost"] != 1.0 {
-		t.Error(m)
-	}
+	expect.Row(t, c.do("agent.metrics", `{}`), "kernels_lost", 1.0)
 }

@@ -33,9 +33,7 @@ func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
 		t.Fatal(out)
 	}
 	conflict := out["conflicts"].([]any)[0].(map[string]any)
-	if conflict["conflict_type"] != "geometry_overlap" || conflict["with_entity_id"] != "b_solid_1" {
-		t.Error(conflict)
-	}
+	expect.Row(t, conflict, "conflict_type", "geometry_overlap", "with_entity_id", "b_solid_1")
 	c.near("overlap", conflict["overlap_volume"], 500, 1e-6)
 	expect.Is(t, c.do("measure.interference", `{}`)["interference_count"], 0.0)
 	out = c.do("workspace.resolve_conflict", `{"entity_id":"c_solid_1","source_workspace_id":"c","target_workspace_id":"main","strategy":"manual_merge","merged_properties":{"operation":"union"}}`)
@@ -77,9 +75,7 @@ func TestInterferenceIsMeasured(t *testing.T) {
 	c.box("b", [3]float64{10}, [3]float64{10, 10, 10}) // touches a
 	c.box("d", [3]float64{8, 8, 8}, [3]float64{4, 4, 4})
 	out := c.do("measure.interference", `{}`)
-	if out["interference_count"] != 2.0 || out["checked_pairs"] != 3.0 {
-		t.Error(out)
-	}
+	expect.Row(t, out, "interference_count", 2.0, "checked_pairs", 3.0)
 	first := out["interferences"].([]any)[0].(map[string]any)
 	expect.Is(t, fmt.Sprint(first["entity_ids"], first["bounding_box"]), "[a d] map[max:[10 10 10] min:[8 8 8]]", first)
 	c.near("shared", first["volume"], 8, 1e-9)
@@ -147,9 +143,7 @@ func TestAJournalIsReplayedExactly(t *testing.T) {
 		return fmt.Sprintf(`{"workspace_id":"main","from":%d,"entries":%s}`, from, core.MustEncode(part))
 	}
 	d.fails(env.WorkspaceConflict, "from", "workspace.load", load(3, entries[2:]))
-	if out := d.do("workspace.load", load(1, entries[:3])); out["seq"] != 3.0 {
-		t.Error(out)
-	}
+	expect.Row(t, d.do("workspace.load", load(1, entries[:3])), "seq", 3.0)
 	d.fails(env.WorkspaceConflict, "from", "workspace.load", load(5, entries[4:]))
 	d.do("workspace.load", load(4, entries[3:]))
 	if got := d.state("main"); got != want {
@@ -174,9 +168,7 @@ func TestAgentsAreCounted(t *testing.T) {
 	if m["operation_count"] != 2.0 || m["success_rate"] != 0.5 || fmt.Sprint(m["errors"]) != "map[INVALID_GEOMETRY:1]" {
 		t.Error(m)
 	}
-	if e := c.do("entity.query", `{"entity_id":"point_1"}`); e["created_by"] != "ann" {
-		t.Error(e)
-	}
+	expect.Row(t, c.do("entity.query", `{"entity_id":"point_1"}`), "created_by", "ann")
 }
 
 func TestTwoClientsShareWorkspaces(t *testing.T) {
@@ -188,9 +180,7 @@ func TestTwoClientsShareWorkspaces(t *testing.T) {
 	a.do("workspace.switch", `{"workspace_id":"w"}`)
 	a.box("x", [3]float64{}, [3]float64{1, 1, 1})
 	b.fails(env.EntityNotFound, "entity_id", "entity.query", `{"entity_id":"x"}`)
-	if out := b.do("entity.query", `{"entity_id":"x","workspace_id":"w"}`); out["workspace_id"] != "w" {
-		t.Error(out)
-	}
+	expect.Row(t, b.do("entity.query", `{"entity_id":"x","workspace_id":"w"}`), "workspace_id", "w")
 }
 
 func TestAMeshIsShown(t *testing.T) {

@@ -69,9 +69,7 @@ policy:
 		},
 		Skills: []swarmfile.Skill{{Path: "/files/skills", Line: 24}, {Path: "/other/one.yaml", Line: 24}, {Path: "/here/two.json", Line: 24}},
 	}
-	if at := got.Agents[0].Lines; at["project"] != 10 || at["task"] != 16 {
-		t.Errorf("lines of the fields: %v", at)
-	}
+	expect.Row(t, got.Agents[0].Lines, "project", 10, "task", 16)
 	for i := range got.Sessions {
 		got.Sessions[i].Lines = nil
 	}
