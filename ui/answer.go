@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
@@ -222,7 +223,7 @@ func (m *Model) alwaysLike(it pane.Item, a *judge.Approval, who, places []string
 		}
 		lasts := make([]string, len(terms))
 		for n, t := range terms {
-			lasts[n] = fmt.Sprintf("for %s, at most %d times", pane.Span(t.Expires), t.MaxUses)
+			lasts[n] = fmt.Sprintf("for %s, at most %d times", face.Span(t.Expires), t.MaxUses)
 		}
 		return m.menu("Always "+names[i], lasts, func(n int) tea.Cmd {
 			want := terms[n]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -62,7 +63,7 @@ func Facts(c *dag.Comparison) (all []Fact) {
 			}
 			return pane.Cost(s.Spent.CostUSD)
 		}},
-		{"took", func(s *dag.Side) string { return pane.Took(s.Last.Time().Sub(s.Started.Time())) }},
+		{"took", func(s *dag.Side) string { return face.Took(s.Last.Time().Sub(s.Started.Time())) }},
 	} {
 		if fact := (Fact{f.name, f.of(&c.A), f.of(&c.B)}); fact.A != "" || fact.B != "" {
 			all = append(all, fact)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/budget"
+	"swarmdeck/engine/face"
 )
 
 // BudgetText is what a budget's subject has used of each limit.
@@ -21,7 +22,7 @@ func BudgetText(b budget.Budget) string {
 		parts = append(parts, fmt.Sprintf("%d/%d tasks", b.Used.Tasks, b.Tasks))
 	}
 	if b.WallS > 0 {
-		parts = append(parts, fmt.Sprintf("%s/%s", Span(time.Duration(b.Used.WallMS)*time.Millisecond), Span(time.Duration(b.WallS)*time.Second)))
+		parts = append(parts, fmt.Sprintf("%s/%s", face.Span(time.Duration(b.Used.WallMS)*time.Millisecond), face.Span(time.Duration(b.WallS)*time.Second)))
 	}
 	text := strings.Join(parts, "  ")
 	if b.Reached != "" {

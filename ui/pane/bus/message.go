@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -80,7 +81,7 @@ func messageText(env pane.Env, g *talked, out *pane.Paras) {
 	out.Add("type", string(m.MessageType), screen.Text)
 	out.Add("sent", pane.When(env.Now, m.Timestamp), screen.Text)
 	if m.TTL > 0 {
-		lives := "kept for delivery " + pane.Span(time.Duration(m.TTL)*time.Second)
+		lives := "kept for delivery " + face.Span(time.Duration(m.TTL)*time.Second)
 		if m.Unanswered || m.Status == bus.Open {
 			lives = "expires in " + pane.Left(env.Now, m.ExpiresAt())
 		}

@@ -229,9 +229,9 @@ func workflowTook(env *pane.Env, w *cad.Workflow) string {
 	case w.StartedAt == 0:
 		return ""
 	case w.CompletedAt == 0:
-		return pane.Took(env.Now.Sub(w.StartedAt.Time()))
+		return face.Took(env.Now.Sub(w.StartedAt.Time()))
 	}
-	return pane.Took(w.CompletedAt.Time().Sub(w.StartedAt.Time()))
+	return face.Took(w.CompletedAt.Time().Sub(w.StartedAt.Time()))
 }
 
 // bar shows how much is done, 0 to 100, in w cells and as a number.

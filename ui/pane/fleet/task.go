@@ -120,7 +120,7 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	attempt := strconv.Itoa(t.Attempt+1) + " of " + strconv.Itoa(max(t.MaxAttempts, 1))
 	out.Add("attempt", attempt+", priority "+strconv.Itoa(t.Priority), screen.Text)
 	if t.TimeoutS > 0 {
-		out.Add("time-out", pane.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)
+		out.Add("time-out", face.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)
 	}
 	if by := t.StartBy(); !by.IsZero() {
 		out.Add("start by", pane.Clock(env.Now, by)+", else it times out", screen.Warn)

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/cluster"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -75,7 +76,7 @@ func (p *Tenants) Refresh(env pane.Env) tea.Cmd {
 func engineState(env *pane.Env, e *cluster.Engine) pane.State {
 	word := string(e.State)
 	if e.State == cluster.Late || e.State == cluster.Gone {
-		word += " " + pane.Span(env.Snap.Cluster.Silence(*e, env.Now))
+		word += " " + face.Span(env.Snap.Cluster.Silence(*e, env.Now))
 	}
 	switch e.State {
 	case cluster.Up:

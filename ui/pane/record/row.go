@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -19,7 +20,7 @@ func (p *Timeline) row(env *pane.Env, m *dag.Moment, set func(int, string, scree
 	if ms, ok := m.Took(); ok {
 		set(colTook, pane.Millis(ms), screen.Text)
 	} else if m.Status == "open" {
-		set(colTook, pane.Took(env.Now.Sub(m.Event.TS.Time())), screen.Warn)
+		set(colTook, face.Took(env.Now.Sub(m.Event.TS.Time())), screen.Warn)
 	}
 	set(4, m.Event.AgentID, screen.Accent)
 	set(colAxis, p.bar(env, m, p.Width(colAxis)), st.Role())

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/graph"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -55,7 +56,7 @@ func runText(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
 	out.Add("run", st.Label(env.Glyphs)+" "+first(r.RunID, "outside any run"), st.Role())
 	text := count(r.Events, "event")
 	if !r.StartedAt.IsZero() {
-		text += " in " + pane.Took(s.TS.Time().Sub(r.StartedAt.Time()))
+		text += " in " + face.Took(s.TS.Time().Sub(r.StartedAt.Time()))
 	}
 	out.Add("so far", text+": "+kinds(r.Kinds), screen.Text)
 	out.Add("model", r.Model, screen.Text)
@@ -64,7 +65,7 @@ func runText(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
 	}
 	for i := range r.OpenCalls {
 		c := &r.OpenCalls[i]
-		out.Link("open call", c.Tool+" "+c.CallID+", for "+pane.Took(s.TS.Time().Sub(c.TS.Time())), screen.Busy, pane.Item{Kind: "record", ID: c.EventID})
+		out.Link("open call", c.Tool+" "+c.CallID+", for "+face.Took(s.TS.Time().Sub(c.TS.Time())), screen.Busy, pane.Item{Kind: "record", ID: c.EventID})
 	}
 	if n := r.OpenUnlisted; n > 0 {
 		out.Add("", "and "+count(uint64(n), "more open call"), screen.Busy)

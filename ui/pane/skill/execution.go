@@ -102,7 +102,7 @@ func executionItem(e *skill.Execution) pane.Item {
 // executionTook is how long it ran, or has been running.
 func executionTook(env *pane.Env, e *skill.Execution) string {
 	if e.Status == skill.StatusPending {
-		return pane.Took(env.Now.Sub(e.StartedAt))
+		return face.Took(env.Now.Sub(e.StartedAt))
 	}
 	return pane.Millis(e.DurationMS)
 }

@@ -85,7 +85,7 @@ func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 	if !a.CompletedAt.IsZero() {
 		ended := pane.When(env.Now, a.CompletedAt)
 		if !a.StartedAt.IsZero() {
-			ended += ", took " + pane.Took(a.CompletedAt.Sub(a.StartedAt))
+			ended += ", took " + face.Took(a.CompletedAt.Sub(a.StartedAt))
 		}
 		out.Add("ended", ended, screen.Text)
 	}
