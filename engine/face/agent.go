@@ -76,7 +76,7 @@ func agents() []*Face {
 			Columns: "FILE:file,80 BY:by",
 		}.Face(),
 		Of[trees.Checks]{
-			Columns: "PROJECT:project CHECKS:checks,120 ENV:env,120 SETUP:setup,120 REMOTES:remotes,200 GUARDED:guarded,200",
+			Columns: "PROJECT:project CHECKS:checks,lines,120 ENV:env,120 SETUP:setup,lines,120 REMOTES:remotes,200 GUARDED:guarded,200",
 		}.Face(),
 	}
 }

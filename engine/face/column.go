@@ -49,7 +49,7 @@ func (f *Face) column(word string) Column {
 			col.Right = true
 		case "exact":
 			col.Exact = true
-		case "age", "len", "usd", "argv", "s", "ms":
+		case "age", "len", "usd", "argv", "lines", "s", "ms":
 			how = form(option)
 		default:
 			n, err := strconv.Atoi(option)
@@ -167,8 +167,11 @@ func (how form) text(v reflect.Value, at At) string {
 	case core.Raw:
 		return string(x)
 	case []string:
-		if how == "argv" {
+		switch how {
+		case "argv":
 			return core.Join(x)
+		case "lines":
+			return strings.Join(x, "; ")
 		}
 		return strings.Join(x, ",")
 	case map[string]string:

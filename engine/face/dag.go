@@ -91,7 +91,7 @@ func recorded() []*Face {
 		}.Face(),
 		Of[resource.Shown]{
 			Noun: "snapshot", ID: "id",
-			Columns: "SNAPSHOT:id,24 RESOURCE:resource_ref,24 METHOD:method AGENT:agent_id,20 AGE:created_at,age BYTES:size_bytes STATE:external_ref.id,20 NOTES:notes,60",
+			Columns: "SNAPSHOT:id,24 RESOURCE:resource_ref,24 METHOD:method AGENT:agent_id,20 AGE:created_at,age BYTES:size_bytes STATE:external_ref.id,20 NOTES:notes,lines,60",
 		}.Face(),
 		Of[control.Intent]{
 			Noun: "intent", ID: "intent_id", Head: "subject",

@@ -34,6 +34,7 @@ import (
 //	usd            an amount of money
 //	s, ms          a length of time, from a number of them
 //	argv           words as a shell takes them
+//	lines          texts with a semicolon between, in place of a comma
 //	right          stands at the right, as numbers and ages do by themselves
 //	exact          every character that could deceive is spelled out
 //
