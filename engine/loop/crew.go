@@ -55,15 +55,15 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 		<-ctx.Done()
 	}
 	for {
-		wanted, err := c.wanted(ctx)
+		wanted, unread, err := c.wanted(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("read the %ss: %w", c.Kind.Called(), err)
+			return fmt.Errorf("read each %s: %w", c.Kind.Called(), err)
 		}
 		for k, w := range at {
-			if v := wanted[k]; v == nil || !c.same(w.at, v) {
+			if v := wanted[k]; !unread[k.tenant] && (v == nil || !c.same(w.at, v)) {
 				w.end()
 				<-w.gone // two never work side by side
 				delete(at, k)
@@ -82,10 +82,13 @@ func (c *Crew[V]) Run(ctx context.Context) error {
 				c.keep(work, k, v)
 			})
 		}
-		select {
-		case <-ctx.Done():
+		rest := time.Duration(-1)
+		if len(unread) > 0 {
+			rest = restAfter
+		}
+		Wait(ctx, c.Changed, rest)
+		if ctx.Err() != nil {
 			return nil
-		case <-c.Changed:
 		}
 	}
 }
@@ -97,23 +100,28 @@ func (c *Crew[V]) same(old, now *V) bool {
 	return c.Same(old, now)
 }
 
-func (c *Crew[V]) wanted(ctx context.Context) (map[place]*V, error) {
+// wanted are the records that want a worker. Tenants that can't be read now keep the
+// workers that they have.
+func (c *Crew[V]) wanted(ctx context.Context) (all map[place]*V, unread map[string]bool, err error) {
 	tenants, err := c.Tenants(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[place]*V{}
+	all, unread = map[place]*V{}, map[string]bool{}
 	err = c.Health.Tenants(ctx, c.Component, tenants, func(tenant string) error {
+		unread[tenant] = true
 		found, err := c.Kind.Map(ctx, tenant)
+		if err != nil && !errors.Is(err, store.ErrNoTenant) {
+			return err
+		}
+		delete(unread, tenant)
+		c.Health.Clear(tenant, c.Component, "")
 		for id, v := range found {
 			all[place{tenant, id}] = v
 		}
-		if errors.Is(err, store.ErrNoTenant) {
-			return nil
-		}
-		return err
+		return nil
 	})
-	return all, err
+	return all, unread, err
 }
 
 func (c *Crew[V]) keep(ctx context.Context, at place, v *V) {

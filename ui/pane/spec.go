@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -70,6 +71,11 @@ func faced[T any](f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*
 		cols[i] = grid.Column{Title: l.Title, Min: l.Min, Weight: l.Weight, Priority: l.Need, Key: l.Key, Right: l.Right, Middle: l.Middle}
 		if own[i] = cells[l.Title]; own[i] == nil && l.Text == nil {
 			panic(fmt.Sprintf("list of %s: nothing says what %s is", f.Type, l.Title))
+		}
+	}
+	for title := range cells {
+		if !slices.ContainsFunc(laid, func(l face.Listed) bool { return l.Title == title }) {
+			panic(fmt.Sprintf("list of %s: no column is called %s", f.Type, title))
 		}
 	}
 	pointers := reflect.TypeFor[T]().Kind() == reflect.Pointer
