@@ -19,6 +19,8 @@ type Column struct {
 	Time  bool                      // a time, or an age
 	Most  int                       // cells at most; 0 is no limit
 	Text  func(v any, at At) string // of a pointer to a record
+	// Rank orders records by a number or a time; nil where the text does.
+	Rank func(v any) float64
 }
 
 // Columns are those of a list; wide adds those that are shown only when they are asked
@@ -66,7 +68,9 @@ func (f *Face) column(word string) Column {
 		return col
 	}
 	read, t, optional := f.member(member)
-	col.Time = when(t)
+	if col.Time = when(t); how == "len" || numeric(t) || col.Time {
+		col.Rank = func(v any) float64 { return how.rank(read(v)) }
+	}
 	col.Right = col.Right || how == "age" || how == "len" || how == "usd" || numeric(t)
 	col.Text = func(v any, at At) string {
 		m := read(v)
@@ -195,6 +199,30 @@ func (how form) text(v reflect.Value, at At) string {
 		return strings.Join(all, ",")
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+// rank is a number that orders members as what they say.
+func (how form) rank(v reflect.Value) float64 {
+	switch {
+	case !v.IsValid():
+		return 0
+	case how == "len":
+		return float64(v.Len())
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	}
+	at, is := v.Interface().(time.Time)
+	if !is {
+		at = v.Interface().(interface{ Time() time.Time }).Time()
+	}
+	if how == "age" { // what is older comes last
+		return -float64(at.UnixMicro())
+	}
+	return float64(at.UnixMicro())
 }
 
 func length(v reflect.Value, unit time.Duration) time.Duration {

@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"cmp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -90,7 +91,7 @@ func (t *Table[T]) narrow() {
 		clear(cells)
 		t.spec.Row(&t.env, &t.all[i], set)
 		if t.filter.Match(cells) {
-			kept = append(kept, place{i, cells[max(t.sorted-1, 0)/2]})
+			kept = append(kept, place{at: i, key: cells[max(t.sorted-1, 0)/2], rank: t.rank(i)})
 		}
 	}
 	if t.sorted > 0 {
@@ -104,8 +105,17 @@ func (t *Table[T]) narrow() {
 
 // place is where a row stands among all, and what it is put in order by.
 type place struct {
-	at  int
-	key string
+	at   int
+	key  string
+	rank float64 // orders before the key
+}
+
+// rank is the number that a row is put in order by; 0 for all where its text does.
+func (t *Table[T]) rank(i int) float64 {
+	if t.sorted == 0 || t.ranks == nil || t.ranks[(t.sorted-1)/2] == nil {
+		return 0
+	}
+	return t.ranks[(t.sorted-1)/2](record(&t.all[i]))
 }
 
 func order(rows []place, down bool) {
@@ -113,7 +123,7 @@ func order(rows []place, down bool) {
 		if down {
 			a, b = b, a
 		}
-		return strings.Compare(a.key, b.key)
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.key, b.key))
 	})
 }
 

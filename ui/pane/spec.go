@@ -78,22 +78,25 @@ func faced[T any](f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*
 			panic(fmt.Sprintf("list of %s: no column is called %s", f.Type, title))
 		}
 	}
-	pointers := reflect.TypeFor[T]().Kind() == reflect.Pointer
 	return cols, func(env *Env, v *T, set func(int, string, screen.Role)) {
-		var record any = v
-		if pointers {
-			record = *v
-		}
-		at := face.At{Now: env.Now, Clock: Clock}
+		row, at := record(v), face.At{Now: env.Now, Clock: Clock}
 		for i := range laid {
 			if own[i] != nil {
 				text, role := own[i](env, v)
 				set(i, text, role)
 				continue
 			}
-			set(i, laid[i].Text(record, at), role(&laid[i]))
+			set(i, laid[i].Text(row, at), role(&laid[i]))
 		}
 	}
+}
+
+// record is the pointer that a face takes of a row: rows may be pointers themselves.
+func record[T any](v *T) any {
+	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
+		return *v
+	}
+	return v
 }
 
 // role is the colour of a cell that has none of its own.

@@ -27,6 +27,7 @@ type Table[T any] struct {
 	marked map[string]Item
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
+	ranks  []func(v any) float64
 }
 
 // NewTable makes the list of a spec.
@@ -35,6 +36,11 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 		spec.Cols, spec.Row = faced(spec.Face, spec.Cells)
 	}
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
+	if spec.Face != nil {
+		for _, l := range spec.Face.List() {
+			t.ranks = append(t.ranks, l.Rank)
+		}
+	}
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
 	}

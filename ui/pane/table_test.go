@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
 )
@@ -81,6 +83,32 @@ func TestAListHeldStillStaysAsItIsUntilItFollows(t *testing.T) {
 		table.Reset()
 		if out := look(); !strings.HasPrefix(out, "numbers 3\n") {
 			t.Fatalf("paged %v, another tenant:\n%s", paged, out)
+		}
+	}
+}
+
+func TestAListIsPutInOrderByWhatItsColumnsMean(t *testing.T) {
+	type run struct {
+		Name string    `json:"name"`
+		Runs int       `json:"runs"`
+		Made time.Time `json:"made_at"`
+	}
+	env := Env{Glyphs: screen.Unicode(), Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	ago := func(d time.Duration) time.Time { return env.Now.Add(-d) }
+	table := NewTable(Spec[run]{
+		Name: "runs", Face: face.Of[run]{Columns: "NAME:name RUNS:runs AGE:made_at,age", List: "NAME:8k RUNS:4 AGE:4"}.Face(),
+		ID: func(r *run) string { return r.Name }, Item: func(r *run) Item { return Item{ID: r.Name} },
+	})
+	table.SetRows(env, []run{{"a", 10, ago(14 * time.Minute)}, {"b", 9, ago(9 * time.Second)}, {"c", 100, ago(time.Hour)}})
+	for _, want := range []string{"abc", "cba", "bac", "cab", "bac", "cab", "abc"} { // each column up and down, then its own
+		table.Do(env, "sort")
+		got := ""
+		for i := range table.Len() {
+			row, _ := table.at(i)
+			got += row.Name
+		}
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
