@@ -32,7 +32,7 @@ rules:
 // SWARMDECK_TREE_KILLS is how many, where somebody has more time.
 func TestAKilledEngineLeavesNoRepositoryHalfMerged(t *testing.T) {
 	t.Parallel()
-	kills := 12
+	kills := 6
 	if n, err := strconv.Atoi(os.Getenv("SWARMDECK_TREE_KILLS")); err == nil {
 		kills = n
 	}

@@ -4,8 +4,12 @@ package expect
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"reflect"
+	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +98,30 @@ func told(about []any) (said string) {
 		said += fmt.Sprint(v) + ": "
 	}
 	return said
+}
+
+// Still fails the test if a value changes within a fifth of a second.
+func Still[T comparable](t testing.TB, value func() T, about ...any) {
+	t.Helper()
+	was := value()
+	time.Sleep(200 * time.Millisecond)
+	Is(t, value(), was, about...)
+}
+
+// Run runs the tests of a package, whose goroutines all have to end.
+func Run(m *testing.M) (code int) {
+	before := runtime.NumGoroutine()
+	code = m.Run()
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		return code // the fuzzer has goroutines of its own
+	}
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			return 1
+		}
+	}
+	return code
 }
 
 // Await waits for a state that rings no bell. Ten minutes only end a hang.

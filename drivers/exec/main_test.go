@@ -1,15 +1,11 @@
 package exec
 
 import (
-	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/expect"
@@ -28,20 +24,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
-		os.Exit(code) // the fuzzer has processes and goroutines of its own
-	}
-	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		fmt.Fprintf(os.Stderr, "%d goroutines, %d before the tests\n", n, before)
-		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(expect.Run(m))
 }
 
 // lines waits until a file has so many.

@@ -106,9 +106,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 		info := expect.Of(os.Stat(beats[0]))(t)
 		return info.Size()
 	}
-	was := size()
-	time.Sleep(300 * time.Millisecond)
-	expect.Is(t, size(), was, "it goes on there")
+	expect.Still(t, size, "it goes on there")
 	b.await("its keeper has gone", func() bool { return len(b.keepers("")) == 0 })
 	o.all()
 	expect.No(t, end(p))

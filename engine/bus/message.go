@@ -122,19 +122,6 @@ type Send struct {
 	Task          string   `json:"task_id,omitempty"`        // task that it belongs to
 }
 
-// ParseSend reads a message to be accepted from JSON with the model's names.
-// Fields that the bus fills in itself are refused like any unknown one.
-func ParseSend(data []byte) (Send, error) {
-	if err := core.CheckObject("message", data, MaxPayload+4096); err != nil {
-		return Send{}, err
-	}
-	var s Send
-	if err := core.Decode(data, &s); err != nil {
-		return Send{}, err
-	}
-	return s, (&draft{Send: s}).check()
-}
-
 // draft is a Send on its way: once checked it is well formed and has its
 // defaults. What depends on the tenant's state is checked when it is accepted.
 type draft struct {

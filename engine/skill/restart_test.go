@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -343,35 +342,4 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 		t.Errorf("%+v, %v", page.Items, err)
 	}
 	w.whole()
-}
-
-func TestTheEmergencyStopFreezesARun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		fetch(w)
-		var ticks atomic.Int64
-		w.fake.on("navigate", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-			for range 50 {
-				if err := hold.Sleep(ctx, 10*time.Millisecond); err != nil {
-					return nil, err
-				}
-				ticks.Add(1)
-			}
-			return core.Raw(`{"final_position":{}}`), nil
-		})
-		w.run()
-		a := w.invoke("grasp", toTheKitchen)
-		w.Await("ticks", func() bool { return ticks.Load() > 2 })
-		st, err := w.swarm.EStops.Press(t.Context(), alice, "test") // waits two seconds for acknowledgements
-		if err != nil || len(st.Waiting) != 0 || st.Frozen != 1 {
-			t.Errorf("stop: %+v, %v", st, err)
-		}
-		n := ticks.Load()
-		time.Sleep(100 * time.Millisecond)
-		expect.Is(t, ticks.Load(), n, "it went on under the stop")
-		expect.Of(w.swarm.EStops.Thaw(t.Context(), alice, "test"))(t)
-		if a = w.over(a.AgentID); a.State != skill.Completed {
-			t.Errorf("%s %q", a.State, a.Error)
-		}
-	})
 }

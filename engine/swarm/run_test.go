@@ -196,9 +196,6 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	if list, err := r.swarm.Claim(ctx, alice, "w", 1); err != nil || len(list) != 0 {
 		t.Errorf("claimed during the stop: %v %v", list, err)
 	}
-	if _, err := r.swarm.EStops.Thaw(ctx, alice, ""); !hasCode(err, core.InvalidInput) {
-		t.Errorf("thaw without a reason: %v", err)
-	}
 	if st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
 		t.Errorf("thaw: %+v %v", st, err)
 	}
@@ -206,9 +203,6 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	w.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(b.TaskID, task.Succeeded)
-	if _, err := r.swarm.EStops.Thaw(ctx, alice, "again"); !hasCode(err, core.Conflict) {
-		t.Errorf("second thaw: %v", err)
-	}
 	r.whole()
 }
 

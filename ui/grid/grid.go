@@ -136,9 +136,6 @@ func (g *Grid) Select(id string) bool {
 	return true
 }
 
-// SelectIndex moves to row i, or the nearest there is.
-func (g *Grid) SelectIndex(i int) { g.place(i) }
-
 // Move moves the selection by n rows, as far as there are rows, and tells
 // whether it moved.
 func (g *Grid) Move(n int) bool {

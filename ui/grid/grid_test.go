@@ -73,16 +73,16 @@ func TestSelectionAndMarksHaveRolesAndSigns(t *testing.T) {
 	expect.Is(t, strings.Join(c.Roles(), "|"), "..tttttttttttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaaaaaaaaaa", "roles are")
 	g.Draw(c, c.Bounds(), false)
 	expect.Is(t, c.Roles()[2], "SSSSSSSSSSSSSS", "without focus the roles are")
-	expect.Is(t, fmt.Sprint(g.Targets()), "[t_0]", "targets are")
+	expect.Same(t, g.Marks(), []string{"t_0"}, "marks")
 	g.Do("clear-marks")
-	expect.Is(t, fmt.Sprint(g.Targets()), "[t_1]", "targets are")
+	expect.Is(t, len(g.Marks()), 0, "marks")
 }
 
 func TestSelectionFollowsTheID(t *testing.T) {
 	src := many(100)
 	g := grid.New(columns()...)
 	g.SetSource(src)
-	g.SelectIndex(50)
+	g.Move(50)
 	shown(g, 30, 11)
 	src.ids = append([]string{"new_1", "new_2"}, src.ids...)
 	if id, _ := g.Selected(); id != "t_50" || g.Index() != 52 {
@@ -223,7 +223,7 @@ func TestAFrameCostsTheSameAtAMillionRows(t *testing.T) {
 		src := many(n)
 		g := grid.New(columns()...)
 		g.SetSource(src)
-		g.SelectIndex(n / 2)
+		g.Move(n / 2)
 		c := screen.New(120, 40)
 		g.Draw(c, c.Bounds(), true)
 		src.read = 0

@@ -49,15 +49,3 @@ func (g *Grid) Marked(id string) bool {
 // Marks are the marked ids in the order they were marked. A mark stays when
 // its row is filtered out of sight; call KeepMarks to forget such rows.
 func (g *Grid) Marks() []string { return slices.Clone(g.order) }
-
-// Targets are the marked ids, or the selected one when nothing is marked: what
-// a command acts on.
-func (g *Grid) Targets() []string {
-	if len(g.order) > 0 {
-		return g.Marks()
-	}
-	if id, ok := g.Selected(); ok {
-		return []string{id}
-	}
-	return nil
-}

@@ -80,9 +80,6 @@ func (p *Page) Reached(i int) bool {
 	return p.h > 0 && i >= 0 && i < len(p.ends) && p.ends[i] < p.top+p.h
 }
 
-// AtEnd reports whether nothing is left below.
-func (p *Page) AtEnd() bool { return p.top+p.h >= len(p.lines) }
-
 // clamp brings the window and the cursor into the text, and the cursor into
 // the window.
 func (p *Page) clamp() {

@@ -93,7 +93,7 @@ func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 		expect.No(t, syscall.Kill(w.proc.PID(), syscall.SIGKILL))
 	}
 	p.mu.Unlock()
-	eventually(t, "they are gone", func() bool { all, _ := p.Running(); return all == 0 })
+	expect.Await(t, "they are gone", func() bool { all, _ := p.Running(); return all == 0 })
 	for _, who := range []string{"ann", "ben"} {
 		done, err := e.CAD.MergeInto(t.Context(), alice, "ws_"+who, "ws_ida")
 		if err != nil || !strings.Contains(string(done.Data), `"merge_result":"success"`) {

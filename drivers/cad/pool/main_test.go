@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // roleVariable is the environment variable that makes this program a worker: real, the
@@ -28,17 +27,7 @@ func TestMain(m *testing.M) {
 	if r := os.Getenv(roleVariable); r != "" {
 		os.Exit(play(r))
 	}
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		fmt.Fprintf(os.Stderr, "%d goroutines, %d before the tests\n", n, before)
-		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(expect.Run(m))
 }
 
 func play(role string) int {

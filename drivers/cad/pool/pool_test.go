@@ -52,17 +52,6 @@ func load(t testing.TB, w cad.Worker, workspace string, from, n int) {
 	}
 }
 
-// eventually waits for a condition of the outside world.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func TestAWorkspaceGoesWhereItIsLoaded(t *testing.T) {
@@ -151,9 +140,9 @@ func TestResizeEndsWhatIsTooMuchAndServesWhoWaits(t *testing.T) {
 	c := take(t, p, site("c"))
 	c.Release()
 	p.Resize(1)
-	eventually(t, "the free one ends", func() bool { all, _ := p.Running(); return all == 2 })
+	expect.Await(t, "the free one ends", func() bool { all, _ := p.Running(); return all == 2 })
 	a.Release()
-	eventually(t, "the next ends", func() bool { all, _ := p.Running(); return all == 1 })
+	expect.Await(t, "the next ends", func() bool { all, _ := p.Running(); return all == 1 })
 	got := make(chan cad.Worker)
 	go func() {
 		w, err := p.Lease(context.Background(), site("d"))
@@ -162,7 +151,7 @@ func TestResizeEndsWhatIsTooMuchAndServesWhoWaits(t *testing.T) {
 		}
 		got <- w
 	}()
-	eventually(t, "it waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	expect.Await(t, "it waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
 	p.Resize(2)
 	(<-got).Release()
 	b.Release()
@@ -184,7 +173,7 @@ func TestAnIdleWorkerEnds(t *testing.T) {
 	w := take(t, p, site("a"))
 	id := pid(t, w)
 	w.Release()
-	eventually(t, "it ends", func() bool { all, _ := p.Running(); return all == 0 })
+	expect.Await(t, "it ends", func() bool { all, _ := p.Running(); return all == 0 })
 	if alive(id) {
 		t.Error("the process is still there")
 	}
@@ -216,7 +205,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		}
 		w.Release()
 		if !c.stays {
-			eventually(t, "it ends", func() bool { return !alive(id) })
+			expect.Await(t, "it ends", func() bool { return !alive(id) })
 		}
 		next := take(t, p, site("a"))
 		if (pid(t, next) == id) != c.stays {
@@ -259,7 +248,7 @@ func TestAWorkerThatIsLostSaysWhyAndIsReplaced(t *testing.T) {
 			t.Errorf("%s: the process goes on", c.method)
 		}
 		next.Release()
-		eventually(t, "it ends", func() bool { return !alive(id) })
+		expect.Await(t, "it ends", func() bool { return !alive(id) })
 	}
 }
 
@@ -271,7 +260,7 @@ func TestAWorkerKilledWhileIdleIsReplacedUnseen(t *testing.T) {
 		id := pid(t, w)
 		w.Release()
 		expect.No(t, syscall.Kill(id, syscall.SIGKILL))
-		eventually(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
+		expect.Await(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 		w = take(t, p, site("a"))
 		if w.Seq("a") != 0 || pid(t, w) == id {
 			t.Error("the dead process was leased")
@@ -353,7 +342,7 @@ func TestAWorkerThatGrewIsReplaced(t *testing.T) {
 		}
 	}
 	w.Release()
-	eventually(t, "it ends", func() bool { return !alive(id) })
+	expect.Await(t, "it ends", func() bool { return !alive(id) })
 	w = take(t, p, site("a"))
 	defer w.Release()
 	if err := grow(16 << 30); err == nil || !strings.Contains(err.Error(), "said: fatal error: ") {
@@ -388,7 +377,7 @@ func TestWhatCanNotBeginSaysWhy(t *testing.T) {
 				t.Errorf("%s: %v, want %s %q", c.role, err, c.code, c.says)
 			}
 		}
-		eventually(t, "nothing is left", func() bool { all, _ := p.Running(); return all == 0 })
+		expect.Await(t, "nothing is left", func() bool { all, _ := p.Running(); return all == 0 })
 	}
 }
 
@@ -422,7 +411,7 @@ func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {
 		_, err := p.Lease(context.Background(), site("b"))
 		failed <- err
 	}()
-	eventually(t, "one waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	expect.Await(t, "one waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
 	expect.No(t, p.Close(t.Context()))
 	for range 2 {
 		expect.Fails(t, <-failed, "it went on")

@@ -64,7 +64,7 @@ func TestAWorkspaceOutlivesItsProcess(t *testing.T) {
 	first := p.workers[0].proc.PID()
 	p.mu.Unlock()
 	expect.No(t, syscall.Kill(first, syscall.SIGKILL))
-	eventually(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
+	expect.Await(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 	got := string(j.must(t, p, "measure.mass", `{%s,"entity_id":"ws_solid_1"}`))
 	expect.Has(t, got, `"volume":6000`, "after the process was killed")
 	j.must(t, p, "history.undo", `{%s}`)
