@@ -36,26 +36,24 @@ func (l *Ledger) List(ctx context.Context, tenant string, f core.Filter) (core.P
 	if want == nil {
 		return l.page(ctx, tenant, f, lo, hi)
 	}
-	var items []Event
-	total := 0
+	g := core.Gather[Event]{Filter: f}
 	err = l.walkBack(ctx, tenant, lo, hi, func(data []byte) error {
 		ok, err := want.match(data)
 		if err != nil || !ok {
 			return err
 		}
-		if total++; total > f.Offset() && len(items) < f.Size {
-			e, err := decode(data)
-			if err != nil {
-				return err
-			}
-			items = append(items, e)
+		if !g.Shows() {
+			g.Total++
+			return nil
 		}
-		return nil
+		e, err := decode(data)
+		g.Add(e)
+		return err
 	})
 	if err != nil {
 		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
 	}
-	return core.NewPage(items, f, total), nil
+	return g.Result(), nil
 }
 
 // page takes one page out of [lo, hi] by arithmetic: seqs have no gaps.

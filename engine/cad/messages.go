@@ -175,23 +175,19 @@ func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.
 	if err != nil {
 		return core.Page[AgentMessage]{}, err
 	}
-	var items []AgentMessage
-	total := 0
+	g := core.Gather[AgentMessage]{Filter: f}
 	plain := !f.Narrows()
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		take := func(seq uint64, read bool) (more bool, err error) {
-			if plain && total < f.Offset() {
-				total++
+			if plain && !g.Shows() {
+				g.Total++
 				return true, nil
 			}
 			m, err := c.delivered(tx, agent, seq, read)
 			if err == nil && m.fits(f) {
-				if total >= f.Offset() && len(items) < f.Size {
-					items = append(items, m)
-				}
-				total++
+				g.Add(m)
 			}
-			return !plain || len(items) < f.Size, err
+			return !plain || len(g.Items) < f.Size, err
 		}
 		if f.Status == "unread" {
 			return unread.Within(tx, record.Text(agent), nil, nil, true, func(k record.Parts, _ record.Found[struct{}]) (bool, error) {
@@ -202,11 +198,11 @@ func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.
 			return take(k.Seq(), len(readAt.Data) > 0)
 		})
 		if plain {
-			total = int(tx.Counter(countInbox(agent)))
+			g.Total = int(tx.Counter(countInbox(agent)))
 		}
 		return err
 	})
-	return core.NewPage(items, f, total), explain("read the messages of "+agent, err)
+	return g.Result(), explain("read the messages of "+agent, err)
 }
 
 func (m *AgentMessage) fits(f core.Filter) bool {

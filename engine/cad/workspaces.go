@@ -268,31 +268,26 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 	if err != nil {
 		return core.Page[model.Entity]{}, err
 	}
-	var items []model.Entity
-	total := 0
+	g := core.Gather[model.Entity]{Filter: f}
 	plain := !f.Narrows()
 	err = c.viewSpace(ctx, tenant, id, "entities", func(tx *audit.Tx, w *Workspace) error {
 		err := entities.Within(tx, record.Text(id), nil, nil, false, func(_ record.Parts, found record.Found[model.Entity]) (bool, error) {
-			inPage := total >= f.Offset() && len(items) < f.Size
-			if plain && !inPage {
-				total++
-				return len(items) < f.Size, nil
+			if plain && !g.Shows() {
+				g.Total++
+				return len(g.Items) < f.Size, nil
 			}
 			e, err := found.Value()
 			if err == nil && core.Wants(f.Kind, string(e.Type)) && core.Wants(f.Agent, e.CreatedBy) && f.Finds(e.ID) {
-				if inPage {
-					items = append(items, e)
-				}
-				total++
+				g.Add(e)
 			}
 			return true, err
 		})
 		if plain {
-			total = w.EntityCount
+			g.Total = w.EntityCount
 		}
 		return err
 	})
-	return core.NewPage(items, f, total), err
+	return g.Result(), err
 }
 
 // AllEntities is all that is in a workspace, by id.
@@ -332,8 +327,7 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 	if err != nil {
 		return core.Page[model.Entry]{}, err
 	}
-	var items []model.Entry
-	total := 0
+	g := core.Gather[model.Entry]{Filter: f}
 	err = c.viewSpace(ctx, tenant, id, "journal", func(tx *audit.Tx, _ *Workspace) error {
 		w, err := c.loadWorkspace(tx, id)
 		if err != nil {
@@ -342,7 +336,7 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 		var to record.Key
 		plain := !f.Narrows()
 		if plain {
-			total = w.Seq
+			g.Total = w.Seq
 			to = record.Seq(uint64(max(0, w.Seq-f.Offset())) + 1)
 		}
 		return entries.Within(tx, record.Text(id), nil, to, true, func(_ record.Parts, found record.Found[kept]) (bool, error) {
@@ -353,17 +347,14 @@ func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filt
 			e := k.Entry
 			at, _ := time.Parse(time.RFC3339Nano, e.At)
 			if plain {
-				items = append(items, e)
-				return len(items) < f.Size, nil
+				g.Items = append(g.Items, e)
+				return len(g.Items) < f.Size, nil
 			}
 			if core.Wants(f.Kind, e.Method) && core.Wants(f.Agent, e.AgentID) && f.Within(at) && f.Finds(e.Method, e.AgentID, string(e.Params)) {
-				if total >= f.Offset() && len(items) < f.Size {
-					items = append(items, e)
-				}
-				total++
+				g.Add(e)
 			}
 			return true, nil
 		})
 	})
-	return core.NewPage(items, f, total), err
+	return g.Result(), err
 }

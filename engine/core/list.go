@@ -146,6 +146,28 @@ func (f *Filter) info(total int) PageInfo {
 	}
 }
 
+// Gather makes a page of what comes one by one.
+type Gather[T any] struct {
+	Filter
+	Items []T
+	Total int // of what came so far
+}
+
+// Shows says whether what comes next is on the page.
+func (g *Gather[T]) Shows() bool { return g.Total >= g.Offset() && len(g.Items) < g.Size }
+
+// Add takes what comes next. It says whether the page has room for more.
+func (g *Gather[T]) Add(v T) (more bool) {
+	if g.Shows() {
+		g.Items = append(g.Items, v)
+	}
+	g.Total++
+	return len(g.Items) < g.Size
+}
+
+// Result is the page.
+func (g *Gather[T]) Result() Page[T] { return NewPage(g.Items, g.Filter, g.Total) }
+
 // PageOf is the page of a list that is there as a whole.
 func PageOf[T any](all []T, f Filter) Page[T] {
 	from := min(f.Offset(), len(all))

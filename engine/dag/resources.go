@@ -67,8 +67,7 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 	if q.Kind != "" && !slices.Contains(resourceKinds(), ResourceKind(q.Kind)) {
 		return none, core.Invalid("kind", q.Kind, words(resourceKinds()))
 	}
-	var items []ResourceAt
-	total := 0
+	g := core.Gather[ResourceAt]{Filter: q.Filter}
 	err = d.view(ctx, tenant, "list the resources", func(r reader) error {
 		spans, err := r.spans(spanExists, at)
 		if err != nil {
@@ -79,9 +78,9 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 			return err
 		}
 		narrow := q.Kind != "" || q.Agent != "" || q.Match != ""
-		for n, s := range spans {
-			if !narrow && (n < q.Offset() || len(items) >= q.Size) {
-				total++
+		for _, s := range spans {
+			if !narrow && !g.Shows() {
+				g.Total++
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -94,11 +93,8 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 				}
 				continue
 			}
-			if narrow && !q.fits(res) {
-				continue
-			}
-			if total++; total > q.Offset() && len(items) < q.Size {
-				items = append(items, res)
+			if !narrow || q.fits(res) {
+				g.Add(res)
 			}
 		}
 		return nil
@@ -106,7 +102,7 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 	if err != nil {
 		return none, err
 	}
-	return core.NewPage(items, q.Filter, total), nil
+	return g.Result(), nil
 }
 
 func (q *TimeQuery) fits(r ResourceAt) bool {
@@ -242,8 +238,7 @@ func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (core.Page
 	if err != nil {
 		return core.Page[Mount]{}, err
 	}
-	var items []Mount
-	total := 0
+	g := core.Gather[Mount]{Filter: q.Filter}
 	err = d.view(ctx, tenant, "list the mounts", func(r reader) error {
 		all, err := r.mountsAt(at)
 		if err != nil {
@@ -251,8 +246,8 @@ func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (core.Page
 		}
 		for _, s := range all {
 			narrow := q.Agent != "" || q.Run != "" || q.Match != ""
-			if !narrow && (total < q.Offset() || len(items) >= q.Size) {
-				total++
+			if !narrow && !g.Shows() {
+				g.Total++
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -269,16 +264,14 @@ func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (core.Page
 				!strings.Contains(strings.ToLower(m.ResourceID+" "+m.Mount), strings.ToLower(q.Match)) {
 				continue
 			}
-			if total++; total > q.Offset() && len(items) < q.Size {
-				items = append(items, m)
-			}
+			g.Add(m)
 		}
 		return nil
 	})
 	if err != nil {
 		return core.Page[Mount]{}, err
 	}
-	return core.NewPage(items, q.Filter, total), nil
+	return g.Result(), nil
 }
 
 // mountsAt are the mounts of a time, and what was attached to agents.

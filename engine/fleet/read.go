@@ -75,8 +75,7 @@ func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uin
 // searchLog pages through the lines that match.
 func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[task.LogLine], error) {
 	const chunk = 1000
-	var items []task.LogLine
-	total := 0
+	g := core.Gather[task.LogLine]{Filter: q}
 	for upto := last; upto > base; {
 		lines, err := f.logTail(ctx, tenant, name, base, upto, chunk)
 		if err != nil {
@@ -87,16 +86,12 @@ func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filte
 		}
 		upto = lines[len(lines)-1].Seq - 1
 		for _, l := range lines {
-			if !core.Wants(q.Status, l.Level) || !core.Wants(q.Task, l.TaskID) ||
-				!q.Within(l.Timestamp) || !q.Finds(l.Message) {
-				continue
-			}
-			if total++; total > q.Offset() && len(items) < q.Size {
-				items = append(items, l)
+			if core.Wants(q.Status, l.Level) && core.Wants(q.Task, l.TaskID) && q.Within(l.Timestamp) && q.Finds(l.Message) {
+				g.Add(l)
 			}
 		}
 	}
-	return core.NewPage(items, q, total), nil
+	return g.Result(), nil
 }
 
 // A transcript writes in batches, so that a chatty agent costs ten commits a

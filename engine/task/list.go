@@ -86,11 +86,11 @@ func (b *Table) List(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	}
 	var page core.Page[Task]
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		l := lister{tx: tx, f: f, unread: func(err error) { b.report(tenant, err) }}
+		l := lister{Gather: core.Gather[Task]{Filter: f}, tx: tx, unread: func(err error) { b.report(tenant, err) }}
 		if err := l.read(); err != nil {
 			return err
 		}
-		page = core.NewPage(l.items, f, l.total)
+		page = l.Result()
 		return nil
 	})
 	if err != nil {
@@ -102,11 +102,9 @@ func (b *Table) List(ctx context.Context, tenant string, f core.Filter) (core.Pa
 // lister reads one page of tasks along the narrowest index. Those that can't be
 // read are left out and told of.
 type lister struct {
+	core.Gather[Task]
 	tx     *audit.Tx
-	f      core.Filter
 	unread func(error)
-	items  []Task
-	total  int
 }
 
 // load reads a task; false is one that is left out.
@@ -121,25 +119,25 @@ func (l *lister) load(seq uint64, t *Task) (bool, error) {
 
 func (l *lister) read() error {
 	only := func(g core.Filter) bool { // the filter has no other fields than g's
-		g.Page, g.Size = l.f.Page, l.f.Size
-		return l.f == g
+		g.Page, g.Size = l.Page, l.Size
+		return l.Filter == g
 	}
-	st := Status(l.f.Status)
+	st := Status(l.Status)
 	switch {
-	case !l.f.Narrows():
+	case !l.Narrows():
 		return l.dense()
-	case l.f.Session != "":
-		from, to := record.Text(l.f.Session).Under()
-		return l.along(bOfSes, from, to, l.known(only(core.Filter{Session: l.f.Session}), countOf(bOfSes, l.f.Session)))
-	case l.f.Agent != "":
-		from, to := record.Text(l.f.Agent).Under()
-		return l.along(bOfAgent, from, to, l.known(only(core.Filter{Agent: l.f.Agent}), countOf(bOfAgent, l.f.Agent)))
+	case l.Session != "":
+		from, to := record.Text(l.Session).Under()
+		return l.along(bOfSes, from, to, l.known(only(core.Filter{Session: l.Session}), countOf(bOfSes, l.Session)))
+	case l.Agent != "":
+		from, to := record.Text(l.Agent).Under()
+		return l.along(bOfAgent, from, to, l.known(only(core.Filter{Agent: l.Agent}), countOf(bOfAgent, l.Agent)))
 	case st == Queued || st == Running:
 		from, to := record.Key{st[0]}.Under()
-		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
+		return l.along(bLive, from, to, l.known(only(core.Filter{Status: l.Status}), countStatus(st)))
 	case st != "" && rare(st):
 		from, to := record.Key(st[:2]).Under()
-		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.f.Status}), countStatus(st)))
+		return l.along(bRare, from, to, l.known(only(core.Filter{Status: l.Status}), countStatus(st)))
 	case only(core.Filter{Status: string(Succeeded)}):
 		return l.history(l.known(true, countStatus(st)))
 	}
@@ -156,16 +154,16 @@ func (l *lister) known(pure bool, counter string) int {
 
 // dense reads a page of all tasks, which begins at a known key.
 func (l *lister) dense() error {
-	l.total = int(allTasks().Total(l.tx))
+	l.Total = int(allTasks().Total(l.tx))
 	var bad error
-	err := allTasks().Back(l.tx, l.f.Offset(), func(seq uint64) bool {
-		if len(l.items) == l.f.Size {
+	err := allTasks().Back(l.tx, l.Offset(), func(seq uint64) bool {
+		if len(l.Items) == l.Size {
 			return false
 		}
 		var t Task
 		var ok bool
 		if ok, bad = l.load(seq, &t); ok {
-			l.items = append(l.items, t)
+			l.Items = append(l.Items, t)
 		}
 		return bad == nil
 	})
@@ -174,61 +172,45 @@ func (l *lister) dense() error {
 
 // along follows an index whose keys end in the task's number.
 func (l *lister) along(b store.Bucket, from, to []byte, total int) error {
-	n := 0
 	pure := total >= 0
 	err := l.tx.Scan(b, from, to, true, func(key, _ []byte) (bool, error) {
-		if pure && n < l.f.Offset() {
-			n++
+		if pure && !l.Shows() {
+			l.Total++
 			return true, nil
 		}
 		var t Task
 		if ok, err := l.load(record.LastSeq(key), &t); !ok {
 			return true, err
 		}
-		if !pure && !l.match(&t) {
-			return true, nil
-		}
-		if n >= l.f.Offset() && len(l.items) < l.f.Size {
-			l.items = append(l.items, t)
-		}
-		n++
-		return !pure || len(l.items) < l.f.Size, nil
+		return !pure && !l.match(&t) || l.Add(t) || !pure, nil
 	})
-	if l.total = n; pure {
-		l.total = total
+	if pure {
+		l.Total = total
 	}
 	return err
 }
 
 // history reads all tasks, newest first, and counts what matches.
 func (l *lister) history(total int) error {
-	n := 0
 	err := l.tx.Scan(bTask, nil, nil, true, func(key, value []byte) (bool, error) {
 		var t Task
 		if err := core.DecodeStored(value, &t); err != nil {
 			l.unread(Damaged(l.tx.Tenant(), record.LastSeq(key), err))
 			return true, nil
 		}
-		if !l.f.Since.IsZero() && t.CreatedAt.Before(l.f.Since) {
+		if !l.Since.IsZero() && t.CreatedAt.Before(l.Since) {
 			return false, nil // older ones are older still
 		}
-		if !l.match(&t) {
-			return true, nil
-		}
-		if n >= l.f.Offset() && len(l.items) < l.f.Size {
-			l.items = append(l.items, t)
-		}
-		n++
-		return total < 0 || len(l.items) < l.f.Size, nil
+		return !l.match(&t) || l.Add(t) || total < 0, nil
 	})
-	if l.total = n; total >= 0 {
-		l.total = total
+	if total >= 0 {
+		l.Total = total
 	}
 	return err
 }
 
 func (l *lister) match(t *Task) bool {
-	f := l.f
+	f := l.Filter
 	return is(f.Task, t.TaskID) && is(f.Status, string(t.Status)) && is(f.Agent, t.Agent) && is(f.Kind, t.Kind) &&
 		is(f.Session, t.SessionID) && is(f.Trace, t.TraceID) &&
 		f.Within(t.CreatedAt) && f.Finds(t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)

@@ -225,8 +225,7 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 	if err != nil {
 		return core.Page[View]{}, err
 	}
-	var items []View
-	total := 0
+	g := core.Gather[View]{Filter: f}
 	err = r.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return resources.Each(tx, nil, func(_ record.Parts, k kept) (bool, error) {
 			_, holds := k.Holders[f.Agent]
@@ -234,21 +233,19 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 				!strings.Contains(strings.ToLower(k.Resource.ID+" "+k.Resource.Name), strings.ToLower(f.Match)) {
 				return true, nil
 			}
-			if total++; total > f.Offset() && len(items) < f.Size {
-				items = append(items, viewOf(k))
-			}
+			g.Add(viewOf(k))
 			return true, nil
 		})
 	})
-	for i := range items {
+	for i := range g.Items {
 		if err == nil {
-			err = r.complete(ctx, tenant, &items[i])
+			err = r.complete(ctx, tenant, &g.Items[i])
 		}
 	}
 	if err != nil {
 		return core.Page[View]{}, explain("list the resources", err)
 	}
-	return core.NewPage(items, f, total), nil
+	return g.Result(), nil
 }
 
 func viewOf(k kept) View {
