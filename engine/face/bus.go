@@ -29,7 +29,7 @@ func messages() []*Face {
 		}.Face(),
 		Of[bus.DeadLetter]{
 			Noun: "dead letter", ID: "message_id",
-			List:    "REASON:13 TO:16*2k FROM:10*1/3m TYPE:8/5 SUBSCRIPTION:12*1/4 AGE:4/2 DETAIL:14*3/1",
+			List:    "REASON:13 TO:16*2k FROM:10*1/3m TYPE:8/5 SUBSCRIPTION:12*1/4 AGE:4/2 DETAIL:14*3/1 -MESSAGE",
 			Columns: "MESSAGE:message_id TO,28 FROM:sender_id,20 REASON:reason AGE:at,age SUBSCRIPTION:subscription DETAIL:detail,40",
 			Wide:    "TYPE:message_type SENT:timestamp DIED:at TASK:task_id TRACE:trace_id RESENT_AS:resent_as",
 			Cells: Cells[bus.DeadLetter]{

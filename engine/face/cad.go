@@ -15,7 +15,7 @@ func cads() []*Face {
 	return []*Face{
 		Of[cad.Agent]{
 			Noun: "CAD agent", Called: "agent", ID: "agent_id",
-			List:    "STATUS:11 AGENT:12*2km ROLE:9*1 WORKSPACE:10*2/2m OPS:4/3 OK:5/1r VIOLATIONS:10/1 ACTIVE:6/4 NOW:14*3/5",
+			List:    "STATUS:11 AGENT:12*2km ROLE:9*1 WORKSPACE:10*2/2m OPS:4/3 OK:5/1r VIOLATIONS:10/1 ACTIVE:6/4 NOW:14*3/5 -LAST_ERROR",
 			Columns: "AGENT:agent_id ROLE:role STATUS WORKSPACE:workspace_id OPS:operation_count FAILED:error_count VIOLATIONS,right ACTIVE:last_active,age FLEET:fleet_agent LAST_ERROR,48",
 			Wide:    "NOW:operation MADE:created_count TASK:task_id APPROVAL:approval_id CREATED:created_at",
 			Cells: Cells[cad.Agent]{
@@ -103,7 +103,7 @@ func cads() []*Face {
 		Of[cad.Workflow]{
 			Noun: "workflow", Says: WorkflowSays,
 			ID: "workflow_id", Head: "GOAL",
-			List:    "STATE:17 DONE:16/2 SCENARIO:16*3km TASKS:6 FAILED:6 AGENTS:6/3 OPS:4/4 ROUNDS:6/5 TOOK:6/3 AGE:4/1",
+			List:    "STATE:17 DONE:16/2 SCENARIO:16*3km TASKS:6 FAILED:6 AGENTS:6/3 OPS:4/4 ROUNDS:6/5 TOOK:6/3 AGE:4/1 -WORKFLOW",
 			Columns: "WORKFLOW:workflow_id SCENARIO:scenario_name STATE:execution_state DONE,right TASKS,right OPS:metrics.total_operations AGENTS:metrics.agents_used TOOK,right FAILURE,60",
 			Wide:    "AGE:created_at,age ROUNDS:metrics.rework_rounds STARTED:started_at FILES",
 			Cells: Cells[cad.Workflow]{

@@ -48,7 +48,7 @@ type Of[T any] struct {
 	// cells, takes 5 shares of what is left over, and goes before those of a lower number
 	// where there is no room; without a number it stays. After that k marks the column
 	// that names the row, m one that is cut in its middle, r one at the right. Columns that aren't here
-	// follow where there is room.
+	// follow where there is room, but those with a minus: "-SEQ".
 	List  string
 	Cells Cells[T]
 	// ID names a record in its tenant, Head says what it is about: each a member, or the

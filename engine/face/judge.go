@@ -32,7 +32,7 @@ func judged() []*Face {
 		}.Face(),
 		Of[judge.GateDecision]{
 			Noun: "decision", ID: "decision_id", Head: "reason_code",
-			List:    "TIME:8/1 DECISION:9 GATE:10/2 REASON:16*3 BY:8*1/3 TASK:19/4 ID:19/5k",
+			List:    "TIME:8/1 DECISION:9 GATE:10/2 REASON:16*3 BY:8*1/3 TASK:19/4 ID:19/5k -CONF -AGE",
 			Columns: "ID:decision_id DECISION GATE:gate REASON:reason_code,32 CONF:confidence BY:decided_by,16 AGENT:agent AGE:created_at,age TASK:task_id",
 			Wide:    "KIND:kind RULE:rule_id APPROVAL:approval_id DOOR:door POLICY:policy_version DIGEST:digest TRACE:trace_id TIME:created_at",
 			Cells: Cells[judge.GateDecision]{

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,6 +24,10 @@ func (f *Face) List() (all []Listed) {
 		words[titleOf(word)] = word
 	}
 	for word := range strings.FieldsSeq(f.list) {
+		if title, hidden := strings.CutPrefix(word, "-"); hidden {
+			delete(words, title)
+			continue
+		}
 		title, layout, _ := strings.Cut(word, ":")
 		l := f.laid(layout)
 		if l.Title = strings.ReplaceAll(title, "_", " "); words[title] != "" {
@@ -33,7 +38,12 @@ func (f *Face) List() (all []Listed) {
 	}
 	for i, word := range strings.Fields(f.columns) {
 		if title := titleOf(word); words[title] != "" {
-			all = append(all, Listed{Column: f.column(word), Min: max(4, len(title)), Need: rest + i})
+			l := Listed{Column: f.column(word), Need: rest + i}
+			if l.Min = max(4, len(title)); !l.Right && !l.Time {
+				l.Min, l.Weight = max(l.Min, min(cmp.Or(l.Most, 12), 16)), 1+l.Most/20
+			}
+			l.Key = len(all) == 0 // of a list without a layout
+			all = append(all, l)
 		}
 	}
 	return all

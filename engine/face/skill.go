@@ -57,7 +57,7 @@ func skills() []*Face {
 		}.Face(),
 		Of[skill.Execution]{
 			Noun: "execution", ID: "execution_id",
-			List:    "STATUS:11 SKILL:16*2km STEP:12*2/5m TOOK:6/1 RETRIES:7/4 AGE:4/3 OUTCOME:16*4/2",
+			List:    "STATUS:11 SKILL:16*2km STEP:12*2/5m TOOK:6/1 RETRIES:7/4 AGE:4/3 OUTCOME:16*4/2 -EXECUTION",
 			Columns: "EXECUTION:execution_id SKILL STATUS TOOK:duration_ms,ms RETRIES:retry_count AGE:started_at,age OUTCOME,48",
 			Wide:    "STEP:step AGENT:agent_id TASK:task_id STARTED:started_at PARAMETERS:parameters,48",
 			Cells: Cells[skill.Execution]{
@@ -78,7 +78,7 @@ func skills() []*Face {
 		}.Face(),
 		Of[skill.Subagent]{
 			Noun: "subagent", ID: "agent_id", Head: "name",
-			List:    "STATE:11 NAME:12*2km SKILL:14*2/1 NOW:10*1/4m AGE:4/3 ERROR:16*3/2",
+			List:    "STATE:11 NAME:12*2km SKILL:14*2/1 NOW:10*1/4m AGE:4/3 ERROR:16*3/2 -SUBAGENT",
 			Columns: "SUBAGENT:agent_id NAME:name,24 STATE SKILL:skill NOW:step AGE:created_at,age ERROR:error,48",
 			Wide:    "RESULTS:results,len TASK:task_id SESSION:session_id APPROVAL:waiting COMPLETED:completed_at",
 			Cells: Cells[skill.Subagent]{

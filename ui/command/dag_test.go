@@ -78,7 +78,7 @@ func (w *walk) record() {
 	w.do("dag mounts --at 1m")
 	w.text("dag mounts", "vol-1", "Run:r-1", "/data")
 	expect.Row(t, w.do("dag policies"), "policy_id", "p-1", "change", "activated", "active", true)
-	w.text("dag policies", "p-1", "activated", "now")
+	w.text("dag policies", "p-1", "activated", "yes")
 	expect.Row(t, w.do("dag forks --agent ada"), "agent_id", "ada", "to_branch", "try")
 	if all := w.objects("dag forks --of ada/try"); len(all) != 2 {
 		t.Errorf("ancestry: %v", all)
