@@ -150,10 +150,9 @@ type form string
 
 // text writes a member.
 func (how form) text(v reflect.Value, at At) string {
-	if how == "len" {
-		return strings.TrimPrefix(strconv.Itoa(v.Len()), "0") // "" for none
-	}
 	switch how {
+	case "len":
+		return strings.TrimPrefix(strconv.Itoa(v.Len()), "0") // "" for none
 	case "s":
 		return Span(length(v, time.Second))
 	case "ms":
@@ -167,8 +166,6 @@ func (how form) text(v reflect.Value, at At) string {
 	case fmt.Stringer:
 		return x.String()
 	case []byte:
-		return string(x)
-	case core.Raw:
 		return string(x)
 	case []string:
 		switch how {

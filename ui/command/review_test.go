@@ -146,7 +146,7 @@ func (w *walk) trees() {
 	w.fails(2, "project guard trees --path ../a")
 	w.fails(2, "project guard trees --path a --none")
 	w.do("project guard trees --path justfile --path 'scripts/*.sh'")
-	w.text("project guard trees", "justfile scripts/*.sh", "origin="+url)
+	w.text("project guard trees", "justfile,scripts/*.sh", "origin="+url)
 	w.do("project guard trees --none")
 	expect.Row(w.t, w.do("project guard trees"), "guarded", nil)
 	w.approved(w.do("push tess --to fix"))
