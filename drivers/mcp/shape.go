@@ -47,6 +47,7 @@ func records(o *op.Op) shape {
 	if f == nil || f.Called == "" {
 		panic(fmt.Sprintf("operation %s: no face shows a %s to clients", o.Name, of))
 	}
+	members := f.Members()
 	one, many := f.Called, face.Many(f.Called)
 	if one == "history" {
 		many = "tasks"
@@ -83,21 +84,21 @@ func records(o *op.Op) shape {
 				}
 				fallthrough
 			case o.Out != of:
-				shown[many] = list(f, rows)
+				shown[many] = list(members, rows)
 			default:
 				if o.Effect != op.Reads {
 					shown["message"] = line(o.Sentence(out), 1024)
 				}
-				shown[one] = view(f, face.Row(rows, 0), true)
+				shown[one] = view(members, face.Row(rows, 0), true)
 			}
 			return shown
 		},
 	}
 }
 
-// view is what a client sees of a record; one with what only one is shown with.
-func view(f *face.Face, v any, one bool) any {
-	members := f.Members()
+// view is what a client sees of a record, all where no members are named; one with
+// what only one is shown with.
+func view(members []face.Member, v any, one bool) any {
 	if len(members) == 0 {
 		return v
 	}
@@ -110,10 +111,10 @@ func view(f *face.Face, v any, one bool) any {
 	return shown
 }
 
-func list(f *face.Face, rows reflect.Value) []any {
+func list(members []face.Member, rows reflect.Value) []any {
 	all := make([]any, rows.Len())
 	for i := range all {
-		all[i] = view(f, face.Row(rows, i), false)
+		all[i] = view(members, face.Row(rows, i), false)
 	}
 	return all
 }

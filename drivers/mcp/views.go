@@ -32,6 +32,7 @@ func asIs[T any](v T) T { return v }
 // madeAgents shows the agent that was made, or those that try the same.
 func madeAgents() shape {
 	agent := op.FaceOf(reflect.TypeFor[fleet.Agent]())
+	members := agent.Members()
 	return shape{
 		of: reflect.TypeFor[op.MadeAgents](),
 		schema: func(*op.Op) *jsonschema.Schema {
@@ -43,9 +44,9 @@ func madeAgents() shape {
 		show: func(o *op.Op, out any) any {
 			shown := map[string]any{"message": line(o.Sentence(out), 1024)}
 			if rows, of := face.Rows(out); reflect.TypeOf(out) == of {
-				shown["agent"] = view(agent, face.Row(rows, 0), true)
+				shown["agent"] = view(members, face.Row(rows, 0), true)
 			} else {
-				shown["agents"] = list(agent, rows)
+				shown["agents"] = list(members, rows)
 			}
 			return shown
 		},

@@ -47,8 +47,8 @@ type Of[T any] struct {
 	// List lays the columns out for a cockpit, the first first: "TITLE:28*5/2" needs 28
 	// cells, takes 5 shares of what is left over, and goes before those of a lower number
 	// where there is no room; without a number it stays. After that k marks the column
-	// that names the row, m one that is cut in its middle, r one at the right. Columns that aren't here
-	// follow where there is room, but those with a minus: "-SEQ".
+	// that names the row, m one that is cut in its middle, r one at the right. Columns
+	// that aren't here follow where there is room, but those with a minus: "-SEQ".
 	List  string
 	Cells Cells[T]
 	// ID names a record in its tenant, Head says what it is about: each a member, or the
@@ -99,7 +99,10 @@ type Face struct {
 
 // Face is the declaration without its type.
 func (o Of[T]) Face() *Face {
-	f := &Face{Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, Called: cmp.Or(o.Called, o.Noun), columns: o.Columns, wide: o.Wide, list: o.List, tool: o.Tool, id: o.ID, head: o.Head}
+	f := &Face{
+		Noun: o.Noun, Type: reflect.TypeFor[T](), Each: o.Each, Called: cmp.Or(o.Called, o.Noun),
+		columns: o.Columns, wide: o.Wide, list: o.List, tool: o.Tool, id: o.ID, head: o.Head,
+	}
 	f.cell = func(title string) func(any, At) string {
 		text := o.Cells[title]
 		if text == nil {
