@@ -21,7 +21,8 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 		}
 		until := time.Now().Add(time.Second)
 		s.Hold(until)
-		expect.Of(start("held"))(t)
+		held := expect.Of(start("held"))(t)
+		t.Cleanup(func() { expect.No(t, held.Stop(Grace{})) }) // before its directory goes
 		size := func() int64 {
 			info, err := os.Stat(filepath.Join(dir, "held"))
 			if err != nil {

@@ -88,12 +88,12 @@ func (w *walk) cads() {
 	if got := w.objects("cad messages vera --status unread"); len(got) != 0 {
 		t.Errorf("unread: %v", got)
 	}
-	w.text("cad messages vera", "validate_component", "read")
+	w.text("cad messages vera", "validate_component", "yes")
 
 	w.do("cad workspace create ws_copy --base ws_part --name 'A copy'")
 	expect.Row(t, w.do("cad workspace show ws_copy"), "base_workspace_id", "ws_part", "entity_count", 2.0, "solid_count", 1.0)
 	w.do("cad workspace list")
-	w.text("cad workspace list", "ws_part", "ws_copy", "default")
+	w.text("cad workspace list", "ws_part", "ws_copy")
 	if got := w.do("cad workspace entities ws_copy --kind solid"); got["entity_id"] != "ws_part_solid_1" || got["shape"] == nil {
 		t.Errorf("entities: %v", got)
 	}

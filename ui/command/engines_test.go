@@ -27,7 +27,7 @@ func twoEngines(context.Context) (cluster.Cluster, error) {
 func (w *walk) engines() {
 	w.t.Helper()
 	w.do("engine list")
-	w.text("engine list", "deck1-AAAA", "up", "here", "t_aa t_bb", "deck1:2222", "late", "3s", "t_cc")
+	w.text("engine list", "deck1-AAAA", "up", "yes", "t_aa,t_bb", "deck1:2222", "late", "3.1s", "t_cc")
 	w.text("engine list --status late", "deck2-BBBB")
 	if e := w.do("engine show deck2-BBBB"); e["silent_ms"] != 3100.0 || e["here"] != false || e["tenant_count"] != 1.0 || fmt.Sprint(e["tenants"]) != "[t_cc]" {
 		w.t.Errorf("%v", e)

@@ -355,7 +355,7 @@ func (w *walk) retention() {
 	}
 	expect.Row(t, w.do("tenant retention set audit --count 100 --age 30d --export left"), "age_s", 30*86400.0, "export", filepath.Join(w.dir, "left"))
 	w.do("tenant retention list")
-	w.text("tenant retention list", "tasks", "720h0m0s", "left")
+	w.text("tenant retention list", "tasks", "30d", "left")
 	w.do("tenant retention apply")
 	expect.Is(t, len(w.objects("decision list --page-size 100")), 3, "decisions are left")
 	if n := w.do("audit list --page 1 --page-size 1")["total_count"].(float64); n >= events {
