@@ -40,7 +40,7 @@ func messages() []*Op {
 				all, err := c.Bus.Subscriptions(ctx, c.By.Tenant)
 				return core.Pick(all, err, f, func(s bus.SubscriptionInfo) core.Traits {
 					return core.Traits{
-						Status: Reader(s), Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt,
+						Status: reader(s), Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt,
 						Text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By,
 					}
 				})
@@ -54,8 +54,8 @@ func messages() []*Op {
 	}
 }
 
-// Reader says whether somebody reads by a subscription now: open, or closed.
-func Reader(s bus.SubscriptionInfo) string {
+// reader says whether somebody reads by a subscription now: open, or closed.
+func reader(s bus.SubscriptionInfo) string {
 	if s.Open {
 		return "open"
 	}

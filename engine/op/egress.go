@@ -18,7 +18,7 @@ func egressRules() []*Op {
 				all, err := c.Egress.Rules(ctx, c.By.Tenant)
 				return core.Pick(all, err, f, func(r egress.Rule) core.Traits {
 					return core.Traits{
-						Status: EgressState(r, c.Now), Agent: r.Agent, At: r.CreatedAt,
+						Status: egressState(r, c.Now), Agent: r.Agent, At: r.CreatedAt,
 						Text: strings.Join(append([]string{r.ID(), r.Owner}, r.Hosts...), " "),
 					}
 				})
@@ -30,8 +30,8 @@ func egressRules() []*Op {
 	}
 }
 
-// EgressState is what a rule does now: allow, deny, or expired.
-func EgressState(r egress.Rule, now time.Time) string {
+// egressState is what a rule does now: allow, deny, or expired.
+func egressState(r egress.Rule, now time.Time) string {
 	if !r.Alive(now) {
 		return "expired"
 	}

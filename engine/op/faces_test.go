@@ -130,17 +130,13 @@ func fill(v reflect.Value, name string, now time.Time, deep int) {
 	}
 }
 
-func TestEveryListHasColumnsAndEveryChangeASentence(t *testing.T) {
+func TestEveryListHasColumns(t *testing.T) {
 	for _, n := range Nouns() {
 		for _, o := range n.Ops() {
-			if o.Out == reflect.TypeFor[any]() || o.Streams && o.Filter == nil {
-				continue
-			}
 			out := reflect.New(o.Out).Elem().Interface()
-			_, page := out.(interface{ Rows() (any, core.PageInfo) })
 			_, of := face.Rows(out)
 			f := FaceOf(of)
-			if page && (f == nil || len(f.Columns(false)) == 0) {
+			if _, page := out.(interface{ Rows() (any, core.PageInfo) }); page && (f == nil || len(f.Columns(false)) == 0) {
 				t.Errorf("%s lists %s, which has no columns", o.Name, of)
 			}
 		}

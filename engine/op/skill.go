@@ -3,12 +3,12 @@ package op
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/skill"
 )
 
@@ -90,21 +90,6 @@ func (c *Call) given(paths []string) (g skill.Given, err error) {
 	return g, nil
 }
 
-// Near is a path as seen from a directory, "" for the current one, if it is
-// below that.
-func Near(dir, path string) string {
-	if dir == "" {
-		var err error
-		if dir, err = os.Getwd(); err != nil {
-			return path
-		}
-	}
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
 // wrong is the error of all problems, files named as seen from the caller.
 func (c *Call) wrong(problems []document.Problem) error {
 	if len(problems) == 0 {
@@ -112,7 +97,7 @@ func (c *Call) wrong(problems []document.Problem) error {
 	}
 	near := make([]document.Problem, len(problems))
 	for i, p := range problems {
-		p.File = Near(c.Dir, p.File)
+		p.File = face.At{Dir: c.Dir}.Near(p.File)
 		near[i] = p
 	}
 	return &Failed{document.Err(near)}

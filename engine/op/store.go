@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/store"
 	"swarmdeck/store/transfer"
 )
@@ -82,7 +83,7 @@ type Compacted struct {
 }
 
 func compacted(before, after int64, path string) Told[Compacted] {
-	text := fmt.Sprintf("compacted %s: %s before, %s now", path, Size(before), Size(after))
+	text := fmt.Sprintf("compacted %s: %s before, %s now", path, face.Size(before), face.Size(after))
 	if after >= before {
 		text += "; it held no free space"
 	}
@@ -182,21 +183,8 @@ func Verdict(r *store.Report) string {
 		records += b.Records
 	}
 	if r.Pages == 0 { // of a database
-		return fmt.Sprintf("%s: %s; %s, %d tenants, %d records", r.Path, verdict, Size(r.Size), len(r.Tenants), records)
+		return fmt.Sprintf("%s: %s; %s, %d tenants, %d records", r.Path, verdict, face.Size(r.Size), len(r.Tenants), records)
 	}
 	return fmt.Sprintf("%s: %s; %s, %d tenants, %d records, %d of %d pages free",
-		filepath.Clean(r.Path), verdict, Size(r.Size), len(r.Tenants), records, r.FreePages, r.Pages)
-}
-
-// Size is a number of bytes for people.
-func Size(n int64) string {
-	for _, unit := range []struct {
-		shift int
-		name  string
-	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
-		if n >= 1<<unit.shift {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(int64(1)<<unit.shift), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
+		filepath.Clean(r.Path), verdict, face.Size(r.Size), len(r.Tenants), records, r.FreePages, r.Pages)
 }

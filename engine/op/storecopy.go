@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/reach"
 	"swarmdeck/engine/task"
@@ -48,7 +49,7 @@ func (c Copied) String() string {
 		text = fmt.Sprintf("copied %s from %s to %s: a snapshot as of event %d. The tenant goes on where it was; work on one of the two alone",
 			c.TenantID, c.From, c.To, c.Events)
 	}
-	text += fmt.Sprintf("\n  %d records, %s; the log verifies and reconciles there, root %s", c.Records, Size(c.Bytes), c.RootHash)
+	text += fmt.Sprintf("\n  %d records, %s; the log verifies and reconciles there, root %s", c.Records, face.Size(c.Bytes), c.RootHash)
 	for _, path := range c.With {
 		text += "\n  with " + path
 	}
@@ -264,7 +265,7 @@ func (w *copying) failed(err error) error {
 func (w *copying) progress(n transfer.Counts) {
 	if now := time.Now(); now.Sub(w.told) >= 2*time.Second {
 		if !w.told.IsZero() {
-			w.c.Progress(fmt.Sprintf("%d records, %s …", n.Records, Size(n.Bytes)))
+			w.c.Progress(fmt.Sprintf("%d records, %s …", n.Records, face.Size(n.Bytes)))
 		}
 		w.told = now
 	}
