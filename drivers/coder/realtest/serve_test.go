@@ -30,8 +30,6 @@ import (
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/coder/coder/v2/provisioner/echo"
 	"github.com/coder/coder/v2/provisionersdk/proto"
-
-	"swarmdeck/expect"
 )
 
 // order is what a test asks for.
@@ -80,7 +78,10 @@ func TestServe(t *testing.T) {
 		} else {
 			a = s.serve(t, o)
 		}
-		line := expect.Of(json.Marshal(a))(t)
+		line, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
 		fmt.Printf("ANSWER %s\n", line)
 	}
 }
@@ -92,19 +93,30 @@ type server struct {
 }
 
 func start(t *testing.T, dsn string) *server {
-	db := expect.Of(sql.Open("postgres", dsn))(t)
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxIdleConns(30) // of the two that are usual all others are opened anew, for each query
-	expect.No(t, migrations.Up(db))
+	if err := migrations.Up(db); err != nil {
+		t.Fatal(err)
+	}
 	logger := slog.Make()
-	ps := expect.Of(pubsub.New(context.Background(), logger, db, dsn))(t)
+	ps, err := pubsub.New(context.Background(), logger, db, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = ps.Close() })
 	s := &server{agents: map[string]io.Closer{}, client: coderdtest.New(t, &coderdtest.Options{
 		IncludeProvisionerDaemon: true, Database: database.New(db), Pubsub: ps, Logger: &logger,
 	})}
 	if token := os.Getenv("REAL_CODER_TOKEN"); token != "" { // the database has been served before
 		codersdk.WithSessionToken(token)(s.client)
-		me := expect.Of(s.client.User(context.Background(), codersdk.Me))(t)
+		me, err := s.client.User(context.Background(), codersdk.Me)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s.org = me.OrganizationIDs[0]
 		return s
 	}
