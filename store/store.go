@@ -87,15 +87,15 @@ type Tx interface {
 // Errors a caller branches on, beside ErrFull. ErrUnusable, ErrLocked and
 // ErrFull mean exit code 3.
 var (
-	ErrNoTenant     = errors.New("no such tenant")
-	ErrTenantExists = errors.New("tenant exists")
-	ErrReadOnly     = group.ErrReadOnly
-	ErrLocked       = errors.New("data file is in use by another process")
-	ErrCorrupt      = group.ErrCorrupt
-	ErrUnusable     = errors.New("data file can't be used")
-	ErrClosed       = errors.New("store is closed")
-	ErrFenced       = errors.New("the data has a newer owner")
-	ErrStandby      = errors.New("it can only be read")
+	ErrNoTenant     = errors.New("no such tenant")                         // reading where nothing was written: often the same as nothing
+	ErrTenantExists = errors.New("tenant exists")                          // of CreateTenant
+	ErrReadOnly     = group.ErrReadOnly                                    // a change of a store that was opened to read
+	ErrLocked       = errors.New("data file is in use by another process") // ask the engine that has it
+	ErrCorrupt      = group.ErrCorrupt                                     // what is on disk is not what was written: restore
+	ErrUnusable     = errors.New("data file can't be used")                // no permission, no such directory, not one of ours
+	ErrClosed       = errors.New("store is closed")                        // a call after Close
+	ErrFenced       = errors.New("the data has a newer owner")             // give the tenant up
+	ErrStandby      = errors.New("it can only be read")                    // a database's standby: find the primary
 )
 
 // IsFault reports that an error is one of the data file, not of what was asked.

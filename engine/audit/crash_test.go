@@ -50,6 +50,7 @@ func writeUntilKilled(t *testing.T, dir string) {
 	l := audit.New(db, audit.Options{})
 	var out sync.Mutex
 	var writers sync.WaitGroup
+	expect.Of(l.RotateKey(t.Context(), alice, sealer))(t) // one at least, however soon it is killed
 	for range 8 {
 		writers.Go(func() {
 			for {

@@ -12,7 +12,7 @@ import (
 // Table is what can be done with the records of a Kind, which is the only one.
 // Services hold it in place of the Kind: whoever sees one in a service's fields
 // compiles all methods of it anew, and with 36 kinds that was more than half of a
-// build.
+// build. The methods are described at those of Kind.
 type Table[T any] interface {
 	// Called is the kind's Noun.
 	Called() string
