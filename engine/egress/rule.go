@@ -159,6 +159,14 @@ func (r *Rule) ID() string {
 // Alive reports whether the rule has not expired.
 func (r *Rule) Alive(now time.Time) bool { return r.ExpiresAt.IsZero() || now.Before(r.ExpiresAt) }
 
+// State is what the rule does now: allow, deny, or expired.
+func (r *Rule) State(now time.Time) string {
+	if !r.Alive(now) {
+		return "expired"
+	}
+	return string(r.Effect)
+}
+
 // concerns reports whether a rule about the host is about this connection too.
 func (r *Rule) concerns(from *Origin, port uint16, now time.Time) bool {
 	return (r.Port == 0 || r.Port == port) && (r.Role == "" || r.Role == from.Role) && (r.Agent == "" || r.Agent == from.Agent) && (r.Project == "" || r.Project == from.project) && r.Alive(now)

@@ -20,12 +20,7 @@ func wall() []*Face {
 			Wide:    "HOSTS:hosts",
 			Cells: Cells[egress.Rule]{
 				"HOST": func(r *egress.Rule, _ At) string { return r.Where() },
-				"RULE": func(r *egress.Rule, at At) string {
-					if !r.Alive(at.Now) {
-						return "expired"
-					}
-					return string(r.Effect)
-				},
+				"RULE": func(r *egress.Rule, at At) string { return r.State(at.Now) },
 				"REQUESTS": func(r *egress.Rule, _ At) string {
 					if r.Opaque {
 						return "unread"

@@ -18,7 +18,7 @@ func egressRules() []*Op {
 				all, err := c.Egress.Rules(ctx, c.By.Tenant)
 				return core.Pick(all, err, f, func(r egress.Rule) core.Traits {
 					return core.Traits{
-						Status: egressState(r, c.Now), Agent: r.Agent, At: r.CreatedAt,
+						Status: r.State(c.Now), Agent: r.Agent, At: r.CreatedAt,
 						Text: strings.Join(append([]string{r.ID(), r.Owner}, r.Hosts...), " "),
 					}
 				})
@@ -28,14 +28,6 @@ func egressRules() []*Op {
 		egressRemove(),
 		egressLog(),
 	}
-}
-
-// egressState is what a rule does now: allow, deny, or expired.
-func egressState(r egress.Rule, now time.Time) string {
-	if !r.Alive(now) {
-		return "expired"
-	}
-	return string(r.Effect)
 }
 
 // whom says for which agents a rule is.

@@ -63,8 +63,7 @@ type Spec[T any] struct {
 type Cell[T any] func(env *Env, v *T) (string, screen.Role)
 
 // faced makes the columns and rows of a noun's list.
-func faced[T any](f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*Env, *T, func(int, string, screen.Role))) {
-	laid := f.List()
+func faced[T any](laid []face.Listed, f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*Env, *T, func(int, string, screen.Role))) {
 	cols, own := make([]grid.Column, len(laid)), make([]Cell[T], len(laid))
 	for i := range laid {
 		l := &laid[i]

@@ -32,15 +32,15 @@ type Table[T any] struct {
 
 // NewTable makes the list of a spec.
 func NewTable[T any](spec Spec[T]) *Table[T] {
+	var ranks []func(any) float64
 	if spec.Face != nil {
-		spec.Cols, spec.Row = faced(spec.Face, spec.Cells)
-	}
-	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}}
-	if spec.Face != nil {
-		for _, l := range spec.Face.List() {
-			t.ranks = append(t.ranks, l.Rank)
+		laid := spec.Face.List()
+		for i := range laid {
+			ranks = append(ranks, laid[i].Rank)
 		}
+		spec.Cols, spec.Row = faced(laid, spec.Face, spec.Cells)
 	}
+	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}, ranks: ranks}
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
 	}

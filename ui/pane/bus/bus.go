@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -135,14 +136,6 @@ func (p *List) Title(env pane.Env) string {
 	return title
 }
 
-// address is where a message goes: its topic, or its recipient.
-func address(topic, recipient string) string {
-	if topic != "" {
-		return topic
-	}
-	return "@" + recipient
-}
-
 // state is what became of a message; a request without an answer says for how
 // long.
 func state(env *pane.Env, m *bus.Message) pane.State {
@@ -165,7 +158,7 @@ const shown = 300
 func row(env *pane.Env, l *line, set func(int, string, screen.Role)) {
 	m := &l.Message
 	set(0, pane.Clock(env.Now, m.Timestamp), screen.Dim)
-	set(1, l.place.lead(env.Glyphs)+address(m.Topic, m.RecipientID), screen.Accent)
+	set(1, l.place.lead(env.Glyphs)+face.Address(m.Topic, m.RecipientID), screen.Accent)
 	set(2, m.SenderID, screen.Text)
 	role := screen.Text
 	if m.MessageType == bus.Error {

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -105,7 +106,7 @@ func (p *Subscriptions) Update(env pane.Env, body any) tea.Cmd {
 }
 
 func readerRow(env *pane.Env, r *reader, set func(int, string, screen.Role)) {
-	set(0, address(r.Pattern, r.RecipientID), screen.Accent)
+	set(0, face.Address(r.Pattern, r.RecipientID), screen.Accent)
 	set(1, r.Name, screen.Text)
 	set(2, r.By, screen.Text)
 	st := pane.State{State: screen.Offline, Word: "none"}
