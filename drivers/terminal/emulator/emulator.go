@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/terminal"
 )
 
@@ -55,25 +56,25 @@ type Emulator struct {
 	inFull bool
 	cur    cursor
 	modes
-	tabs     [terminal.MaxCols]bool
-	last     rune // what was written last, for "repeat it"
-	clusters clusters
-	title    string
-	history  history
-	rev      uint64
+	tabs    [terminal.MaxCols]bool
+	last    rune // what was written last, for "repeat it"
+	title   string
+	history pipe.Tail[terminal.Line] // that have left the screen
+	rev     uint64
 }
 
 // New makes one of a size, which is brought into bounds. Its revisions are higher
 // than from.
 func New(size terminal.Size, from uint64, on Signals) *Emulator {
-	e := &Emulator{on: on, size: size.Bounded(), rev: from + 1}
+	e := &Emulator{on: on, size: size.Bounded(), rev: from + 1, history: pipe.Tail[terminal.Line]{Most: terminal.MaxBack, Bytes: maxHistory}}
+	e.parser.begin(e)
 	e.restart()
 	return e
 }
 
 // restart begins with an empty screen, as it was at first.
 func (e *Emulator) restart() {
-	e.main, e.full, e.inFull = newGrid(e.size, func(l *row) { e.history.add(e.line(l)) }), nil, false
+	e.main, e.full, e.inFull = newGrid(e.size, func(l *row) { e.history.Add(l.seen(), weight(l.seen())) }), nil, false
 	e.cur, e.modes, e.tabs, e.last = cursor{}, usualModes(), usualTabs(), 0
 }
 
@@ -83,12 +84,6 @@ func (e *Emulator) grid() *grid {
 		return e.full
 	}
 	return e.main
-}
-
-func call(f func()) {
-	if f != nil {
-		f()
-	}
 }
 
 // Write understands what a program has written. It never fails.
@@ -105,7 +100,7 @@ func (e *Emulator) understand(p []byte) {
 	e.mu.Lock() // others look between two chunks
 	defer e.mu.Unlock()
 	e.rev++
-	e.parser.understand(p, e)
+	e.parser.understand(p)
 }
 
 // Resize changes the size, which is brought into bounds.
@@ -149,18 +144,16 @@ func (e *Emulator) Screen(known uint64, back int) *terminal.Screen {
 	if known == e.rev && known != 0 {
 		return nil
 	}
-	s := &terminal.Screen{Rev: e.rev, Size: e.size, Title: e.title, Above: e.history.len(), Full: e.inFull, Mouse: e.mouse != noMouse, Lines: make([]terminal.Line, 0, e.size.Rows)}
+	above := e.history.Kept()
+	s := &terminal.Screen{Rev: e.rev, Size: e.size, Title: e.title, Above: len(above), Full: e.inFull, Mouse: e.mouse > 0, Lines: make([]terminal.Line, 0, e.size.Rows)}
 	if !e.inFull {
 		s.Back = min(max(back, 0), s.Above)
 	}
 	s.X, s.Y = e.cur.x, e.cur.y+s.Back
-	s.Cursor = !e.hidden && s.Y < s.Rows
-	for y := range s.Rows {
-		if y < s.Back {
-			s.Lines = append(s.Lines, e.history.line(s.Above-s.Back+y))
-			continue
-		}
-		s.Lines = append(s.Lines, e.line(e.grid().lines[y-s.Back]))
+	s.Cursor = e.shown && s.Y < s.Rows
+	s.Lines = append(s.Lines, above[s.Above-s.Back:][:min(s.Back, s.Rows)]...)
+	for _, l := range e.grid().lines[:s.Rows-len(s.Lines)] {
+		s.Lines = append(s.Lines, l.seen())
 	}
 	return s
 }
@@ -169,26 +162,20 @@ func (e *Emulator) Screen(known uint64, back int) *terminal.Screen {
 func (e *Emulator) Tail(n int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	lines, end := e.grid().lines, e.size.Rows
-	for end > 0 && len(e.line(lines[end-1])) == 0 {
-		end--
+	lines := e.grid().lines
+	for len(lines) > 0 && len(lines[len(lines)-1].seen()) == 0 {
+		lines = lines[:len(lines)-1]
 	}
-	var texts []string
-	for _, l := range lines[max(0, end-n):end] {
-		texts = append(texts, e.line(l).Text())
+	var b strings.Builder
+	for _, l := range lines[max(0, len(lines)-n):] {
+		b.WriteString(l.seen().Text() + "\n")
 	}
-	return strings.TrimRight(strings.Join(texts, "\n"), "\n ")
+	return strings.TrimRight(b.String(), "\n ")
 }
 
 // Before is the text of the cursor's line before it.
 func (e *Emulator) Before() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var b strings.Builder
-	for _, c := range e.grid().lines[e.cur.y].cells[:e.cur.x] {
-		if !c.tail {
-			b.WriteString(e.text(c))
-		}
-	}
-	return b.String()
+	return textOf(e.grid().lines[e.cur.y].cells[:e.cur.x])
 }

@@ -6,21 +6,6 @@ import (
 	"swarmdeck/engine/terminal"
 )
 
-// cell is one place of a line. The zero value is blank.
-type cell struct {
-	r     rune // its character; 0 for none, -1-n for the n-th cluster
-	wide  bool // takes the next place too
-	tail  bool // is the second place of a wide one
-	style terminal.Style
-}
-
-// row is one line of the screen.
-type row struct {
-	cells []cell
-	line  terminal.Line // what is to be seen of it, while drawn
-	drawn bool
-}
-
 // grid is a screen: places that are written to and scrolled. Its methods take
 // places within it.
 type grid struct {
@@ -58,29 +43,12 @@ func (g *grid) change(y int) []cell {
 	return l.cells
 }
 
-// split parts a wide character that stands on both sides of a place.
-func split(cells []cell, x int) {
-	if x > 0 && x < len(cells) && cells[x].tail {
-		cells[x-1] = cell{style: cells[x-1].style}
-		cells[x] = cell{style: cells[x].style}
-	}
-}
-
 // erase blanks places from x up to end, in the colour of the ground.
 func (g *grid) erase(y, x, end int, ground terminal.Color) {
 	cells := g.change(y)
 	split(cells, x)
 	split(cells, end)
 	wipe(cells[x:end], ground)
-}
-
-func wipe(cells []cell, ground terminal.Color) {
-	clear(cells)
-	if ground != 0 {
-		for i := range cells {
-			cells[i].style.BG = ground
-		}
-	}
 }
 
 // insert makes room for n places; what is pushed past the end is lost.
@@ -133,12 +101,6 @@ func (g *grid) down(top, bottom, n int, ground terminal.Color) {
 
 // turn puts the first n at the end.
 func turn(rows []*row, n int) {
-	if n == 1 {
-		first := rows[0]
-		copy(rows, rows[1:])
-		rows[len(rows)-1] = first
-		return
-	}
 	first := slices.Clone(rows[:n])
 	copy(rows, rows[n:])
 	copy(rows[len(rows)-n:], first)

@@ -45,6 +45,7 @@ func TestACharacterThatDoesNotFitSpoilsNoOther(t *testing.T) {
 		"\u0301\u200db":               "b",                           // a mark with nothing to stand on
 		"e\u0301\x1b[1;1Hx":           "x",                           // goes with what it stood on
 		"\x1b[1;20He\u0301\u0302y":    strings.Repeat(" ", 19) + "e\u0301\u0302\ny",
+		"ab\x1b[1\r;3Hc":              "abc", // a control within a sequence, which goes on
 		"a\u202eb\u200bc":             "abc",
 		"👩\u200d👩\u200d👧x":            "👩\u200d👩\u200d👧x",
 		"\x1b[1;19H👩\u200d👧\u200d👧yz": strings.Repeat(" ", 18) + "👩\u200d👧\u200d👧\nyz",

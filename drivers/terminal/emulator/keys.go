@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -61,38 +62,24 @@ func Pasted(text string, bracketed bool) string {
 // key is the code of a key by its name: "ctrl+c", "alt+enter", "shift+up". It is
 // "" for one that has none.
 func key(name string, app bool) string {
-	mods := 0 // shift 1, alt 2, ctrl 4: as in the codes
-	base := name
+	base, mods := name, 0 // as in the codes
 	for {
-		rest, cutShift := strings.CutPrefix(base, "shift+")
-		if cutShift && rest != "" {
-			base, mods = rest, mods|1
-			continue
+		mod, rest, is := strings.Cut(base, "+")
+		bit := map[string]int{"shift": 1, "alt": 2, "ctrl": 4}[mod]
+		if !is || bit == 0 || rest == "" {
+			break
 		}
-		if rest, is := strings.CutPrefix(base, "alt+"); is && rest != "" {
-			base, mods = rest, mods|2
-			continue
-		}
-		if rest, is := strings.CutPrefix(base, "ctrl+"); is && rest != "" {
-			base, mods = rest, mods|4
-			continue
-		}
-		break
+		base, mods = rest, mods|bit
 	}
-	if final, is := cursorKeys[base]; is {
+	if code, is := keyCodes[base]; is {
+		number, final := code[:len(code)-1], code[len(code)-1:]
 		switch {
 		case mods > 0:
-			return "\x1b[1;" + strconv.Itoa(1+mods) + final
-		case app || base[0] == 'f': // the first function keys
+			return "\x1b[" + cmp.Or(number, "1") + ";" + strconv.Itoa(1+mods) + final
+		case number == "" && (app || base[0] == 'f'): // the first function keys
 			return "\x1bO" + final
 		}
-		return "\x1b[" + final
-	}
-	if n, is := numberedKeys[base]; is {
-		if mods > 0 {
-			return "\x1b[" + n + ";" + strconv.Itoa(1+mods) + "~"
-		}
-		return "\x1b[" + n + "~"
+		return "\x1b[" + code
 	}
 	code := simple(base, mods)
 	if code != "" && mods&2 != 0 {
@@ -129,10 +116,8 @@ func simple(base string, mods int) string {
 		return base
 	}
 	switch {
-	case r >= 'a' && r <= 'z', r >= '@' && r <= '_':
+	case r >= 'a' && r <= 'z', r >= '@' && r <= '_', r == ' ':
 		return string(r & 0x1f)
-	case r == ' ':
-		return "\x00"
 	case r == '?':
 		return "\x7f"
 	case r == '/':
@@ -141,12 +126,9 @@ func simple(base string, mods int) string {
 	return ""
 }
 
-// The keys with longer codes, by their names.
-var (
-	cursorKeys = map[string]string{
-		"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H", "f1": "P", "f2": "Q", "f3": "R", "f4": "S",
-	}
-	numberedKeys = map[string]string{
-		"insert": "2", "delete": "3", "pgup": "5", "pgdown": "6", "f5": "15", "f6": "17", "f7": "18", "f8": "19", "f9": "20", "f10": "21", "f11": "23", "f12": "24",
-	}
-)
+// keyCodes are the longer codes of keys, behind their begin.
+var keyCodes = map[string]string{
+	"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H", "f1": "P", "f2": "Q", "f3": "R", "f4": "S",
+	"insert": "2~", "delete": "3~", "pgup": "5~", "pgdown": "6~",
+	"f5": "15~", "f6": "17~", "f7": "18~", "f8": "19~", "f9": "20~", "f10": "21~", "f11": "23~", "f12": "24~",
+}

@@ -1,65 +1,93 @@
 package emulator
 
 import (
+	"unicode/utf8"
+
 	"swarmdeck/engine/terminal"
 )
 
-// maxCluster is what is kept of one character with all that joins it, in bytes.
-const maxCluster = 32
+// cell is one place of a line. The zero value is blank.
+type cell struct {
+	r     rune    // its character, or the first of it; 0 for none
+	all   *string // of one that has several parts
+	wide  bool    // takes the next place too
+	tail  bool    // is the second place of a wide one
+	style terminal.Style
+}
 
-// line is what is to be seen of a row, without the blanks at its end. It is made
-// once for each change of the row, and never changed.
-func (e *Emulator) line(l *row) terminal.Line {
-	if !l.drawn {
-		l.line, l.drawn = e.lineOf(l.cells), true
+// plain reports whether it is one of ASCII, or nothing.
+func (c *cell) plain() bool { return c.r < 0x7f && c.all == nil && !c.tail }
+
+func (c *cell) blank() bool {
+	return (c.r == 0 || c.r == ' ' && c.all == nil) && !c.tail && c.style.BG == 0 && c.style.Attrs&(terminal.Underline|terminal.Reverse) == 0
+}
+
+// split parts a wide character that stands on both sides of a place.
+func split(cells []cell, x int) {
+	if x > 0 && x < len(cells) && cells[x].tail {
+		cells[x-1] = cell{style: cells[x-1].style}
+		cells[x] = cell{style: cells[x].style}
+	}
+}
+
+func wipe(cells []cell, ground terminal.Color) {
+	clear(cells)
+	if ground != 0 {
+		for i := range cells {
+			cells[i].style.BG = ground
+		}
+	}
+}
+
+// row is one line of the screen.
+type row struct {
+	cells []cell
+	line  terminal.Line // what is to be seen of it, while drawn
+	drawn bool
+}
+
+// seen is what is to be seen of it, without the blanks at its end. It is made once
+// for each change, and never changed.
+func (l *row) seen() terminal.Line {
+	if l.drawn {
+		return l.line
+	}
+	l.line, l.drawn = nil, true
+	cells := l.cells
+	for len(cells) > 0 && cells[len(cells)-1].blank() {
+		cells = cells[:len(cells)-1]
+	}
+	for len(cells) > 0 {
+		c, n := &cells[0], 1
+		for c.plain() && n < len(cells) && cells[n].plain() && cells[n].style == c.style {
+			n++
+		}
+		if c.wide {
+			n = 2
+		}
+		l.line = append(l.line, terminal.Span{Text: textOf(cells[:n]), Cells: n, Style: c.style})
+		cells = cells[n:]
 	}
 	return l.line
 }
 
-func (e *Emulator) lineOf(cells []cell) terminal.Line {
-	n := len(cells)
-	for n > 0 && blank(&cells[n-1]) {
-		n--
-	}
-	var line terminal.Line
-	var plain [terminal.MaxCols]byte
-	for x := 0; x < n; {
-		c := cells[x]
-		k := 0
-		for ; x+k < n && cells[x+k].r >= 0 && cells[x+k].r < 0x7f && !cells[x+k].tail && cells[x+k].style == c.style; k++ {
-			if plain[k] = byte(cells[x+k].r); plain[k] == 0 {
-				plain[k] = ' '
-			}
-		}
-		switch {
-		case k > 0:
-			line = append(line, terminal.Span{Text: string(plain[:k]), Cells: k, Style: c.style})
-			x += k
-		case c.wide:
-			line = append(line, terminal.Span{Text: e.text(c), Cells: 2, Style: c.style})
-			x += 2
+// textOf is the text of places.
+func textOf(cells []cell) string {
+	text := make([]byte, 0, 128)
+	for i := range cells {
+		switch c := &cells[i]; {
+		case c.tail:
+		case c.all != nil:
+			text = append(text, *c.all...)
 		default:
-			line = append(line, terminal.Span{Text: e.text(c), Cells: 1, Style: c.style})
-			x++
+			text = utf8.AppendRune(text, max(c.r, ' '))
 		}
 	}
-	return line
+	return string(text)
 }
 
-func blank(c *cell) bool {
-	return (c.r == 0 || c.r == ' ') && !c.tail && c.style.BG == 0 && c.style.Attrs&(terminal.Underline|terminal.Reverse) == 0
-}
-
-// maxHistory bounds the lines that are kept, in bytes.
+// maxHistory bounds the lines that have left the screen, in bytes.
 const maxHistory = 8 << 20
-
-// history are the lines that have left the screen, the oldest first. The zero
-// value is empty.
-type history struct {
-	lines []terminal.Line
-	from  int // lines before it are gone
-	bytes int
-}
 
 func weight(l terminal.Line) int {
 	n := 64
@@ -68,24 +96,3 @@ func weight(l terminal.Line) int {
 	}
 	return n
 }
-
-func (h *history) add(l terminal.Line) {
-	h.lines = append(h.lines, l)
-	h.bytes += weight(l)
-	for h.len() > terminal.MaxBack || h.bytes > maxHistory {
-		h.bytes -= weight(h.lines[h.from])
-		h.lines[h.from] = nil
-		h.from++
-	}
-	if h.from > terminal.MaxBack {
-		h.lines = append([]terminal.Line(nil), h.lines[h.from:]...)
-		h.from = 0
-	}
-}
-
-func (h *history) len() int { return len(h.lines) - h.from }
-
-// line is one of them, by its number from the oldest that there is.
-func (h *history) line(n int) terminal.Line { return h.lines[h.from+n] }
-
-func (h *history) clear() { *h = history{} }

@@ -1,7 +1,7 @@
 package emulator
 
 import (
-	"fmt"
+	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine/terminal"
 )
@@ -11,56 +11,11 @@ type modes struct {
 	wrap    bool // goes on in the next line behind the last column
 	insert  bool // characters push what is behind them
 	newline bool // a line feed returns as well
-	hidden  bool // the cursor
+	shown   bool // the cursor
 	appKeys bool // arrows are told the other way
 	pasting bool // a paste is to be told as one
-	mouse   mouse
+	mouse   int  // the mode that asks for it, a higher one for more of it; 0 for none
 	sgr     bool // the mouse is told in numbers
-}
-
-// mouse is what of it a program asks for, each with all before it.
-type mouse uint8
-
-const (
-	noMouse mouse = iota
-	mousePresses
-	mouseButtons // releases too
-	mouseDrags
-	mouseMoves
-)
-
-// pointed is what a program hears of the mouse, "" of what it did not ask for.
-func (m *modes) pointed(in *terminal.Mouse) string {
-	code := map[terminal.MouseButton]int{terminal.MouseMiddle: 1, terminal.MouseRight: 2, terminal.WheelUp: 64, terminal.WheelDown: 65}[in.Button]
-	least := mousePresses
-	switch in.Act {
-	case terminal.MouseRelease:
-		least = mouseButtons
-	case terminal.MouseDrag:
-		least, code = mouseDrags, code+32
-	}
-	if m.mouse < least {
-		return ""
-	}
-	for bit, on := range map[int]bool{4: in.Shift, 8: in.Alt, 16: in.Ctrl} {
-		if on && m.mouse > mousePresses {
-			code += bit
-		}
-	}
-	if m.sgr {
-		final := 'M'
-		if in.Act == terminal.MouseRelease {
-			final = 'm'
-		}
-		return fmt.Sprintf("\x1b[<%d;%d;%d%c", code, in.X+1, in.Y+1, final)
-	}
-	if in.Act == terminal.MouseRelease {
-		code |= 3 // which button it was can't be told
-	}
-	if in.X > 222 || in.Y > 222 {
-		return "" // nor can places further off
-	}
-	return "\x1b[M" + string([]byte{byte(32 + code), byte(33 + in.X), byte(33 + in.Y)})
 }
 
 // Numbers of private modes.
@@ -71,7 +26,7 @@ const (
 	modePresses     = 9
 	modeCursor      = 25
 	modeFull        = 47
-	modeButtons     = 1000
+	modeButtons     = 1000 // releases too
 	modeDrags       = 1002
 	modeMoves       = 1003
 	modeSGR         = 1006
@@ -81,15 +36,42 @@ const (
 	modePasting     = 2004
 )
 
-func usualModes() modes { return modes{wrap: true} }
+func usualModes() modes { return modes{wrap: true, shown: true} }
+
+// pointed is what a program hears of the mouse, "" of what it did not ask for.
+func (m *modes) pointed(in *terminal.Mouse) string {
+	button := map[terminal.MouseButton]ansi.MouseButton{
+		terminal.MouseLeft: ansi.MouseLeft, terminal.MouseMiddle: ansi.MouseMiddle, terminal.MouseRight: ansi.MouseRight,
+		terminal.WheelUp: ansi.MouseWheelUp, terminal.WheelDown: ansi.MouseWheelDown,
+	}[in.Button]
+	least := map[terminal.MouseAct]int{terminal.MousePress: modePresses, terminal.MouseRelease: modeButtons, terminal.MouseDrag: modeDrags}[in.Act]
+	if m.mouse < least {
+		return ""
+	}
+	keys, released := m.mouse > modePresses, in.Act == terminal.MouseRelease
+	code := ansi.EncodeMouseButton(button, in.Act == terminal.MouseDrag, keys && in.Shift, keys && in.Alt, keys && in.Ctrl)
+	switch {
+	case m.sgr:
+		return ansi.MouseSgr(code, in.X, in.Y, released)
+	case in.X > 222 || in.Y > 222:
+		return "" // places further off can't be told
+	case released:
+		code |= 3 // nor which button it was
+	}
+	return "\x1b[M" + string([]byte{32 + code, byte(33 + in.X), byte(33 + in.Y)})
+}
 
 // flag is a mode that is on or off and no more.
 func (e *Emulator) flag(n int) *bool {
 	switch n {
 	case modeAppKeys:
 		return &e.appKeys
+	case modeOrigin:
+		return &e.cur.origin
 	case modeWrap:
 		return &e.wrap
+	case modeCursor:
+		return &e.shown
 	case modeSGR:
 		return &e.sgr
 	case modePasting:
@@ -102,18 +84,15 @@ func (e *Emulator) flag(n int) *bool {
 func (e *Emulator) mode(n int, on bool) {
 	if f := e.flag(n); f != nil {
 		*f = on
-		e.cur.over = e.cur.over && e.wrap
-		return
 	}
 	switch n {
-	case modeCursor:
-		e.hidden = !on
 	case modeOrigin:
-		e.cur.origin = on
 		e.goTo(0, 0)
+	case modeWrap:
+		e.cur.over = e.cur.over && on
 	case modePresses, modeButtons, modeDrags, modeMoves:
-		if e.mouse = noMouse; on {
-			e.mouse = mouseOf(n)
+		if e.mouse = 0; on {
+			e.mouse = n
 		}
 	case modeSave:
 		if on {
@@ -135,18 +114,6 @@ func (e *Emulator) mode(n int, on bool) {
 	}
 }
 
-func mouseOf(n int) mouse {
-	switch n {
-	case modePresses:
-		return mousePresses
-	case modeButtons:
-		return mouseButtons
-	case modeDrags:
-		return mouseDrags
-	}
-	return mouseMoves
-}
-
 // modeIs is what is answered to who asks for a private mode: 1 set, 2 not set, 0
 // not known.
 func (e *Emulator) modeIs(n int) int {
@@ -154,14 +121,10 @@ func (e *Emulator) modeIs(n int) int {
 	switch f := e.flag(n); {
 	case f != nil:
 		on = *f
-	case n == modeCursor:
-		on = !e.hidden
-	case n == modeOrigin:
-		on = e.cur.origin
 	case n == modeFull, n == modeFullToo, n == modeFullAndSave:
 		on = e.inFull
 	case n == modePresses, n == modeButtons, n == modeDrags, n == modeMoves:
-		on = e.mouse == mouseOf(n)
+		on = e.mouse == n
 	default:
 		return 0
 	}
@@ -174,7 +137,7 @@ func (e *Emulator) modeIs(n int) int {
 // soften puts back what a program that ended in the midst of its work left set.
 func (e *Emulator) soften() {
 	g := e.grid()
-	e.insert, e.hidden, e.wrap, e.appKeys = false, false, true, false
+	e.insert, e.shown, e.wrap, e.appKeys = false, true, true, false
 	g.top, g.bottom, g.saved = 0, g.rows-1, cursor{}
 	e.cur = cursor{x: e.cur.x, y: e.cur.y}
 }

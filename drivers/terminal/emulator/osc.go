@@ -7,7 +7,7 @@ import (
 	"swarmdeck/engine/terminal"
 )
 
-// osc implements heeds: titles, and what a program tells beside its picture. Links,
+// osc takes titles, and what a program tells beside its picture. Links,
 // clipboards, colours and places are passed over.
 func (e *Emulator) osc(data []byte) {
 	number, text, _ := strings.Cut(strings.ToValidUTF8(string(data), "\uFFFD"), ";")

@@ -2,7 +2,11 @@ package emulator
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	table "github.com/charmbracelet/x/ansi/parser"
 )
 
 // Bounds of a sequence. What goes past them is passed over.
@@ -12,216 +16,102 @@ const (
 	maxOSC    = 4096 // bytes of one that is heeded
 )
 
-// parser splits what a program writes into characters, controls and sequences. The
-// zero value begins with text. It keeps an unfinished one for the next bytes, and
-// grows no further than the bounds.
+// parser splits what a program writes into characters, controls and sequences. It
+// keeps an unfinished one for the next bytes, and grows no further than the bounds.
+// Control and escape sequences are ansi's; text and strings, where a byte of UTF-8 is
+// no control of eight bits, are its own.
 type parser struct {
-	state state
-	rest  []byte // the begin of a character
+	e    *Emulator
+	seq  ansi.Parser
+	in   byte   // the string that it is in, by what begins it: ] P X ^ or _; 0 for none
+	text []byte // of a command of the system, ]
+	rest []byte // the begin of a character
 
-	private byte // of a sequence: one of < = > ?
-	inter   byte // its last byte between the numbers and the end
-	params  [maxParams]param
-	n       int // of params
-	text    []byte
+	params ansi.Params // of the sequence that is at its end
 }
 
-// param is a number of a sequence, below 0 where it is left out. One that is sub
-// belongs to the number before it.
-type param struct {
-	n   int
-	sub bool
+func (s *parser) begin(e *Emulator) {
+	s.e = e
+	s.seq.SetParamsSize(maxParams)
+	s.seq.SetDataSize(1) // it has no strings
+	s.seq.SetHandler(ansi.Handler{
+		HandleEsc: e.esc,
+		HandleCsi: func(cmd ansi.Cmd, params ansi.Params) {
+			s.params = params
+			e.csi(cmd)
+		},
+	})
 }
 
-// state is where in a sequence the parser is.
-type state uint8
-
-const (
-	ground state = iota
-	escape
-	csi    // in a control sequence
-	broken // in one that is not understood
-	osc    // in a command of the system
-	other  // in another string, which is passed over
-)
-
-// heeds is what a parser tells.
-type heeds interface {
-	run(p []byte) // printable ASCII
-	print(r rune)
-	control(b byte)
-	esc(final byte)
-	csi(final byte)
-	osc(text []byte)
-}
-
-// understand tells to what p holds.
-func (s *parser) understand(p []byte, to heeds) {
+// understand tells the emulator what p holds.
+func (s *parser) understand(p []byte) {
 	if len(s.rest) > 0 {
 		p = append(s.rest, p...)
 		s.rest = nil
 	}
 	for len(p) > 0 {
-		switch {
-		case s.state == osc || s.state == other:
-			p = s.string(p, to)
-		case s.state == ground && p[0] >= 0x20 && p[0] != 0x7f:
-			n := printable(p)
-			if n > 0 {
-				to.run(p[:n])
-			} else {
-				if !utf8.FullRune(p) {
-					s.rest = bytes.Clone(p)
-					return
-				}
-				var r rune
-				r, n = utf8.DecodeRune(p)
-				to.print(r)
+		n := 1
+		switch state := s.seq.State(); {
+		case s.in != 0:
+			n = s.string(p)
+		case state == table.GroundState && p[0] >= utf8.RuneSelf:
+			if !utf8.FullRune(p) {
+				s.rest = bytes.Clone(p)
+				return
 			}
-			p = p[n:]
+			var r rune
+			r, n = utf8.DecodeRune(p)
+			s.e.print(r)
+		case state == table.GroundState && printable(p[0]):
+			for n < len(p) && printable(p[n]) {
+				n++
+			}
+			s.e.run(p[:n])
+		case p[0] >= utf8.RuneSelf: // no part of a sequence
+			s.seq.Reset()
+		case state == table.EscapeState && strings.IndexByte("]PX^_", p[0]) >= 0:
+			s.seq.Reset()
+			s.in, s.text = p[0], s.text[:0]
+		case p[0] < 0x20 && !ends(p[0]): // also within a sequence, which goes on
+			s.e.control(p[0])
 		default:
-			s.byte(p[0], to)
-			p = p[1:]
+			s.seq.Advance(p[0])
 		}
+		p = p[n:]
 	}
 }
 
-// printable is how many bytes of ASCII without controls p begins with.
-func printable(p []byte) int {
-	for i, b := range p {
-		if b < 0x20 || b >= 0x7f {
-			return i
-		}
-	}
-	return len(p)
-}
+func printable(b byte) bool { return b >= 0x20 && b < 0x7f }
 
-// byte takes one byte outside of text and strings.
-func (s *parser) byte(b byte, to heeds) {
+// ends reports whether a byte ends what is not at its end: it cancels, or begins another.
+func ends(b byte) bool { return b == 0x18 || b == 0x1a || b == 0x1b }
+
+// string takes what belongs to a string, up to its end, and says how much that was.
+func (s *parser) string(p []byte) int {
+	end := bytes.IndexFunc(p, func(r rune) bool { return r == '\a' && s.in == ']' || r < 0x20 && ends(byte(r)) })
+	n := end
+	if end < 0 {
+		n = len(p)
+	}
+	if s.in == ']' { // of one that is too long it is known that it is
+		s.text = append(s.text, p[:min(n, maxOSC+1-len(s.text))]...)
+	}
 	switch {
-	case b == 0x1b:
-		s.state, s.private, s.inter, s.n = escape, 0, 0, 0
-		return
-	case b == 0x18 || b == 0x1a: // cancels
-		s.state = ground
-		return
-	case b < 0x20:
-		to.control(b)
-		return
-	case b >= 0x7f: // no part of a sequence
-		if s.state != ground && b > 0x7f {
-			s.state = ground
-		}
-		return
+	case end < 0:
+		return n
+	case s.in == ']' && len(s.text) <= maxOSC && (p[end] == 0x1b || p[end] == '\a'):
+		s.e.osc(s.text)
 	}
-	switch s.state {
-	case escape:
-		s.afterEscape(b, to)
-	case csi:
-		s.inSequence(b, to)
-	case broken:
-		if b >= 0x40 {
-			s.state = ground
-		}
+	if s.in = 0; p[end] == 0x1b { // of its end, or of what cuts it off
+		return n
 	}
+	return n + 1
 }
 
-func (s *parser) afterEscape(b byte, to heeds) {
-	switch {
-	case b < 0x30:
-		s.inter = b
-		return
-	case s.inter != 0:
-	case b == '[':
-		s.state = csi
-		return
-	case b == ']':
-		s.state, s.text = osc, s.text[:0]
-		return
-	case b == 'P' || b == 'X' || b == '^' || b == '_':
-		s.state = other
-		return
-	}
-	s.state = ground
-	to.esc(b)
-}
-
-func (s *parser) inSequence(b byte, to heeds) {
-	switch {
-	case b >= 0x40:
-		s.state = ground
-		to.csi(b)
-	case b < 0x30:
-		s.inter = b
-	case s.inter != 0:
-		s.state = broken
-	case b >= 0x3c:
-		if s.n > 0 || s.private != 0 {
-			s.state = broken
-			return
-		}
-		s.private = b
-	case b >= 0x3a:
-		if s.n == 0 {
-			s.put(param{n: -1})
-		}
-		s.put(param{n: -1, sub: b == ':'})
-	default:
-		if s.n == 0 {
-			s.put(param{n: -1})
-		}
-		if s.n <= maxParams {
-			p := &s.params[s.n-1]
-			p.n = min(max(p.n, 0)*10+int(b-'0'), maxNumber)
-		}
-	}
-}
-
-// put begins another number. Those past the bound are counted and not kept.
-func (s *parser) put(p param) {
-	if s.n < maxParams {
-		s.params[s.n] = p
-	}
-	s.n = min(s.n+1, maxParams+1)
-}
-
-// numbers are those of the sequence.
-func (s *parser) numbers() []param { return s.params[:min(s.n, maxParams)] }
-
-// number is one of them, or what it is where it is left out or 0.
+// number is one of the sequence's, or what it is where it is left out or 0.
 func (s *parser) number(i, none int) int {
-	if i >= len(s.numbers()) || s.params[i].n <= 0 {
-		return none
+	if n, _, _ := s.params.Param(i, 0); n > 0 {
+		return min(n, maxNumber)
 	}
-	return s.params[i].n
-}
-
-// string takes what belongs to a string, up to its end.
-func (s *parser) string(p []byte, to heeds) (rest []byte) {
-	for i, b := range p {
-		is := s.state == osc
-		switch {
-		case b == 0x1b, is && b == '\a':
-			if s.take(p[:i]); is && len(s.text) <= maxOSC {
-				to.osc(s.text)
-			}
-			s.state = ground
-			if b == 0x1b { // of its end, or of what cuts it off
-				return p[i:]
-			}
-			return p[i+1:]
-		case b == 0x18 || b == 0x1a:
-			s.state = ground
-			return p[i+1:]
-		}
-	}
-	s.take(p)
-	return nil
-}
-
-// take keeps what a command of the system says, and of one that is too long that it is.
-func (s *parser) take(p []byte) {
-	if s.state == osc {
-		s.text = append(s.text, p[:min(len(p), max(0, maxOSC+1-len(s.text)))]...)
-	}
+	return none
 }

@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
 
 	"swarmdeck/engine/terminal"
@@ -11,7 +12,9 @@ import (
 func (e *Emulator) control(b byte) {
 	switch b {
 	case '\a':
-		call(e.on.Bell)
+		if e.on.Bell != nil {
+			e.on.Bell()
+		}
 	case '\b':
 		e.cur.x, e.cur.over = max(0, e.cur.x-1), false
 	case '\t':
@@ -27,26 +30,23 @@ func (e *Emulator) control(b byte) {
 	}
 }
 
-func (e *Emulator) esc(final byte) {
+func (e *Emulator) esc(cmd ansi.Cmd) {
 	g := e.grid()
-	switch e.parser.inter {
-	case 0:
-	case '(', ')':
-		e.cur.lines[e.parser.inter-'('] = final == '0'
+	switch inter := cmd.Intermediate(); {
+	case inter == '(' || inter == ')':
+		e.cur.lines[inter-'('] = cmd.Final() == '0'
 		return
-	case '#':
-		if final == '8' { // a screen of E to align by
-			for y := range g.rows {
-				for x, cells := 0, g.change(y); x < len(cells); x++ {
-					cells[x] = cell{r: 'E'}
-				}
+	case inter == '#' && cmd.Final() == '8': // a screen of E to align by
+		for y := range g.rows {
+			for x, cells := 0, g.change(y); x < len(cells); x++ {
+				cells[x] = cell{r: 'E'}
 			}
 		}
 		return
-	default:
+	case inter != 0:
 		return
 	}
-	switch final {
+	switch cmd.Final() {
 	case '7':
 		g.saved = e.cur
 	case '8':
@@ -108,30 +108,32 @@ func usualTabs() (tabs [terminal.MaxCols]bool) {
 	return tabs
 }
 
-func (e *Emulator) csi(final byte) {
-	switch s := &e.parser; {
-	case s.private == 0 && s.inter == 0:
+func (e *Emulator) csi(cmd ansi.Cmd) {
+	s, final := &e.parser, cmd.Final()
+	if cmd.Prefix() == 0 && cmd.Intermediate() == 0 {
 		if !e.moves(final) && !e.edits(final) {
 			e.sets(final)
 		}
-	case s.private == '?' && s.inter == 0:
-		switch final {
-		case 'h', 'l':
-			for _, p := range s.numbers() {
-				e.mode(p.n, final == 'h')
-			}
-		case 'J', 'K':
-			e.edits(final)
-		case 'n':
-			if s.number(0, 0) == 6 {
-				e.reply("\x1b[?%d;%d;1R", e.cur.y+1, e.cur.x+1)
-			}
+		return
+	}
+	switch int(cmd) {
+	case ansi.Command('?', 0, 'h'), ansi.Command('?', 0, 'l'):
+		for _, p := range s.params {
+			e.mode(p.Param(0), final == 'h')
 		}
-	case s.private == '>' && final == 'c' && s.number(0, 0) == 0:
-		e.reply("\x1b[>1;10;0c")
-	case s.private == '?' && s.inter == '$' && final == 'p':
+	case ansi.Command('?', 0, 'J'), ansi.Command('?', 0, 'K'):
+		e.edits(final)
+	case ansi.Command('?', 0, 'n'):
+		if s.number(0, 0) == 6 {
+			e.reply("\x1b[?%d;%d;1R", e.cur.y+1, e.cur.x+1)
+		}
+	case ansi.Command('>', 0, 'c'):
+		if s.number(0, 0) == 0 {
+			e.reply("\x1b[>1;10;0c")
+		}
+	case ansi.Command('?', '$', 'p'):
 		e.reply("\x1b[?%d;%d$y", s.number(0, 0), e.modeIs(s.number(0, 0)))
-	case s.private == 0 && s.inter == '!' && final == 'p':
+	case ansi.Command(0, '!', 'p'):
 		e.soften()
 	}
 }
@@ -250,7 +252,7 @@ func (e *Emulator) eraseScreen(which int) {
 	case 2:
 	case 3:
 		if !e.inFull {
-			e.history.clear()
+			e.history.Take()
 		}
 		return
 	default:
@@ -266,7 +268,7 @@ func (e *Emulator) sets(final byte) {
 	s, g := &e.parser, e.grid()
 	switch final {
 	case 'm':
-		restyle(&e.cur.pen, s.numbers())
+		restyle(&e.cur.pen, s.params)
 	case 'r':
 		top, bottom := s.number(0, 1)-1, min(s.number(1, g.rows), g.rows)-1
 		if top < bottom {
@@ -285,8 +287,8 @@ func (e *Emulator) sets(final byte) {
 			clear(e.tabs[:])
 		}
 	case 'h', 'l':
-		for _, p := range s.numbers() {
-			switch p.n {
+		for _, p := range s.params {
+			switch p.Param(0) {
 			case 4:
 				e.insert = final == 'h'
 			case 20:

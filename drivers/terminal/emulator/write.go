@@ -4,11 +4,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
-
-	"swarmdeck/engine/core"
 )
 
-// run implements heeds: ASCII is most of what programs write.
+// run writes printable ASCII, which is most of what programs write.
 func (e *Emulator) run(p []byte) {
 	e.last = rune(p[len(p)-1])
 	if e.insert || !e.wrap || e.cur.lines[e.cur.shift] {
@@ -117,6 +115,9 @@ func (e *Emulator) before() (cells []cell, x int, ok bool) {
 	return cells, x, cells[x].r != 0
 }
 
+// maxCluster is what is kept of one character with all that joins it, in bytes.
+const maxCluster = 32
+
 // joined adds a character to the one before it if the two are one: a mark that
 // stands on it, a part of a picture.
 func (e *Emulator) joined(r rune) bool {
@@ -129,7 +130,7 @@ func (e *Emulator) joined(r rune) bool {
 		return w == 0
 	}
 	c := &cells[x]
-	text := e.text(*c)
+	text := textOf(cells[x : x+1])
 	if end, _ := utf8.DecodeLastRuneInString(text); w > 0 && end != joiner && !continues(r) {
 		return false
 	}
@@ -142,7 +143,7 @@ func (e *Emulator) joined(r rune) bool {
 		return w == 0 // what is not to be seen is passed over
 	}
 	cells = e.grid().change(e.cur.y)
-	c.r = e.clusters.add(both)
+	c.all = &both
 	if first.Width() == 2 && !c.wide && x+2 <= len(cells) && !e.cur.over {
 		split(cells, x+2)
 		c.wide, cells[x+1] = true, cell{tail: true, style: c.style}
@@ -159,46 +160,6 @@ const joiner = 0x200d
 // of a Korean syllable.
 func continues(r rune) bool {
 	return r >= 0x1F1E6 && r <= 0x1F1FF || r >= 0x1F3FB && r <= 0x1F3FF || r < 0x1200 || r >= 0xD7B0 && r <= 0xD7FF
-}
-
-// text is what stands in a place.
-func (e *Emulator) text(c cell) string {
-	switch {
-	case c.r < 0:
-		return e.clusters.texts[-1-c.r]
-	case c.r == 0:
-		return " "
-	}
-	return string(c.r)
-}
-
-// maxClusters bounds the characters of several parts that are told apart.
-const maxClusters = 4096
-
-// clusters are characters of several parts, by number.
-type clusters struct {
-	texts  []string
-	number map[string]rune
-}
-
-// add gives a character's place in a cell. Once there are too many it is that of its
-// first part.
-func (c *clusters) add(text string) rune {
-	if r, is := c.number[text]; is {
-		return r
-	}
-	if len(c.texts) >= maxClusters {
-		r, _ := utf8.DecodeRuneInString(text)
-		return r
-	}
-	if c.number == nil {
-		c.number = map[string]rune{}
-	}
-	text = core.Cut(text, maxCluster)
-	c.texts = append(c.texts, text)
-	r := rune(-len(c.texts))
-	c.number[text] = r
-	return r
 }
 
 // drawn is a character of the set that is on.
