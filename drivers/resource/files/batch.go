@@ -39,7 +39,8 @@ func (b *batch) take(in *os.File, most int64) (sum digest, size int64, err error
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return sum, 0, err
 		}
-		sum = sha256.Sum256(data[:n])
+		whole := sha256.Sum256(data[:n])
+		sum = digest(whole[:])
 		return sum, int64(n), b.put(b.contentPath(sum), data[:n])
 	}
 	if err := b.room(); err != nil {
@@ -55,7 +56,7 @@ func (b *batch) take(in *os.File, most int64) (sum digest, size int64, err error
 	} else {
 		size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(in, most))
 	}
-	h.Sum(sum[:0])
+	sum = digest(h.Sum(nil))
 	return sum, size, b.enter(tmp, b.contentPath(sum), size, err)
 }
 

@@ -67,23 +67,3 @@ func BenchmarkRestore10kFiles(b *testing.B) {
 		perFile(b, files)
 	})
 }
-
-func BenchmarkManifest(b *testing.B) {
-	all := []entry{{kind: directory, mode: 0o755, path: "."}}
-	for i := range 10_000 {
-		all = append(all, entry{kind: regular, mode: 0o644, size: 2048, path: fmt.Sprintf("f%05d", i)})
-	}
-	data := encode(all)
-	b.Run("encode", func(b *testing.B) {
-		for range b.N {
-			encode(all)
-		}
-		perFile(b, len(all))
-	})
-	b.Run("decode", func(b *testing.B) {
-		for range b.N {
-			expect.Of(decode(data))(b)
-		}
-		perFile(b, len(all))
-	})
-}

@@ -47,16 +47,16 @@ func (s *store) build(ctx context.Context, dir int, name string, all []entry) er
 			return err
 		}
 		at, base := dir, name
-		if e.path != "." {
-			for len(b.open) > 1 && b.open[len(b.open)-1].path != parent(e.path) {
+		if e.Path != "." {
+			for len(b.open) > 1 && b.open[len(b.open)-1].Path != parent(e.Path) {
 				if err := b.leave(); err != nil {
 					return err
 				}
 			}
-			at, base = b.open[len(b.open)-1].fd, filepath.Base(e.path)
+			at, base = b.open[len(b.open)-1].fd, filepath.Base(e.Path)
 		}
 		if err := b.make(at, base, e); err != nil {
-			return fmt.Errorf("make %q: %w", e.path, err)
+			return fmt.Errorf("make %q: %w", e.Path, err)
 		}
 	}
 	for len(b.open) > 0 {
@@ -71,7 +71,7 @@ func (s *store) build(ctx context.Context, dir int, name string, all []entry) er
 }
 
 func (b *builder) make(dir int, name string, e entry) error {
-	switch e.kind {
+	switch e.Kind {
 	case omitted:
 		return nil
 	case directory:
@@ -85,15 +85,15 @@ func (b *builder) make(dir int, name string, e entry) error {
 		b.open = append(b.open, opened{e, fd})
 		return nil
 	case link:
-		if err := unix.Symlinkat(e.target, dir, name); err != nil {
+		if err := unix.Symlinkat(e.Target, dir, name); err != nil {
 			return err
 		}
 		if b.root {
-			if err := unix.Fchownat(dir, name, int(e.uid), int(e.gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			if err := unix.Fchownat(dir, name, int(e.UID), int(e.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 				return err
 			}
 		}
-		return unix.UtimesNanoAt(dir, name, []unix.Timespec{now(), unix.NsecToTimespec(e.mtime)}, unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(dir, name, []unix.Timespec{now(), unix.NsecToTimespec(e.Mtime)}, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return b.makeFile(dir, name, e)
 }
@@ -102,9 +102,9 @@ func now() unix.Timespec { return unix.NsecToTimespec(time.Now().UnixNano()) }
 
 // makeFile gives a file its content, and holds that against its digest.
 func (b *builder) makeFile(dir int, name string, e entry) error {
-	in, err := os.Open(b.contentPath(e.sum))
+	in, err := os.Open(b.contentPath(e.Sum))
 	if os.IsNotExist(err) {
-		return core.Errorf(core.NotFound, "snapshot: the content sha256:%s is not kept here any more", e.sum).With("field", "snapshot")
+		return core.Errorf(core.NotFound, "snapshot: the content sha256:%s is not kept here any more", e.Sum).With("field", "snapshot")
 	}
 	if err != nil {
 		return err
@@ -126,8 +126,8 @@ func (b *builder) makeFile(dir int, name string, e entry) error {
 	if err != nil {
 		return err
 	}
-	if size != e.size || digest(h.Sum(nil)) != e.sum {
-		return core.Errorf(core.Conflict, "snapshot: the content sha256:%s was damaged or changed", e.sum).With("field", "snapshot")
+	if size != e.Size || digest(h.Sum(nil)) != e.Sum {
+		return core.Errorf(core.Conflict, "snapshot: the content sha256:%s was damaged or changed", e.Sum).With("field", "snapshot")
 	}
 	if err := b.finish(fd, e); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (b *builder) leave() error {
 	b.open = b.open[:len(b.open)-1]
 	defer unix.Close(o.fd)
 	if err := b.finish(o.fd, o.entry); err != nil {
-		return fmt.Errorf("make %q: %w", o.path, err)
+		return fmt.Errorf("make %q: %w", o.Path, err)
 	}
 	if b.files <= fewFiles {
 		return unix.Fsync(o.fd)
@@ -155,13 +155,13 @@ func (b *builder) leave() error {
 // finish gives owner, mode and time.
 func (b *builder) finish(fd int, e entry) error {
 	if b.root {
-		if err := unix.Fchown(fd, int(e.uid), int(e.gid)); err != nil {
+		if err := unix.Fchown(fd, int(e.UID), int(e.GID)); err != nil {
 			return err
 		}
 	}
-	if err := unix.Fchmod(fd, e.mode); err != nil {
+	if err := unix.Fchmod(fd, e.Mode); err != nil {
 		return err
 	}
 	// By descriptor: the name may be another's by now.
-	return unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{now(), unix.NsecToTimespec(e.mtime)}, 0)
+	return unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{now(), unix.NsecToTimespec(e.Mtime)}, 0)
 }

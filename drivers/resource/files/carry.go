@@ -39,11 +39,11 @@ func (d *Driver) carry(ctx context.Context, p *putting, dir int, name string, al
 	}
 	paths := slices.Concat(w.left.ignored, w.left.large, w.left.pipes)
 	for _, e := range all {
-		if e.kind == omitted {
-			paths = append(paths, e.path)
+		if e.Kind == omitted {
+			paths = append(paths, e.Path)
 		}
 	}
-	if len(paths) == 0 || now[0].kind != directory || all[0].kind != directory {
+	if len(paths) == 0 || now[0].Kind != directory || all[0].Kind != directory {
 		return nil
 	}
 	slices.Sort(paths)
@@ -69,14 +69,14 @@ func (d *Driver) carry(ctx context.Context, p *putting, dir int, name string, al
 func (s *store) ignoredThen(all []entry) (map[string]string, error) {
 	then := map[string]string{}
 	for _, e := range all {
-		if e.kind != regular || filepath.Base(e.path) != ignoreFile || e.size > ignoreBytes {
+		if e.Kind != regular || filepath.Base(e.Path) != ignoreFile || e.Size > ignoreBytes {
 			continue
 		}
-		text, err := os.ReadFile(s.contentPath(e.sum))
+		text, err := os.ReadFile(s.contentPath(e.Sum))
 		if err != nil {
 			return nil, err
 		}
-		then[parent(e.path)] = string(text)
+		then[parent(e.Path)] = string(text)
 	}
 	return then, nil
 }
@@ -162,7 +162,7 @@ func carryDir(ctx context.Context, from, to int, name string, st *unix.Stat_t, m
 		return err
 	}
 	b := builder{root: os.Geteuid() == 0}
-	return b.finish(target, entry{uid: st.Uid, gid: st.Gid, mode: st.Mode & dirModes, mtime: st.Mtim.Nano()})
+	return b.finish(target, entry{UID: st.Uid, GID: st.Gid, Mode: st.Mode & dirModes, Mtime: st.Mtim.Nano()})
 }
 
 // dated does something in a directory whose time stays as it is.

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"io/fs"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,7 @@ func ignored(r *rules, path string) bool {
 func FuzzIgnore(f *testing.F) {
 	f.Add("*.o\n!a/**/b\n[a-z", "a/b/c.o")
 	f.Fuzz(func(_ *testing.T, text, path string) {
-		if valid(path) {
+		if fs.ValidPath(path) {
 			ignored((*rules)(nil).below(".", text), path)
 		}
 	})

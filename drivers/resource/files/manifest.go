@@ -1,93 +1,135 @@
 package files
 
 import (
-	"crypto/sha256"
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"swarmdeck/engine/core"
 )
 
-// A manifest lies in tree/ under the digest that it has as a whole, but as the delta to
-// another one there, as a rule to that of the snapshot before: what has not changed is
-// not written again. The digest is held against what comes of the deltas.
+// manifest is what is written of a state: all its entries, or as a rule what it adds to
+// the state before. It lies in tree/ under the digest of all entries, which is held
+// against what comes of it.
+type manifest struct {
+	Base    digest  // the state that the changes are to; "" where they are all entries
+	Deep    int     // manifests below it
+	Lines   int     // changes of it, and of those below that are changes too
+	Changes []entry // in the order of a walk
+}
+
+// maxDeep bounds the changes that lie upon each other. Together they are no more than the
+// state has entries, so that writing all of these now and then does not count.
+const maxDeep = 1000
 
 func (s *store) treePath(d digest) string { return filepath.Join(s.dir, "tree", d.String()) }
 
-// tree reads a manifest, and holds it against its digest.
-func (s *store) tree(d digest) ([]entry, error) {
-	whole, deltas, err := s.chain(d)
-	if err != nil {
-		return nil, err
-	}
-	damaged := core.Errorf(core.Conflict, "snapshot: the manifest sha256:%s was damaged or changed", d).With("field", "snapshot")
-	if len(deltas) == 0 {
-		if sha256.Sum256(whole) != d {
-			return nil, damaged
-		}
-		return decode(whole)
-	}
-	base, err := decode(whole)
-	if err != nil {
-		return nil, damaged
-	}
-	all := apply(base, fold(deltas))
-	if stateOf(all) != d {
-		return nil, damaged
-	}
-	return all, placed(all)
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(v)
+	return b.Bytes(), err
 }
 
-// chain reads a manifest's deltas, the newest first, and the whole one below them.
-func (s *store) chain(d digest) (whole []byte, deltas []delta, err error) {
-	for at := d; len(deltas) <= maxDeep; {
-		data, err := os.ReadFile(s.treePath(at))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, core.Errorf(core.NotFound, "snapshot: the state sha256:%s is not kept here any more", d).With("field", "snapshot")
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		next, is, err := decodeDelta(data)
-		if err != nil {
-			return nil, nil, core.Errorf(core.Conflict, "snapshot: the manifest sha256:%s was damaged or changed: %v", d, err).With("field", "snapshot")
-		}
-		if !is {
-			return data, deltas, nil
-		}
-		deltas, at = append(deltas, next), next.base
-	}
-	return nil, nil, core.Errorf(core.Conflict, "snapshot: the manifest sha256:%s was damaged or changed: its deltas have no end", d).With("field", "snapshot")
+func damaged(d digest) error {
+	return core.Errorf(core.Conflict, "snapshot: the manifest sha256:%s was damaged or changed", d).With("field", "snapshot")
 }
 
-// manifest is how a state is to be written: as a delta to what was seen last, where
-// that is kept and shorter. It notes how deep that is.
-func (b *batch) manifest(was, now *seen, changes []change) ([]byte, error) {
-	now.deep, now.bytes = 0, 0
-	if was == nil || was.deep == maxDeep {
-		return encode(now.all), nil
-	}
-	d := delta{base: was.tree, deep: was.deep + 1, changes: changes}
-	data := d.encode(was.bytes)
-	there, err := b.has(b.treePath(was.tree))
-	if !there || d.bytes > int64(aLine*len(now.all)) {
-		return encode(now.all), err
-	}
-	now.deep, now.bytes = d.deep, d.bytes
-	return data, nil
-}
-
-// aLine is about how long a line of a manifest is.
-const aLine = 130
-
-// depth says how many deltas a manifest is made of, and their bytes.
-func (s *store) depth(d digest) (deep int, bytes int64, err error) {
+// manifest reads what was written of a state.
+func (s *store) manifest(d digest) (m manifest, err error) {
 	data, err := os.ReadFile(s.treePath(d))
-	if err != nil {
-		return 0, 0, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, core.Errorf(core.NotFound, "snapshot: the state sha256:%s is not kept here any more", d).With("field", "snapshot")
 	}
-	top, _, err := decodeDelta(data)
-	return top.deep, top.bytes, err
+	if err != nil {
+		return m, err
+	}
+	if gob.NewDecoder(bytes.NewReader(data)).Decode(&m) != nil {
+		return m, damaged(d)
+	}
+	return m, nil
+}
+
+// tree are the entries of a state, in the order in which they can be made.
+func (s *store) tree(d digest) ([]entry, error) {
+	later := map[string]entry{} // by path, the newest
+	for at, n := d, 0; n <= maxDeep; n++ {
+		m, err := s.manifest(at)
+		if err != nil {
+			return nil, err
+		}
+		if m.Base == "" {
+			all := m.Changes
+			if len(later) > 0 {
+				all = apply(all, later)
+			}
+			if stateOf(all) != d {
+				return nil, damaged(d)
+			}
+			return all, nil
+		}
+		for _, c := range m.Changes {
+			if _, newer := later[c.Path]; !newer {
+				later[c.Path] = c
+			}
+		}
+		at = m.Base
+	}
+	return nil, damaged(d)
+}
+
+// changed lists how entries differ from earlier ones, in the order of a walk.
+func changed(was, now []entry) (all []entry) {
+	for len(was) > 0 || len(now) > 0 {
+		c := -1
+		switch {
+		case len(was) == 0:
+			c = 1
+		case len(now) > 0:
+			c = order(was[0].Path, now[0].Path)
+		}
+		old := entry{}
+		if c == 0 {
+			old = was[0]
+			old.at = now[0].at
+		}
+		switch {
+		case c < 0:
+			all = append(all, entry{Path: was[0].Path})
+		case old != now[0]:
+			all = append(all, now[0])
+		}
+		if c <= 0 {
+			was = was[1:]
+		}
+		if c >= 0 {
+			now = now[1:]
+		}
+	}
+	return all
+}
+
+// apply makes the entries of a base and of changes to it.
+func apply(base []entry, changes map[string]entry) []entry {
+	fresh := make([]entry, 0, len(changes))
+	for _, c := range changes {
+		if c.Kind != removed {
+			fresh = append(fresh, c)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b entry) int { return order(a.Path, b.Path) })
+	all := make([]entry, 0, len(base)+len(fresh))
+	for _, e := range base {
+		if _, other := changes[e.Path]; other {
+			continue
+		}
+		for len(fresh) > 0 && order(fresh[0].Path, e.Path) < 0 {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+		all = append(all, e)
+	}
+	return append(all, fresh...)
 }

@@ -34,20 +34,20 @@ func (r *reader) read(all []entry, some []int) ([]entry, error) {
 	err = r.split(len(some), 1, func(n int) error {
 		e := &all[some[n]]
 		err := r.file(e)
-		if errors.Is(err, errGone) && e.path != "." { // of which nothing would be left
-			e.kind, err = 0, nil
+		if errors.Is(err, errGone) && e.Path != "." { // of which nothing would be left
+			e.Kind, err = 0, nil
 		}
 		r.done.Add(1)
-		return r.explain(e.path, err)
+		return r.explain(e.Path, err)
 	})
-	return slices.DeleteFunc(all, func(e entry) bool { return e.kind == 0 }), err
+	return slices.DeleteFunc(all, func(e entry) bool { return e.Kind == 0 }), err
 }
 
 // file takes a file's content in. A file that changes meanwhile is read again, a few
 // times; one that never stands still is kept as it was read last.
 func (r *reader) file(e *entry) error {
 	for try := 0; ; try++ {
-		f, err := r.open(e.path)
+		f, err := r.open(e.Path)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (r *reader) file(e *entry) error {
 			err = r.grown(e, before.Size)
 		}
 		if err == nil {
-			e.sum, e.size, err = r.batch.take(f, before.Size)
+			e.Sum, e.Size, err = r.batch.take(f, before.Size)
 		}
 		if err == nil {
 			err = unix.Fstat(int(f.Fd()), &after)
@@ -69,8 +69,8 @@ func (r *reader) file(e *entry) error {
 		if err != nil {
 			return err
 		}
-		if before.Mtim == after.Mtim && before.Ctim == after.Ctim && e.size == after.Size || try == 2 {
-			e.mode, e.mtime, e.uid, e.gid, e.at = after.Mode&fileModes, after.Mtim.Nano(), after.Uid, after.Gid, whereOf(&after)
+		if before.Mtim == after.Mtim && before.Ctim == after.Ctim && e.Size == after.Size || try == 2 {
+			e.Mode, e.Mtime, e.UID, e.GID, e.at = after.Mode&fileModes, after.Mtim.Nano(), after.Uid, after.Gid, whereOf(&after)
 			return nil
 		}
 	}
@@ -78,13 +78,13 @@ func (r *reader) file(e *entry) error {
 
 // grown refuses a file that grew beyond the limits since it was found.
 func (r *reader) grown(e *entry, size int64) error {
-	if size <= e.size {
+	if size <= e.Size {
 		return nil
 	}
-	if sum := r.bytes.Add(size - e.size); size > r.limits.File || sum > r.limits.Bytes {
-		return core.Errorf(core.InvalidInput, "path: %q grows beyond what a snapshot of %s may hold", e.path, r.root).With("field", "path")
+	if sum := r.bytes.Add(size - e.Size); size > r.limits.File || sum > r.limits.Bytes {
+		return core.Errorf(core.InvalidInput, "path: %q grows beyond what a snapshot of %s may hold", e.Path, r.root).With("field", "path")
 	}
-	e.size = size
+	e.Size = size
 	return nil
 }
 

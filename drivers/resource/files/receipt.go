@@ -1,11 +1,9 @@
 package files
 
 import (
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
@@ -48,7 +46,7 @@ func (s *store) receipt(id string) (receipt, error) {
 func (b *batch) keep(id string, was, now *seen, r receipt, last *dag.ExtRef) (receipt, error) {
 	r.Files = len(now.all)
 	for _, e := range now.all {
-		r.Bytes += e.size
+		r.Bytes += e.Size
 	}
 	there, err := b.tell(was, now)
 	if err == nil {
@@ -61,40 +59,46 @@ func (b *batch) keep(id string, was, now *seen, r receipt, last *dag.ExtRef) (re
 	return r, b.write(filepath.Join(b.dir, "taken", id), core.MustEncode(r))
 }
 
-// tell puts the manifest of a state into the batch, unless it is there.
+// tell puts the manifest of a state into the batch, unless it is there: what changed
+// since the one before, where that is kept and this is less.
 func (b *batch) tell(was, now *seen) (there bool, err error) {
-	var changes []change
+	var changes []entry
+	same := false
 	if was != nil {
 		changes = changed(was.all, now.all)
+		same = len(changes) == 0
 	}
-	same := was != nil && len(changes) == 0
 	if same {
-		now.tree = was.tree
+		now.tree, now.deep, now.lines = was.tree, was.deep, was.lines
 	} else {
 		now.tree = stateOf(now.all)
 	}
 	there, err = b.has(b.treePath(now.tree))
-	switch {
-	case err != nil:
-		return false, err
-	case there && same:
-		now.deep, now.bytes = was.deep, was.bytes
-		return true, nil
-	case there:
-		now.deep, now.bytes, err = b.depth(now.tree)
-		return true, err
+	if err != nil || there && same {
+		return there, err
 	}
-	data, err := b.manifest(was, now, changes)
+	m := manifest{Changes: now.all}
+	switch {
+	case there:
+		if m, err = b.manifest(now.tree); err != nil {
+			return false, err
+		}
+	case was != nil && was.deep < maxDeep && was.lines+len(changes) < len(now.all):
+		based, err := b.has(b.treePath(was.tree))
+		if err != nil {
+			return false, err
+		}
+		if based {
+			m = manifest{was.tree, was.deep + 1, was.lines + len(changes), changes}
+		}
+	}
+	now.deep, now.lines = m.Deep, m.Lines
+	if there {
+		return true, nil
+	}
+	data, err := encode(m)
 	if err != nil {
 		return false, err
 	}
 	return false, b.put(b.treePath(now.tree), data)
-}
-
-func parseDigest(text string) (d digest, err error) {
-	raw, err := hex.DecodeString(strings.TrimPrefix(text, "sha256:"))
-	if err != nil || len(raw) != len(d) {
-		return d, core.Invalid("snapshot", text, "sha256: and 64 hex digits")
-	}
-	return digest(raw), nil
 }

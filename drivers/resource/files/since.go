@@ -52,21 +52,21 @@ func (d *Driver) Since(ctx context.Context, place string, since time.Time) (chan
 	moved := map[string]bool{} // directories that are new where they are, with all below
 	left := int64(sinceRead)
 	for _, e := range all {
-		late, below := e.at.ctime >= from, moved[parent(e.path)]
-		if e.kind == directory {
-			moved[e.path] = e.path != "." && (below || late && e.mtime < from)
+		late, below := e.at.Ctime >= from, moved[parent(e.Path)]
+		if e.Kind == directory {
+			moved[e.Path] = e.Path != "." && (below || late && e.Mtime < from)
 		}
-		if e.kind != regular || !late && !below {
+		if e.Kind != regular || !late && !below {
 			continue
 		}
 		if len(changed) == sinceNamed {
 			more++
 			continue
 		}
-		f := dag.File{Path: filepath.Join(place, e.path), Size: e.size, At: time.Unix(0, e.at.ctime)}
-		if e.size <= left && ctx.Err() == nil {
-			left -= e.size
-			f.SHA256 = digestOf(f.Path, e.size)
+		f := dag.File{Path: filepath.Join(place, e.Path), Size: e.Size, At: time.Unix(0, e.at.Ctime)}
+		if e.Size <= left && ctx.Err() == nil {
+			left -= e.Size
+			f.SHA256 = digestOf(f.Path, e.Size)
 		}
 		changed = append(changed, f)
 	}

@@ -11,9 +11,9 @@ import (
 // store is what is kept of one tenant's trees:
 //
 //	content/ab/cdef…  contents by sha256, never changed
-//	tree/abcd…        manifests by sha256, as what they add to another one
+//	tree/abcd…        manifests by the digest of their entries, as what they add to another one
 //	taken/ID          the digest of the manifest that was taken under an id: what is kept
-//	seen/KEY          a tree's files of the last times, to read less
+//	seen/KEY          where a large tree's files were seen, to read less
 //	tmp/              what is being written
 //
 // Only taken/ is a root: what no manifest there names may be swept.

@@ -21,11 +21,16 @@ func (s *store) sweep() error {
 	for root, was := range s.memory { // what was seen may name what goes
 		if !m.kept[was.tree] {
 			delete(s.memory, root)
+		} else if _, err := os.Lstat(s.seenPath(root)); err == nil { // the state that it names may go
+			s.save(root, was)
 		}
 	}
 	errs := []error{
 		prune(filepath.Join(s.dir, "tmp"), func(string) bool { return false }),
-		prune(filepath.Join(s.dir, "seen"), func(name string) bool { return m.kept[s.seenTree(name)] }),
+		prune(filepath.Join(s.dir, "seen"), func(name string) bool {
+			at, err := readSaved(filepath.Join(s.dir, "seen", name))
+			return err == nil && m.kept[at.Tree]
+		}),
 		prune(filepath.Join(s.dir, "tree"), func(name string) bool { return m.trees[name] }),
 	}
 	fans, err := os.ReadDir(filepath.Join(s.dir, "content"))
@@ -48,16 +53,6 @@ func prune(dir string, keep func(name string) bool) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// seenTree is the manifest that what was seen belongs to, by its name in seen/.
-func (s *store) seenTree(name string) digest {
-	data, err := os.ReadFile(filepath.Join(s.dir, "seen", name))
-	if err != nil {
-		return digest{}
-	}
-	tree, _, _ := decodeSeen(data)
-	return tree
 }
 
 // marks say what is needed: manifests that are kept, those that these are made of, and
@@ -92,20 +87,16 @@ func (s *store) marked() (*marks, error) {
 		m.kept[at] = true
 		for !m.trees[at.String()] {
 			m.trees[at.String()] = true
-			data, err := os.ReadFile(s.treePath(at))
+			d, err := s.manifest(at)
 			if err != nil {
 				return nil, err
 			}
-			d, is, err := decodeDelta(data)
-			if err != nil {
-				return nil, err
-			}
-			if !is {
+			if d.Base == "" {
 				whole = append(whole, at)
 				break
 			}
-			above[d.base] = append(above[d.base], step{at, d.changes})
-			at = d.base
+			above[d.Base] = append(above[d.Base], step{at, d.Changes})
+			at = d.Base
 		}
 	}
 	for _, at := range whole {
@@ -115,8 +106,8 @@ func (s *store) marked() (*marks, error) {
 		}
 		m.now = map[string]digest{}
 		for _, e := range all {
-			if e.kind == regular {
-				m.now[e.path] = e.sum
+			if e.Kind == regular {
+				m.now[e.Path] = e.Sum
 			}
 		}
 		m.visit(at, above)
@@ -124,10 +115,10 @@ func (s *store) marked() (*marks, error) {
 	return m, nil
 }
 
-// step leads from a manifest to one that is a delta to it.
+// step leads from a manifest to one that is based on it.
 type step struct {
 	to      digest
-	changes []change
+	changes []entry
 }
 
 // visit marks what a manifest holds, and those upon it.
@@ -138,18 +129,18 @@ func (m *marks) visit(at digest, above map[digest][]step) {
 		}
 	}
 	for _, next := range above[at] {
-		back := make(map[string]digest, len(next.changes)) // the zero digest is none
+		back := make(map[string]digest, len(next.changes)) // "" is none
 		for _, c := range next.changes {
-			back[c.path] = m.now[c.path]
-			if c.kind == regular && !c.gone {
-				m.now[c.path] = c.sum
+			back[c.Path] = m.now[c.Path]
+			if c.Kind == regular {
+				m.now[c.Path] = c.Sum
 			} else {
-				delete(m.now, c.path)
+				delete(m.now, c.Path)
 			}
 		}
 		m.visit(next.to, above)
 		for path, sum := range back {
-			if sum != (digest{}) {
+			if sum != "" {
 				m.now[path] = sum
 			} else {
 				delete(m.now, path)

@@ -115,7 +115,7 @@ func (w *walker) walk(root string) ([]entry, error) {
 		return nil, err
 	}
 	all := []entry{top}
-	if top.kind == directory {
+	if top.Kind == directory {
 		b, err := w.directory(fd, base, ".", 0, [2]*rules{})
 		if err != nil {
 			return nil, err
@@ -138,15 +138,15 @@ func (b *branch) flatten(all []entry) []entry {
 // entry makes one of a name in a directory; of another kind than a tree holds it has
 // none.
 func (w *walker) entry(dir int, name, path string, st *unix.Stat_t) (e entry, err error) {
-	e = entry{uid: st.Uid, gid: st.Gid, mtime: st.Mtim.Nano(), path: path, at: whereOf(st)}
+	e = entry{UID: st.Uid, GID: st.Gid, Mtime: st.Mtim.Nano(), Path: path, at: whereOf(st)}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		e.kind, e.mode = directory, st.Mode&dirModes
+		e.Kind, e.Mode = directory, st.Mode&dirModes
 	case unix.S_IFREG:
-		e.kind, e.mode, e.size = regular, st.Mode&fileModes, st.Size
+		e.Kind, e.Mode, e.Size = regular, st.Mode&fileModes, st.Size
 	case unix.S_IFLNK:
-		e.kind, e.mode = link, 0o777
-		if e.target, err = readlink(dir, name); err != nil {
+		e.Kind, e.Mode = link, 0o777
+		if e.Target, err = readlink(dir, name); err != nil {
 			return e, w.explain(path, gone(err))
 		}
 	default:
@@ -156,10 +156,10 @@ func (w *walker) entry(dir int, name, path string, st *unix.Stat_t) (e entry, er
 	if w.seen.Add(1) > int64(w.limits.Files) {
 		return e, w.tooMany()
 	}
-	if sum := w.bytes.Add(e.size); sum > w.limits.Bytes {
-		return e, core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.root, w.limits.Bytes, path, e.size).With("field", "path")
+	if sum := w.bytes.Add(e.Size); sum > w.limits.Bytes {
+		return e, core.Errorf(core.InvalidInput, "path: %s holds more than %d bytes; %q alone has %d", w.root, w.limits.Bytes, path, e.Size).With("field", "path")
 	}
-	if e.kind == link && leadsOut(path, e.target) {
+	if e.Kind == link && leadsOut(path, e.Target) {
 		w.count(func(l *left) { l.out++ })
 	}
 	return e, nil
@@ -209,17 +209,17 @@ func (w *walker) directory(dir int, name, path string, depth int, above [2]*rule
 	if err != nil {
 		return nil, err
 	}
-	b.all = slices.DeleteFunc(b.all, func(e entry) bool { return e.kind == 0 })
+	b.all = slices.DeleteFunc(b.all, func(e entry) bool { return e.Kind == 0 })
 	var dirs []int
 	for n, e := range b.all {
-		if e.kind == directory {
+		if e.Kind == directory {
 			dirs = append(dirs, n)
 		}
 	}
 	below := make([]*branch, len(dirs))
 	err = w.split(len(dirs), 1, func(n int) (err error) {
 		e := b.all[dirs[n]]
-		below[n], err = w.directory(fd, filepath.Base(e.path), e.path, depth+1, here)
+		below[n], err = w.directory(fd, filepath.Base(e.Path), e.Path, depth+1, here)
 		if errors.Is(err, errGone) {
 			err = nil
 		}
@@ -278,7 +278,7 @@ func (w *walker) find(dir int, name, path string, here [2]*rules) (e entry, err 
 		}
 	case !w.all && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size > w.limits.File:
 		w.count(func(l *left) { l.large = append(l.large, below) })
-		e = entry{kind: omitted, path: below}
+		e = entry{Kind: omitted, Path: below}
 	default:
 		e, err = w.entry(dir, name, below, &st)
 		if errors.Is(err, errGone) {

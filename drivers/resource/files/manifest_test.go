@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 	}
 	d := newDriver(t, Options{})
 	d.grain = tick
-	time.Sleep(3 * tick)
+	settle()
 	kept(t, d, "s0", root)
 	for round := range 5 {
 		for i := range some {
@@ -40,7 +39,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 			t.Errorf("round %d: %d bytes were written for %d that changed", round, n, some*size)
 		}
 	}
-	time.Sleep(3 * tick)
+	settle()
 	kept(t, d, "settled", root)
 	before := written(t)
 	_, last := kept(t, d, "same", root)
@@ -51,6 +50,9 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 		t.Errorf("the same state is %v and %v", last.ExternalRef, whole.ExternalRef)
 	}
 }
+
+// settle lets the clock of the file system go on: what was written before is older.
+func settle() { time.Sleep(3 * tick) }
 
 // at is where a file is.
 func at(t *testing.T, path string) where {
@@ -112,8 +114,8 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 			sum, _ := parseDigest(s.snap.ExternalRef.ID)
 			all := expect.Of(st.tree(sum))(t)
 			for _, e := range all {
-				if e.kind == regular {
-					need[e.sum.String()] = true
+				if e.Kind == regular {
+					need[e.Sum.String()] = true
 				}
 			}
 		}
@@ -126,46 +128,86 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	opt := Options{Dir: t.TempDir()}
 	d := newDriver(t, opt)
+	d.grain = tick
 	root := t.TempDir()
-	write(t, filepath.Join(root, "a"), "one")
-	write(t, filepath.Join(root, "b"), "two")
-	kept(t, d, "s1", root)
-	s := expect.Of(d.store(tenant))(t)
-	was := s.recall(root)
-	for _, name := range []string{"a", "b"} { // one after the other, as they settle
-		now := *was
-		now.all = slices.Clone(was.all)
-		for i := range now.all {
-			if now.all[i].path == name {
-				now.all[i].at = at(t, filepath.Join(root, name))
-			}
-		}
-		s.remember(root, was, &now)
-		was = &now
-	}
+	write(t, filepath.Join(root, "small"), "one")
 	recalled := func() *seen {
 		t.Helper()
-		s := expect.Of(newDriver(t, opt).store(tenant))(t)
-		return s.recall(root)
+		return expect.Of(newDriver(t, opt).store(tenant))(t).recall(root)
 	}
-	if got := recalled(); got == nil || !slices.Equal(got.all[1:], was.all[1:]) {
+	settle()
+	kept(t, d, "s0", root)
+	if recalled() != nil {
+		t.Error("what is read at once is written")
+	}
+	large := filepath.Join(root, "large")
+	write(t, large, "")
+	expect.No(t, os.Truncate(large, mostUnsaved))
+	settle()
+	kept(t, d, "s1", root)
+	got := recalled()
+	if got == nil || len(got.all) != 3 || got.all[1].at != at(t, large) || got.all[2].at != at(t, filepath.Join(root, "small")) {
 		t.Fatalf("recalled %+v", got)
 	}
-	// What is cut tells what stands before it, and what is written next is read.
-	path := s.seenPath(root)
+	// A state that nobody needs any more takes nothing along that was seen of its files.
+	write(t, filepath.Join(root, "small"), "two")
+	settle()
+	kept(t, d, "s2", root)
+	drop := func(id string) {
+		t.Helper()
+		expect.No(t, errors.Join(d.Drop(t.Context(), tenant, dag.Snapshot{ID: id}), d.Sweep(t.Context(), tenant)))
+	}
+	drop("s0")
+	drop("s1")
+	if got = recalled(); got == nil || got.all[1].at != at(t, large) || got.all[2].at != at(t, filepath.Join(root, "small")) {
+		t.Fatalf("recalled %+v when the state before had gone", got)
+	}
+	// What is damaged is not believed.
+	path := expect.Of(d.store(tenant))(t).seenPath(root)
 	data := expect.Of(os.ReadFile(path))(t)
-	expect.No(t, os.WriteFile(path, data[:len(data)-1], 0o600))
-	got := recalled()
-	if got == nil || got.all[1].at != was.all[1].at || got.all[2].at != (where{}) {
-		t.Fatalf("of what is cut: %+v", got)
+	for n := range data {
+		expect.No(t, os.WriteFile(path, data[:n], 0o600))
+		if recalled() != nil {
+			t.Fatalf("%d bytes of %d are recalled", n, len(data))
+		}
 	}
-	if s.note(root, got, was); !slices.Equal(recalled().all[1:], was.all[1:]) {
-		t.Error("what was written behind what is cut is not read")
-	}
-	// Of a state that is not kept any more nothing is believed: its contents may be gone.
-	expect.No(t, errors.Join(d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1"}), d.Sweep(t.Context(), tenant)))
-	if s.recall(root) != nil || recalled() != nil {
+	// Of a state that is not kept any more neither: its contents may be gone.
+	expect.No(t, os.WriteFile(path, data, 0o600))
+	drop("s2")
+	if recalled() != nil || expect.Of(d.store(tenant))(t).recall(root) != nil {
 		t.Error("a state that is gone is recalled")
+	}
+}
+
+func TestADamagedManifestMakesNoOtherTree(t *testing.T) {
+	d := newDriver(t, Options{})
+	root := t.TempDir()
+	for i := range 4 {
+		write(t, filepath.Join(root, fmt.Sprint("f", i)), "before")
+	}
+	kept(t, d, "s1", root)
+	write(t, filepath.Join(root, "f1"), "after")
+	expect.No(t, os.Remove(filepath.Join(root, "f2")))
+	_, snap := kept(t, d, "s2", root)
+	s := expect.Of(d.store(tenant))(t)
+	sum := expect.Of(parseDigest(snap.ExternalRef.ID))(t)
+	want := expect.Of(s.tree(sum))(t)
+	paths, err := filepath.Glob(filepath.Join(s.dir, "tree", "*"))
+	if err != nil || len(paths) != 2 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		data := expect.Of(os.ReadFile(path))(t)
+		expect.No(t, os.Chmod(path, 0o600))
+		for n := range data {
+			for _, bad := range [][]byte{data[:n], slices.Concat(data[:n], []byte{data[n] ^ 1}, data[n+1:]), slices.Concat(data[:n], []byte{data[n] ^ 0x80}, data[n+1:])} {
+				expect.No(t, os.WriteFile(path, bad, 0o600))
+				if got, err := s.tree(sum); err == nil && !slices.Equal(got, want) {
+					t.Fatalf("byte %d of %s: %+v", n, path, got)
+				}
+			}
+		}
+		expect.No(t, os.WriteFile(path, data, 0o600))
 	}
 }
 
@@ -178,34 +220,4 @@ func TestTheOrderIsThatOfAWalk(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzDelta(f *testing.F) {
-	d := delta{base: digest{1}, deep: 2, changes: []change{
-		{entry: entry{kind: regular, mode: 0o644, size: 3, path: "a\n"}}, {entry: entry{path: "b\xff"}, gone: true}, {entry: entry{kind: link, mode: 0o777, target: "/x", path: "c"}},
-	}}
-	f.Add(d.encode(10))
-	f.Add([]byte(firstOfDelta + strings.Repeat("0", 64) + " 1 0\n-\"a\"\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		d, is, err := decodeDelta(data)
-		if !is || err != nil {
-			return
-		}
-		bytes := d.bytes
-		lines := int64(len(d.encode(0))) - int64(len(fmt.Sprintf("%s%s %d %d\n", firstOfDelta, d.base, d.deep, d.bytes)))
-		again, _, err := decodeDelta(d.encode(bytes - lines))
-		if err != nil || again.bytes != bytes || len(again.changes) != len(d.changes) {
-			t.Fatalf("%+v becomes %+v: %v", d, again, err)
-		}
-		apply([]entry{{kind: directory, path: "."}, {kind: regular, path: "a"}}, d.changes)
-	})
-}
-
-func FuzzSeen(f *testing.F) {
-	f.Add(encodeSeen(digest{1}, []entry{{kind: regular, path: "a", size: 3}, {kind: regular, path: "b/c"}}))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, all, whole := decodeSeen(data); whole > int64(len(data)) || len(all) > len(data)/seenHead {
-			t.Fatalf("%d files, %d bytes of %d", len(all), whole, len(data))
-		}
-	})
 }
