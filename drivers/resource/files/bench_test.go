@@ -29,25 +29,6 @@ func perFile(b *testing.B, files int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*files), "µs/file")
 }
 
-func BenchmarkSnapshot10kFiles(b *testing.B) {
-	const files = 10_000
-	root := benchTree(b, files)
-	b.Run("first", func(b *testing.B) {
-		for range b.N {
-			kept(b, newDriver(b, Options{}), "s1", root)
-		}
-		perFile(b, files)
-	})
-	b.Run("nothing changed", func(b *testing.B) {
-		d := newDriver(b, Options{})
-		kept(b, d, "s0", root)
-		for n := range b.N {
-			kept(b, d, fmt.Sprintf("s%d", n+1), root)
-		}
-		perFile(b, files)
-	})
-}
-
 func BenchmarkRestore10kFiles(b *testing.B) {
 	const files = 10_000
 	root := benchTree(b, files)

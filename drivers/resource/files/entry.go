@@ -59,6 +59,13 @@ type where struct {
 
 func whereOf(st *unix.Stat_t) where { return where{uint64(st.Dev), st.Ino, st.Ctim.Nano()} }
 
+// alike reports that two entries are the same, wherever they were found.
+func (e *entry) alike(o *entry) bool {
+	a, b := *e, *o
+	a.at, b.at = where{}, where{}
+	return a == b
+}
+
 // same reports that a file is the one that was seen, and has not changed since.
 func (e *entry) same(seen *entry) bool {
 	return seen.Kind == regular && seen.at != where{} && e.at == seen.at && e.Size == seen.Size && e.Mtime == seen.Mtime

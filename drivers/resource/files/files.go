@@ -167,11 +167,11 @@ func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
 	if path == "/" {
 		return dag.Resource{}, core.Invalid("target", target, "a directory below /")
 	}
-	return describe("files", "dir", path), nil
+	return Describe("files", "dir", path), nil
 }
 
-// describe is a path as a resource that can be kept.
-func describe(driver, prefix, path string) dag.Resource {
+// Describe is a path as a resource that a driver can keep; prefix begins its id.
+func Describe(driver, prefix, path string) dag.Resource {
 	sum := sha256.Sum256([]byte(path))
 	return dag.Resource{
 		ID: prefix + "-" + hex.EncodeToString(sum[:6]), Kind: dag.ResourceFile, Name: Printable(path),
@@ -243,7 +243,7 @@ func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource
 	if err != nil {
 		return resource.Taken{}, err
 	}
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		return resource.Taken{}, err
 	}
 	s.sweeping.RLock()
@@ -372,7 +372,7 @@ func (d *Driver) Drop(_ context.Context, tenant string, snap dag.Snapshot) error
 	if err != nil {
 		return err
 	}
-	if err := checkID(snap.ID); err != nil {
+	if err := CheckID(snap.ID); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(s.dir, "taken", snap.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {

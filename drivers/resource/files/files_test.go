@@ -30,8 +30,7 @@ func newDriver(t testing.TB, opt Options) *Driver {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	d := expect.Of(New(opt))(t)
-	return d
+	return expect.Of(New(opt))(t)
 }
 
 // kept takes a snapshot of a path.
@@ -77,11 +76,7 @@ func picture(t testing.TB, root string) string {
 // grow makes a random tree, with the names and links that trees may have.
 func grow(t testing.TB, r *rand.Rand, root string, n int) {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		expect.No(t, err)
-	}
-	must(os.MkdirAll(root, 0o755))
+	expect.No(t, os.MkdirAll(root, 0o755))
 	dirs := []string{root}
 	names := []string{"a", "b.go", "with space", "new\nline", "bell\a", "\x1b[31mred", "bad\xff\xfeutf8", "quo\"te", "back\\slash", "ünï", "\u202ertl", "..x", "-rf"}
 	old := time.Unix(1_700_000_000, 123_456_789)
@@ -89,23 +84,23 @@ func grow(t testing.TB, r *rand.Rand, root string, n int) {
 		path := filepath.Join(dirs[r.IntN(len(dirs))], fmt.Sprintf("%s%d", names[r.IntN(len(names))], r.Uint32()))
 		switch r.IntN(5) {
 		case 0:
-			must(os.Mkdir(path, 0o700))
+			expect.No(t, os.Mkdir(path, 0o700))
 			dirs = append(dirs, path)
 		case 1:
 			targets := []string{"nowhere", "/etc/passwd", "../../../..", "a", ".", strings.Repeat("long/", 100)}
-			must(os.Symlink(targets[r.IntN(len(targets))], path))
+			expect.No(t, os.Symlink(targets[r.IntN(len(targets))], path))
 		default:
 			data := make([]byte, r.IntN(3000)*r.IntN(2))
 			for i := range data {
 				data[i] = byte(r.Uint32())
 			}
-			must(os.WriteFile(path, data, 0o600))
-			must(os.Chmod(path, os.FileMode(0o400|r.IntN(0o1000))))
-			must(os.Chtimes(path, old, old.Add(time.Duration(r.Int64N(1e15)))))
+			expect.No(t, os.WriteFile(path, data, 0o600))
+			expect.No(t, os.Chmod(path, os.FileMode(0o400|r.IntN(0o1000))))
+			expect.No(t, os.Chtimes(path, old, old.Add(time.Duration(r.Int64N(1e15)))))
 		}
 	}
 	for _, d := range slices.Backward(dirs) {
-		must(os.Chtimes(d, old, old))
+		expect.No(t, os.Chtimes(d, old, old))
 	}
 }
 
@@ -119,8 +114,7 @@ func TestATreeIsMadeAgainAsItWas(t *testing.T) {
 		res, snap := kept(t, d, "s1", root)
 
 		dest := filepath.Join(t.TempDir(), "fork")
-		made, err := d.Restore(t.Context(), tenant, "r1", snap, res, dest)
-		expect.No(t, err, "seed", seed)
+		made := expect.Of(d.Restore(t.Context(), tenant, "r1", snap, res, dest))(t)
 		if p, err := PathOf(made); err != nil || p != dest || made.ID == res.ID {
 			t.Fatalf("made %+v at %q: %v", made, p, err)
 		}
@@ -131,8 +125,7 @@ func TestATreeIsMadeAgainAsItWas(t *testing.T) {
 		// What happens to the original afterwards is undone in its place.
 		grow(t, r, root, 10)
 		expect.No(t, RemoveTree(filepath.Join(root, firstName(t, root))))
-		_, err = d.Restore(t.Context(), tenant, "r2", snap, res, "")
-		expect.No(t, err, "seed", seed)
+		expect.Of(d.Restore(t.Context(), tenant, "r2", snap, res, ""))(t)
 		if got := picture(t, root); got != want {
 			t.Fatalf("seed %d: the tree in its place differs:\n%s\nwant\n%s", seed, got, want)
 		}
@@ -144,11 +137,7 @@ func TestATreeIsMadeAgainAsItWas(t *testing.T) {
 
 func firstName(t *testing.T, dir string) string {
 	t.Helper()
-	all, err := os.ReadDir(dir)
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	return all[0].Name()
+	return expect.Of(os.ReadDir(dir))(t)[0].Name()
 }
 
 func TestASingleFileIsKeptToo(t *testing.T) {

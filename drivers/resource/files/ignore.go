@@ -204,35 +204,16 @@ func classByte(part string, at int) (c byte, next int) {
 	return part[at], at + 1
 }
 
-// isOf reports a byte of a class of POSIX.
+// posix are the classes of POSIX, each with the ends of its ranges.
+const posix = "|alnum:09AZaz|alpha:AZaz|blank:  \t\t|cntrl:\x00\x1f\x7f\x7f|digit:09|graph:!~|lower:az|print: ~|punct:!/:@[`{~|space:  \t\n\r\r|upper:AZ|xdigit:09AFaf|"
+
+// isOf reports a byte of one of them.
 func isOf(class string, c byte) bool {
-	lower, upper, digit := c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
-	graph := c > ' ' && c < 0x7f
-	switch class {
-	case "alpha":
-		return lower || upper
-	case "digit":
-		return digit
-	case "alnum":
-		return lower || upper || digit
-	case "lower":
-		return lower
-	case "upper":
-		return upper
-	case "space":
-		return c == ' ' || c >= '\t' && c <= '\r'
-	case "blank":
-		return c == ' ' || c == '\t'
-	case "punct":
-		return graph && !lower && !upper && !digit
-	case "xdigit":
-		return digit || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-	case "cntrl":
-		return c < ' ' || c == 0x7f
-	case "graph":
-		return graph
-	case "print":
-		return graph || c == ' '
+	_, ranges, _ := strings.Cut(posix, "|"+class+":")
+	for ; ranges != "" && ranges[0] != '|'; ranges = ranges[2:] {
+		if ranges[0] <= c && c <= ranges[1] {
+			return true
+		}
 	}
 	return false
 }

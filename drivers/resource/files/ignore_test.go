@@ -1,27 +1,35 @@
 package files
 
 import (
-	"bytes"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"swarmdeck/expect"
 )
 
-// TestWhatIsLeftOutIsWhatGitIgnores holds the rules against git's own.
-func TestWhatIsLeftOutIsWhatGitIgnores(t *testing.T) {
+// repository is an empty one, and the git that made it.
+func repository(t *testing.T) (root, git string) {
+	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip(err)
 	}
-	root := t.TempDir()
+	root = t.TempDir()
 	if out, err := exec.Command(git, "init", "-q", root).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
+	return root, git
+}
+
+// TestWhatIsLeftOutIsWhatGitIgnores holds the rules against git's own.
+func TestWhatIsLeftOutIsWhatGitIgnores(t *testing.T) {
+	root, git := repository(t)
 	words := []string{"a", "b", "ab", "a.o", "*.o", "a*", "?", "[ab]", "[!a]", "[^b]*", "**", "*", `\a`, "[[:alpha:]]", "[]a]", "a**b", `[\]a]`, "[b-a]"}
 	names := []string{"a", "b", "ab", "a.o", "ba", "]", "c d", "aXb"}
 	r := rand.New(rand.NewPCG(1, 1))
@@ -48,16 +56,41 @@ func TestWhatIsLeftOutIsWhatGitIgnores(t *testing.T) {
 			}
 			paths = append(paths, strings.Join(parts, "/"))
 		}
-		cmd := exec.Command(git, "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin")
-		cmd.Dir, cmd.Stdin = root, strings.NewReader(strings.Join(paths, "\x00")+"\x00")
-		out, _ := cmd.Output() // 1 for none
-		for p := range bytes.SplitSeq(out, []byte{0}) {
-			want[string(p)] = true
+		for _, p := range gitIgnores(t, git, root, paths) {
+			want[p] = true
 		}
 		for _, p := range paths {
 			if got := ignored(rule, p); got != want[p] {
 				t.Fatalf("%q with\n%s\nis left out: %v, git: %v", p, text, got, want[p])
 			}
+		}
+	}
+}
+
+// gitIgnores are those of some paths that git leaves out.
+func gitIgnores(t *testing.T, git, root string, paths []string) []string {
+	t.Helper()
+	cmd := exec.Command(git, "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin")
+	cmd.Dir, cmd.Stdin = root, strings.NewReader(strings.Join(paths, "\x00")+"\x00")
+	out, _ := cmd.Output() // 1 for none
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+func TestClassesOfPosixAreThoseOfGit(t *testing.T) {
+	root, git := repository(t)
+	var names []string
+	for c := byte(1); c < 0x80; c++ {
+		if c != '/' {
+			names = append(names, "a"+string(c)) // of git alone, : is more than a name
+		}
+	}
+	for _, class := range []string{"alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit", "none"} {
+		text := "a[[:" + class + ":]]"
+		write(t, filepath.Join(root, ignoreFile), text)
+		rule := (*rules)(nil).below(".", text)
+		want := gitIgnores(t, git, root, names)
+		for _, name := range names {
+			expect.Is(t, rule.ignores(name, false), slices.Contains(want, name), fmt.Sprintf("%q is %s", name, class))
 		}
 	}
 }

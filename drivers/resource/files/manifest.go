@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,32 +82,37 @@ func (s *store) tree(d digest) ([]entry, error) {
 	return nil, damaged(d)
 }
 
+// pairs goes through two lists in the order of a walk: of each path what was and what is,
+// nil for nothing.
+func pairs(was, now []entry) iter.Seq2[*entry, *entry] {
+	return func(yield func(was, now *entry) bool) {
+		for len(was) > 0 || len(now) > 0 {
+			var old, new *entry
+			c := len(was) - len(now) // one that is at its end comes last
+			if len(was) > 0 && len(now) > 0 {
+				c = order(now[0].Path, was[0].Path)
+			}
+			if c >= 0 {
+				old, was = &was[0], was[1:]
+			}
+			if c <= 0 {
+				new, now = &now[0], now[1:]
+			}
+			if !yield(old, new) {
+				return
+			}
+		}
+	}
+}
+
 // changed lists how entries differ from earlier ones, in the order of a walk.
 func changed(was, now []entry) (all []entry) {
-	for len(was) > 0 || len(now) > 0 {
-		c := -1
+	for old, e := range pairs(was, now) {
 		switch {
-		case len(was) == 0:
-			c = 1
-		case len(now) > 0:
-			c = order(was[0].Path, now[0].Path)
-		}
-		old := entry{}
-		if c == 0 {
-			old = was[0]
-			old.at = now[0].at
-		}
-		switch {
-		case c < 0:
-			all = append(all, entry{Path: was[0].Path})
-		case old != now[0]:
-			all = append(all, now[0])
-		}
-		if c <= 0 {
-			was = was[1:]
-		}
-		if c >= 0 {
-			now = now[1:]
+		case e == nil:
+			all = append(all, entry{Path: old.Path})
+		case old == nil || !old.alike(e):
+			all = append(all, *e)
 		}
 	}
 	return all

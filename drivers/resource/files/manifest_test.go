@@ -100,9 +100,7 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 		}
 		for i, s := range states {
 			dest := filepath.Join(t.TempDir(), "x")
-			if _, err := d.Restore(t.Context(), tenant, fmt.Sprintf("r%d", i), s.snap, res, dest); err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, s.snap.ID, err)
-			}
+			expect.Of(d.Restore(t.Context(), tenant, fmt.Sprintf("r%d", i), s.snap, res, dest))(t)
 			if got := picture(t, dest); got != s.want {
 				t.Fatalf("seed %d, %s holds\n%s\nwant\n%s", seed, s.snap.ID, got, s.want)
 			}
@@ -112,8 +110,7 @@ func TestAnyStateIsMadeAgainWhateverWasDropped(t *testing.T) {
 		need := map[string]bool{}
 		for _, s := range states {
 			sum, _ := parseDigest(s.snap.ExternalRef.ID)
-			all := expect.Of(st.tree(sum))(t)
-			for _, e := range all {
+			for _, e := range expect.Of(st.tree(sum))(t) {
 				if e.Kind == regular {
 					need[e.Sum.String()] = true
 				}
@@ -140,17 +137,20 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	if recalled() != nil {
 		t.Error("what is read at once is written")
 	}
-	large := filepath.Join(root, "large")
+	large, small := filepath.Join(root, "large"), filepath.Join(root, "small")
 	write(t, large, "")
 	expect.No(t, os.Truncate(large, mostUnsaved))
 	settle()
 	kept(t, d, "s1", root)
-	got := recalled()
-	if got == nil || len(got.all) != 3 || got.all[1].at != at(t, large) || got.all[2].at != at(t, filepath.Join(root, "small")) {
-		t.Fatalf("recalled %+v", got)
+	known := func() {
+		t.Helper()
+		if got := recalled(); got == nil || len(got.all) != 3 || got.all[1].at != at(t, large) || got.all[2].at != at(t, small) {
+			t.Fatalf("recalled %+v", got)
+		}
 	}
+	known()
 	// A state that nobody needs any more takes nothing along that was seen of its files.
-	write(t, filepath.Join(root, "small"), "two")
+	write(t, small, "two")
 	settle()
 	kept(t, d, "s2", root)
 	drop := func(id string) {
@@ -159,9 +159,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	}
 	drop("s0")
 	drop("s1")
-	if got = recalled(); got == nil || got.all[1].at != at(t, large) || got.all[2].at != at(t, filepath.Join(root, "small")) {
-		t.Fatalf("recalled %+v when the state before had gone", got)
-	}
+	known()
 	// What is damaged is not believed.
 	path := expect.Of(d.store(tenant))(t).seenPath(root)
 	data := expect.Of(os.ReadFile(path))(t)
@@ -192,10 +190,8 @@ func TestADamagedManifestMakesNoOtherTree(t *testing.T) {
 	s := expect.Of(d.store(tenant))(t)
 	sum := expect.Of(parseDigest(snap.ExternalRef.ID))(t)
 	want := expect.Of(s.tree(sum))(t)
-	paths, err := filepath.Glob(filepath.Join(s.dir, "tree", "*"))
-	if err != nil || len(paths) != 2 {
-		t.Fatal(paths, err)
-	}
+	paths := expect.Of(filepath.Glob(filepath.Join(s.dir, "tree", "*")))(t)
+	expect.Is(t, len(paths), 2, "manifests")
 	for _, path := range paths {
 		data := expect.Of(os.ReadFile(path))(t)
 		expect.No(t, os.Chmod(path, 0o600))

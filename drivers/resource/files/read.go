@@ -21,7 +21,7 @@ type reader struct {
 
 // read takes in what some of the entries stand for, and leaves those out that have gone
 // meanwhile.
-func (r *reader) read(all []entry, some []int) ([]entry, error) {
+func (r *reader) read(all []entry, some []*entry) ([]entry, error) {
 	if len(some) == 0 {
 		return all, nil
 	}
@@ -32,7 +32,7 @@ func (r *reader) read(all []entry, some []int) ([]entry, error) {
 	defer unix.Close(top)
 	r.top = top
 	err = r.split(len(some), 1, func(n int) error {
-		e := &all[some[n]]
+		e := some[n]
 		err := r.file(e)
 		if errors.Is(err, errGone) && e.Path != "." { // of which nothing would be left
 			e.Kind, err = 0, nil

@@ -18,12 +18,12 @@ type receipt struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-var idPattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+var idPattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// checkID refuses ids that are no names of files.
-func checkID(id string) error {
+// CheckID refuses ids that are no names of files and refs.
+func CheckID(id string) error {
 	if !idPattern().MatchString(id) {
-		return core.Invalid("id", id, "1-128 letters, digits, _, - and ., the first a letter or digit")
+		return core.Invalid("id", id, "1-128 letters, digits, _ and -, the first a letter or digit")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +17,11 @@ import (
 // unmounted refuses a tree with something mounted in it: what is mounted isn't
 // the tree's, and would move away with it.
 func unmounted(place string) error {
-	f, err := os.Open("/proc/self/mountinfo")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return fmt.Errorf("look for mounts: %w", err)
 	}
-	defer f.Close()
-	points, err := mountPoints(f)
+	points, err := mountPoints(string(mounts))
 	if err != nil {
 		return fmt.Errorf("look for mounts: %w", err)
 	}
@@ -36,34 +34,16 @@ func unmounted(place string) error {
 }
 
 // mountPoints reads the fifth field of every line, see proc_pid_mountinfo(5).
-func mountPoints(r io.Reader) ([]string, error) {
-	var points []string
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20) // overlays have long lines
-	for lines.Scan() {
-		fields := strings.Split(lines.Text(), " ")
+func mountPoints(mounts string) (points []string, err error) {
+	escapes := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+	for line := range strings.Lines(mounts) {
+		fields := strings.Split(line, " ")
 		if len(fields) < 5 {
 			return nil, fmt.Errorf("a line of mountinfo has %d fields", len(fields))
 		}
-		points = append(points, unescape(fields[4]))
+		points = append(points, escapes.Replace(fields[4]))
 	}
-	return points, lines.Err()
-}
-
-// unescape decodes the octal escapes of mountinfo: \040 is a space.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return points, nil
 }
 
 // RemoveTree removes a tree with no link followed and no mount entered,

@@ -14,11 +14,11 @@ import (
 )
 
 func TestMountPointsAreRead(t *testing.T) {
-	got, err := mountPoints(strings.NewReader("36 35 98:0 / /a\\040b\\134c rw shared:1 - ext4 /dev/x rw\n37 36 0:5 /sub /d\\09 rw - tmpfs none rw\n"))
+	got, err := mountPoints("36 35 98:0 / /a\\040b\\134c rw shared:1 - ext4 /dev/x rw\n37 36 0:5 /sub /d\\09 rw - tmpfs none rw\n")
 	if want := []string{`/a b\c`, `/d\09`}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v, not %q", got, err, want)
 	}
-	_, err = mountPoints(strings.NewReader("36 35\n"))
+	_, err = mountPoints("36 35\n")
 	expect.Fails(t, err, "a line cut off was read")
 }
 

@@ -34,11 +34,12 @@ type putting struct {
 }
 
 // stage is where the tree is made: beside its place, on the same file system.
-func (p *putting) stage() string { return filepath.Join(filepath.Dir(p.place), stageName(p.id)) }
+func (p *putting) stage() string { return Stage(p.place, p.id) }
 
-func stageName(id string) string {
+// Stage is where what is made under an id lies until it is moved to its place.
+func Stage(place, id string) string {
 	sum := sha256.Sum256([]byte(id))
-	return ".swarmdeck-" + hex.EncodeToString(sum[:8])
+	return filepath.Join(filepath.Dir(place), ".swarmdeck-"+hex.EncodeToString(sum[:8]))
 }
 
 func (p *putting) marker() string { return filepath.Join(p.dir, "begun", p.id) }
@@ -67,7 +68,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, snap dag.Snapsh
 	if err != nil {
 		return dag.Resource{}, fmt.Errorf("restore %s to %s: %w", snap.ID, p.place, err)
 	}
-	return describe("files", "dir", p.place), nil
+	return Describe("files", "dir", p.place), nil
 }
 
 // putting finds out where a restore goes.
@@ -76,7 +77,7 @@ func (d *Driver) putting(tenant, id string, r dag.Resource, dest string) (*putti
 	if err != nil {
 		return nil, err
 	}
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		return nil, err
 	}
 	path, err := PathOf(r)
@@ -147,7 +148,7 @@ func (p *putting) put(ctx context.Context, build func(dir int, name string) erro
 	if err := RemoveTree(p.stage()); err != nil {
 		return fmt.Errorf("remove what was left of an earlier try: %w", err)
 	}
-	name := stageName(p.id)
+	name := filepath.Base(p.stage())
 	if err := build(parent, name); err != nil {
 		_ = RemoveTree(p.stage()) // the next try does it otherwise
 		return err

@@ -2,14 +2,11 @@ package files
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -21,8 +18,7 @@ type seen struct {
 	all         []entry // those whose place is not set are read again
 	deep, lines int     // of the manifest
 
-	unsaved int64  // what it would cost to read what is not written, in bytes
-	used    uint64 // when it was, among the others
+	unsaved int64 // what it would cost to read what is not written, in bytes
 }
 
 // saved is what is written of it.
@@ -54,19 +50,15 @@ func unsettle(all []entry, since time.Time) {
 }
 
 // match gives files that have not changed since they were seen their digests, and
-// returns the numbers of the others.
-func match(was, now []entry) (others []int) {
-	for n := range now {
-		e := &now[n]
-		for len(was) > 0 && order(was[0].Path, e.Path) < 0 {
-			was = was[1:]
-		}
-		switch known := len(was) > 0 && was[0].Path == e.Path; {
-		case e.Kind != regular:
-		case known && e.same(&was[0]):
-			e.Sum = was[0].Sum
+// returns the others.
+func match(was, now []entry) (others []*entry) {
+	for old, e := range pairs(was, now) {
+		switch {
+		case e == nil || e.Kind != regular:
+		case old != nil && e.same(old):
+			e.Sum = old.Sum
 		default:
-			others = append(others, n)
+			others = append(others, e)
 		}
 	}
 	return others
@@ -77,10 +69,6 @@ func match(was, now []entry) (others []int) {
 func (s *store) recall(root string) *seen {
 	s.mu.Lock()
 	was := s.memory[root]
-	if was != nil {
-		s.clock++
-		was.used = s.clock
-	}
 	s.mu.Unlock()
 	if was != nil {
 		return was
@@ -112,13 +100,15 @@ func (s *store) remember(root string, was, now *seen) {
 	if now.unsaved > mostUnsaved {
 		s.save(root, now)
 	}
-	s.clock++
-	now.used = s.clock
 	s.memory[root] = now
 	sum := 0
-	for _, other := range slices.SortedFunc(maps.Keys(s.memory), func(a, b string) int { return cmp.Compare(s.memory[b].used, s.memory[a].used) }) {
-		if sum += len(s.memory[other].all); sum > mostSeen && other != root {
+	for _, other := range s.memory {
+		sum += len(other.all)
+	}
+	for other, was := range s.memory {
+		if sum > mostSeen && other != root {
 			delete(s.memory, other)
+			sum -= len(was.all)
 		}
 	}
 }
@@ -130,12 +120,8 @@ func learnt(was, now *seen) (cost int64) {
 	if was != nil {
 		cost, before = was.unsaved, was.all
 	}
-	for i := range now.all {
-		e := &now.all[i]
-		for len(before) > 0 && order(before[0].Path, e.Path) < 0 {
-			before = before[1:]
-		}
-		if e.Kind == regular && e.at != (where{}) && (len(before) == 0 || before[0].Path != e.Path || before[0].at != e.at) {
+	for old, e := range pairs(before, now.all) {
+		if e != nil && e.Kind == regular && e.at != (where{}) && (old == nil || old.at != e.at) {
 			cost += e.Size + aFile
 		}
 	}

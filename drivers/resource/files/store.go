@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,8 +25,7 @@ type store struct {
 
 	mu     sync.Mutex
 	used   int64            // bytes of contents; -1 until they were counted
-	memory map[string]*seen // by place; what is pointed to does not change but for used
-	clock  uint64
+	memory map[string]*seen // by place; what is pointed to does not change
 }
 
 func openStore(dir string) (*store, error) {
@@ -84,13 +84,7 @@ func (s *store) write(path string, data []byte) error {
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {

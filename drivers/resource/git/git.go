@@ -15,8 +15,6 @@ package git
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"sync"
@@ -78,18 +76,7 @@ func (d *Driver) Look(_ context.Context, target string) (dag.Resource, error) {
 	return describe(path), nil
 }
 
-func describe(path string) dag.Resource {
-	sum := sha256.Sum256([]byte(path))
-	more := map[string]string{}
-	if files.Printable(path) != path {
-		more["path_hex"] = hex.EncodeToString([]byte(path))
-	}
-	return dag.Resource{
-		ID: "git-" + hex.EncodeToString(sum[:6]), Kind: dag.ResourceFile, Name: files.Printable(path),
-		Capabilities: []dag.Capability{dag.CanSnapshot, dag.CanRestore, dag.CanFork, dag.CanShare},
-		Metadata:     resource.Metadata("git", files.Printable(path), more),
-	}
-}
+func describe(path string) dag.Resource { return files.Describe("git", "git", path) }
 
 // of finds the worktree of a resource.
 func of(r dag.Resource) (git.Worktree, error) {
@@ -116,7 +103,7 @@ func (d *Driver) Drop(ctx context.Context, tenant string, s dag.Snapshot) error 
 	if err != nil {
 		return err
 	}
-	if err := checkID(s.ID); err != nil {
+	if err := files.CheckID(s.ID); err != nil {
 		return err
 	}
 	_, err = repo.Do(ctx, "update-ref", "-d", keptRef(s.ID))

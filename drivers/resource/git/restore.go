@@ -2,8 +2,6 @@ package git
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,10 +29,7 @@ type making struct {
 	place string
 }
 
-func (m making) stage() string {
-	sum := sha256.Sum256([]byte(m.id))
-	return filepath.Join(filepath.Dir(m.place), ".swarmdeck-"+hex.EncodeToString(sum[:8]))
-}
+func (m making) stage() string { return files.Stage(m.place, m.id) }
 
 // Restore implements resource.Driver. It makes a new worktree only: in the
 // place of one that is there its ignored files would be lost.
@@ -67,7 +62,7 @@ func (d *Driver) Restore(ctx context.Context, tenant, id string, s dag.Snapshot,
 }
 
 func (d *Driver) making(ctx context.Context, tenant, id string, r dag.Resource, dest string) (m making, err error) {
-	if err := checkID(id); err != nil {
+	if err := files.CheckID(id); err != nil {
 		return m, err
 	}
 	if m.w, err = of(r); err != nil {

@@ -22,14 +22,5 @@ func (d *Driver) repo(ctx context.Context, tenant, format string) (git.Repositor
 	return r, r.Make(ctx, format)
 }
 
-var idPattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
-
-func checkID(id string) error {
-	if !idPattern().MatchString(id) {
-		return core.Invalid("id", id, "1-128 letters, digits, _ and -, the first a letter or digit")
-	}
-	return nil
-}
-
 // keptRef is what keeps a snapshot.
 func keptRef(id string) string { return "refs/kept/" + id }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/resource/files"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
@@ -20,7 +21,7 @@ const refKind = "git_commit"
 const patience = 10 * time.Minute
 
 func (d *Driver) Snapshot(ctx context.Context, tenant, id string, r dag.Resource, last *dag.ExtRef) (resource.Taken, error) {
-	if err := checkID(id); err != nil {
+	if err := files.CheckID(id); err != nil {
 		return resource.Taken{}, err
 	}
 	repo, err := d.repo(ctx, tenant, "sha1")
